@@ -1,0 +1,46 @@
+// The Gram form of the outputs: every score from inner products K alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/views.hpp"  // for MatrixView
+
+namespace okforest {
+
+// Scores the splits of one node at a time from K: cost n^2 a sweep. A node of at most half the
+// rows works on its own block of K, packed; a larger one on whole rows of K, so that the copy never
+// takes more than a quarter of K.
+class GramScorer {
+ public:
+  using Outputs = MatrixView;
+
+  // `weight` holds the weight of every training row and must outlive the scorer.
+  GramScorer(const Outputs& gram, std::span<const double> weight);
+
+  // Makes `rows` the current node and returns its total variance.
+  double enter(std::span<const std::int32_t> rows, double total_weight);
+
+  // norms[k] = || sum over the first k + 1 rows of order, of w_i (phi_i - node mean) ||^2
+  void prefix_norms(std::span<const std::int32_t> order, std::span<double> norms);
+
+  // || sum over the subset, of w_i (phi_i - node mean) ||^2
+  double subset_norm(std::span<const std::int32_t> subset) const;
+
+ private:
+  const double* row(std::int32_t i) const { return base_ + place_[i] * width_; }
+  double centred(double norm, double weight, double inner) const;
+
+  const MatrixView gram_;
+  std::span<const double> weight_;
+  const double* base_ = nullptr;     // the current node's rows: K itself or its block
+  std::int64_t width_ = 0;           // and the length of each
+  std::vector<std::int64_t> place_;  // training row -> its place in base_, as row and as column
+  std::vector<double> block_;
+  std::vector<double> inner_;  // training row i of the node -> <phi_i, node mean>
+  std::vector<double> reach_;  // scratch of a sweep: <phi_j, sum so far>
+  double mean_norm_ = 0.0;     // ||node mean||^2
+};
+
+}  // namespace okforest

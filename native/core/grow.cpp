@@ -1,0 +1,94 @@
+#include "core/grow.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/bootstrap.hpp"
+#include "core/gram.hpp"
+#include "core/grower.hpp"
+#include "core/panels.hpp"
+#include "core/parallel.hpp"
+
+namespace okforest {
+
+namespace {
+
+// Writes a row as often as it was drawn, so that members need no weights of their own.
+void repeat_members(Tree& tree, std::span<const std::int32_t> times) {
+  std::vector<std::int32_t> members;
+  std::vector<std::int32_t> place{0};  // of each member among the repeated ones
+  place.reserve(tree.members.size() + 1);
+  for (const auto i : tree.members) {
+    members.insert(members.end(), times[i], i);
+    place.push_back(static_cast<std::int32_t>(members.size()));
+  }
+  for (auto& begin : tree.begin) begin = place[begin];
+  for (auto& end : tree.end) end = place[end];
+  tree.members = std::move(members);
+}
+
+template <class T, class Scorer>
+std::vector<Tree> grow_with(const InputView<T>& X, const typename Scorer::Outputs& outputs,
+                            std::span<const double> row_weight, const Rules& rules,
+                            const ForestPlan& plan,
+                            const std::function<bool(std::int64_t)>& watch) {
+  std::vector<std::int32_t> all_rows;
+  std::vector<double> row_count(row_weight.size());
+  for (std::size_t i = 0; i < row_weight.size(); ++i) {
+    if (row_weight[i] > 0.0) all_rows.push_back(static_cast<std::int32_t>(i));
+    // A row of weight 3 counts as the three rows it stands for, one of weight 0.1 as a row.
+    row_count[i] = std::max(1.0, row_weight[i]);
+  }
+  std::optional<Bootstrap> bootstrap;
+  if (plan.n_draws > 0) bootstrap.emplace(X, row_weight);
+
+  std::vector<Tree> trees(static_cast<std::size_t>(plan.n_trees));
+  const auto grow_one = [&](std::int64_t t, const std::atomic<bool>& stopped) {
+    const std::uint64_t seed = derive(plan.seed, static_cast<std::uint64_t>(plan.first_tree + t));
+    if (!bootstrap) {
+      const Sample sample{all_rows, row_weight, row_count};
+      Scorer scorer(outputs, sample.weight);
+      trees[t] = Grower<T, Scorer>(X, scorer, rules, sample, stopped).grow(seed);
+      return;
+    }
+    const auto times = bootstrap->draw(plan.n_draws, Rng(derive(seed, 0)));
+    const std::vector<double> weight(times.begin(), times.end());
+    std::vector<std::int32_t> rows;
+    for (const auto i : all_rows) {
+      if (times[i] > 0) rows.push_back(i);
+    }
+    const Sample sample{rows, weight, weight};
+    Scorer scorer(outputs, sample.weight);
+    trees[t] = Grower<T, Scorer>(X, scorer, rules, sample, stopped).grow(seed);
+    repeat_members(trees[t], times);
+  };
+  if (!supervised_for(plan.n_trees, plan.n_threads, grow_one, watch)) trees.clear();
+  return trees;
+}
+
+}  // namespace
+
+template <class T>
+std::vector<Tree> grow_forest(const InputView<T>& X, const MatrixView& outputs, OutputForm form,
+                              std::span<const double> row_weight, const Rules& rules,
+                              const ForestPlan& plan,
+                              const std::function<bool(std::int64_t)>& watch) {
+  if (form == OutputForm::gram) {
+    return grow_with<T, GramScorer>(X, outputs, row_weight, rules, plan, watch);
+  }
+  if (outputs.n_cols <= 2) {
+    return grow_with<T, FactorScorer<Lane>>(X, Panels<Lane>(outputs), row_weight, rules, plan,
+                                            watch);
+  }
+  return grow_with<T, FactorScorer<Lanes>>(X, Panels<Lanes>(outputs), row_weight, rules, plan,
+                                           watch);
+}
+
+template std::vector<Tree> grow_forest(const InputView<float>&, const MatrixView&, OutputForm,
+                                       std::span<const double>, const Rules&, const ForestPlan&,
+                                       const std::function<bool(std::int64_t)>&);
+template std::vector<Tree> grow_forest(const InputView<double>&, const MatrixView&, OutputForm,
+                                       std::span<const double>, const Rules&, const ForestPlan&,
+                                       const std::function<bool(std::int64_t)>&);
+
+}  // namespace okforest

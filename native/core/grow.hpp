@@ -1,0 +1,39 @@
+// Growing a forest: the entry point of the core.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/rules.hpp"
+#include "core/views.hpp"
+
+namespace okforest {
+
+// A grown tree, as plain arrays; the fields are those of ForestView.
+struct Tree {
+  std::vector<std::int32_t> feature, left, begin, end, members;
+  std::vector<double> threshold, weight, variance;
+};
+
+enum class OutputForm { factor, gram };
+
+struct ForestPlan {
+  std::uint64_t seed;       // tree t is grown from derive(seed, t)
+  std::int64_t first_tree;  // number of the first tree to grow
+  std::int64_t n_trees;
+  std::int64_t n_draws;  // rows drawn with replacement for each tree; 0: every row, once
+  int n_threads;
+};
+
+// Grows trees on inputs X and outputs in either form, for training rows of the given weights (a row
+// of weight zero takes no part). Calls watch(n_done) now and then from the calling thread; false
+// stops the growth. Returns the trees, or none if it was stopped.
+template <class T>
+std::vector<Tree> grow_forest(const InputView<T>& X, const MatrixView& outputs, OutputForm form,
+                              std::span<const double> row_weight, const Rules& rules,
+                              const ForestPlan& plan,
+                              const std::function<bool(std::int64_t)>& watch);
+
+}  // namespace okforest

@@ -1,0 +1,170 @@
+// In what order a tree's nodes grow, and when they stop.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/grow.hpp"  // for Tree
+#include "core/splitter.hpp"
+
+namespace okforest {
+
+// A node is pure when its variance is below this part of the root's.
+inline constexpr double kPure = 1e-12;
+
+template <class T, class Scorer>
+class Grower {
+ public:
+  Grower(const InputView<T>& X, Scorer& scorer, const Rules& rules, const Sample& sample,
+         const std::atomic<bool>& stopped)
+      : X_(X),
+        scorer_(scorer),
+        rules_(rules),
+        sample_(sample),
+        stopped_(stopped),
+        splitter_(X, scorer, rules, sample, stopped),
+        rows_(sample.rows.begin(), sample.rows.end()),
+        right_rows_(rows_.size()) {}
+
+  Tree grow(std::uint64_t seed) {
+    push(make_node(0, static_cast<std::int32_t>(rows_.size()), 0, seed));
+    for (std::int32_t n_leaves = 1; !frontier_.empty() && n_leaves < rules_.max_leaf_nodes;) {
+      if (stopped_) break;
+      Candidate candidate = pop();
+      // Searched at birth when gains rank the frontier; else now, so that no search is in vain.
+      if (rules_.order != GrowthOrder::gain && !(open(candidate) && find_split(candidate)))
+        continue;
+      split(candidate);
+      ++n_leaves;
+    }
+    // What was never opened is a leaf all the same, and has a variance.
+    for (Candidate& candidate : frontier_) {
+      if (!stopped_) open(candidate);
+    }
+    tree_.members = std::move(rows_);
+    return std::move(tree_);
+  }
+
+ private:
+  struct Candidate {
+    Node node;
+    Split split;
+    double priority = 0.0;
+  };
+
+  Candidate make_node(std::int32_t begin, std::int32_t end, std::int32_t depth,
+                      std::uint64_t seed) {
+    Node node{static_cast<std::int32_t>(tree_.feature.size()), begin, end, depth, seed};
+    for (const auto i : rows_of(node)) {
+      node.weight += sample_.weight[i];
+      node.count += sample_.count[i];
+    }
+    tree_.feature.push_back(-1);
+    tree_.threshold.push_back(0.0);
+    tree_.left.push_back(-1);
+    tree_.weight.push_back(node.weight);
+    tree_.variance.push_back(0.0);
+    tree_.begin.push_back(begin);
+    tree_.end.push_back(end);
+    return {node, {}, 0.0};
+  }
+
+  std::span<const std::int32_t> rows_of(const Node& node) const {
+    return std::span(rows_).subspan(node.begin, node.end - node.begin);
+  }
+
+  // Shows the node to the scorer; says whether it may be split.
+  bool open(Candidate& candidate) {
+    Node& node = candidate.node;
+    node.variance = scorer_.enter(rows_of(node), node.weight);
+    tree_.variance[node.id] = node.variance;
+    if (node.id == 0) pure_variance_ = kPure * node.variance / node.weight;
+    if (node.end - node.begin < 2 || node.depth >= rules_.max_depth) return false;
+    if (node.count < rules_.min_samples_split || node.count < 2 * rules_.min_samples_leaf) {
+      return false;
+    }
+    return !rules_.stop_when_pure || node.variance > pure_variance_ * node.weight;
+  }
+
+  bool find_split(Candidate& candidate) {
+    candidate.split = splitter_.search(candidate.node, rows_of(candidate.node));
+    return candidate.split.found() &&
+           candidate.split.gain >= rules_.min_impurity_decrease * root_weight();
+  }
+
+  double root_weight() const { return tree_.weight[0]; }
+
+  void push(Candidate candidate) {
+    if (rules_.order != GrowthOrder::depth) {
+      if (!open(candidate)) return;
+      if (rules_.order == GrowthOrder::gain && !find_split(candidate)) return;
+      candidate.priority = coarse(rules_.order == GrowthOrder::gain ? candidate.split.gain
+                                                                    : candidate.node.variance);
+    }
+    frontier_.push_back(candidate);
+    if (rules_.order != GrowthOrder::depth)
+      std::push_heap(frontier_.begin(), frontier_.end(), later);
+  }
+
+  Candidate pop() {
+    if (rules_.order != GrowthOrder::depth)
+      std::pop_heap(frontier_.begin(), frontier_.end(), later);
+    const Candidate candidate = frontier_.back();
+    frontier_.pop_back();
+    return candidate;
+  }
+
+  static bool later(const Candidate& a, const Candidate& b) {
+    return a.priority != b.priority ? a.priority < b.priority : a.node.id > b.node.id;
+  }
+
+  // A priority to about nine digits, so that equals up to rounding are equal.
+  static double coarse(double value) {
+    int exponent;
+    const double mantissa = std::frexp(value, &exponent);
+    return std::ldexp(std::nearbyint(mantissa * 0x1p30), exponent - 30);
+  }
+
+  void split(const Candidate& candidate) {
+    const Node& node = candidate.node;
+    const std::int32_t middle = partition(node, candidate.split);
+    tree_.feature[node.id] = candidate.split.feature;
+    tree_.threshold[node.id] = candidate.split.threshold;
+    tree_.left[node.id] = static_cast<std::int32_t>(tree_.feature.size());
+    Candidate left = make_node(node.begin, middle, node.depth + 1, derive(node.seed, 1));
+    Candidate right = make_node(middle, node.end, node.depth + 1, derive(node.seed, 2));
+    push(std::move(right));
+    push(std::move(left));
+  }
+
+  // Moves the rows that go left before those that go right, each side keeping its order.
+  std::int32_t partition(const Node& node, const Split& split) {
+    std::int32_t n_left = node.begin, n_right = 0;
+    for (std::int32_t k = node.begin; k < node.end; ++k) {
+      if (X_(rows_[k], split.feature) <= split.threshold) {
+        rows_[n_left++] = rows_[k];
+      } else {
+        right_rows_[n_right++] = rows_[k];
+      }
+    }
+    std::copy_n(right_rows_.begin(), n_right, rows_.begin() + n_left);
+    return n_left;
+  }
+
+  const InputView<T> X_;
+  Scorer& scorer_;
+  const Rules& rules_;
+  const Sample& sample_;
+  const std::atomic<bool>& stopped_;
+  Splitter<T, Scorer> splitter_;
+  std::vector<std::int32_t> rows_, right_rows_;
+  std::vector<Candidate> frontier_;
+  Tree tree_;
+  double pure_variance_ = 0.0;
+};
+
+}  // namespace okforest

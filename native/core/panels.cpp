@@ -1,0 +1,153 @@
+#include "core/panels.hpp"
+
+#include <algorithm>
+
+#include "core/dispatch.hpp"
+
+namespace okforest {
+
+namespace {
+
+using Rows = std::span<const std::int32_t>;
+
+OKFOREST_INLINE double total(double v) { return v; }
+
+OKFOREST_INLINE double total(const Lanes::Vector& v) {
+  return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
+}
+
+// Weighted sum of a panel over rows; four running totals hide the latency of the additions.
+template <class L>
+OKFOREST_INLINE auto panel_sum(const L* panel, Rows rows, const double* weight) {
+  decltype(L::v) a = {}, b = {}, c = {}, d = {};
+  std::size_t k = 0;
+  for (; k + 4 <= rows.size(); k += 4) {
+    a += weight[rows[k]] * panel[rows[k]].v;
+    b += weight[rows[k + 1]] * panel[rows[k + 1]].v;
+    c += weight[rows[k + 2]] * panel[rows[k + 2]].v;
+    d += weight[rows[k + 3]] * panel[rows[k + 3]].v;
+  }
+  for (; k < rows.size(); ++k) a += weight[rows[k]] * panel[rows[k]].v;
+  return (a + b) + (c + d);
+}
+
+template <class L>
+OKFOREST_INLINE void sums_of(const Panels<L>& phi, Rows rows, const double* weight, L* sums) {
+  for (std::int64_t p = 0; p < phi.n_panels; ++p) {
+    sums[p].v = panel_sum(phi.panel(p), rows, weight);
+  }
+}
+
+template <class L>
+OKFOREST_INLINE void prefix_norms_of(const Panels<L>& phi, const L* mean, Rows order,
+                                     const double* weight, double* norms) {
+  for (std::int64_t p = 0; p < phi.n_panels; ++p) {
+    const L* panel = phi.panel(p);
+    const auto centre = mean[p].v;
+    decltype(L::v) sum = {};
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      sum += weight[order[k]] * (panel[order[k]].v - centre);
+      norms[k] += total(sum * sum);
+    }
+  }
+}
+
+template <class L>
+OKFOREST_INLINE double subset_norm_of(const Panels<L>& phi, const L* mean, Rows subset,
+                                      const double* weight, double subset_weight) {
+  decltype(L::v) norm = {};
+  for (std::int64_t p = 0; p < phi.n_panels; ++p) {
+    const auto sum = panel_sum(phi.panel(p), subset, weight) - subset_weight * mean[p].v;
+    norm += sum * sum;
+  }
+  return total(norm);
+}
+
+// Templates cannot be cloned, so each hot loop is named once per width.
+OKFOREST_CLONES void sums(const Panels<Lanes>& phi, Rows rows, const double* weight, Lanes* out) {
+  sums_of(phi, rows, weight, out);
+}
+OKFOREST_CLONES void prefixes(const Panels<Lanes>& phi, const Lanes* mean, Rows order,
+                              const double* weight, double* norms) {
+  prefix_norms_of(phi, mean, order, weight, norms);
+}
+OKFOREST_CLONES double subset(const Panels<Lanes>& phi, const Lanes* mean, Rows rows,
+                              const double* weight, double subset_weight) {
+  return subset_norm_of(phi, mean, rows, weight, subset_weight);
+}
+void sums(const Panels<Lane>& phi, Rows rows, const double* weight, Lane* out) {
+  sums_of(phi, rows, weight, out);
+}
+void prefixes(const Panels<Lane>& phi, const Lane* mean, Rows order, const double* weight,
+              double* norms) {
+  prefix_norms_of(phi, mean, order, weight, norms);
+}
+double subset(const Panels<Lane>& phi, const Lane* mean, Rows rows, const double* weight,
+              double subset_weight) {
+  return subset_norm_of(phi, mean, rows, weight, subset_weight);
+}
+
+double& entry(Lane& lane, int) { return lane.v; }
+double& entry(Lanes& lanes, int c) { return reinterpret_cast<double*>(&lanes.v)[c]; }
+
+}  // namespace
+
+template <class L>
+Panels<L>::Panels(const MatrixView& phi)
+    : n_rows(phi.n_rows),
+      n_panels((phi.n_cols + L::width - 1) / L::width),
+      lanes(static_cast<std::size_t>(n_rows * n_panels), L{}) {
+  for (std::int64_t i = 0; i < n_rows; ++i) {
+    const double* row = phi.row(i);
+    for (std::int64_t j = 0; j < phi.n_cols; ++j) {
+      entry(lanes[(j / L::width) * n_rows + i], static_cast<int>(j % L::width)) = row[j];
+    }
+  }
+}
+
+template <class L>
+FactorScorer<L>::FactorScorer(const Outputs& outputs, std::span<const double> weight)
+    : outputs_(outputs),
+      weight_(weight),
+      squared_norm_(static_cast<std::size_t>(outputs.n_rows), 0.0),
+      mean_(static_cast<std::size_t>(outputs.n_panels), L{}) {
+  for (std::int64_t p = 0; p < outputs.n_panels; ++p) {
+    const L* panel = outputs.panel(p);
+    for (std::int64_t i = 0; i < outputs.n_rows; ++i) {
+      squared_norm_[i] += total(panel[i].v * panel[i].v);
+    }
+  }
+}
+
+template <class L>
+double FactorScorer<L>::enter(Rows rows, double total_weight) {
+  sums(outputs_, rows, weight_.data(), mean_.data());
+  double sum_norm = 0.0;
+  for (L& mean : mean_) {
+    sum_norm += total(mean.v * mean.v);
+    mean.v /= total_weight;
+  }
+  double square = 0.0;
+  for (const auto i : rows) square += weight_[i] * squared_norm_[i];
+  return std::max(0.0, square - sum_norm / total_weight);
+}
+
+template <class L>
+void FactorScorer<L>::prefix_norms(Rows order, std::span<double> norms) const {
+  std::fill(norms.begin(), norms.end(), 0.0);
+  prefixes(outputs_, mean_.data(), order, weight_.data(), norms.data());
+}
+
+template <class L>
+double FactorScorer<L>::subset_norm(Rows rows) const {
+  double subset_weight = 0.0;
+  for (const auto i : rows) subset_weight += weight_[i];
+  return subset(outputs_, mean_.data(), rows, weight_.data(), subset_weight);
+}
+
+template struct Panels<Lane>;
+template struct Panels<Lanes>;
+template class FactorScorer<Lane>;
+template class FactorScorer<Lanes>;
+
+}  // namespace okforest

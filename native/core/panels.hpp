@@ -1,0 +1,62 @@
+// The factor form of the outputs: K = Phi Phi^T with Phi stored in panels of a few columns, so that
+// a sum over rows keeps a panel's running total in registers while it walks down the rows.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/views.hpp"  // for MatrixView
+
+namespace okforest {
+
+// Eight output columns side by side: one cache line. The alignment is spelt out because without
+// AVX-512 the compiler would choose less, and a clone that has it counts on more.
+struct alignas(64) Lanes {
+  typedef double Vector __attribute__((vector_size(64), aligned(64)));
+  static constexpr int width = 8;
+  Vector v;
+};
+
+// A single output column, for scalar outputs.
+struct Lane {
+  static constexpr int width = 1;
+  double v;
+};
+
+template <class L>
+struct Panels {
+  std::int64_t n_rows = 0;
+  std::int64_t n_panels = 0;
+  std::vector<L> lanes;  // panel by panel, row by row; padded with zeros
+
+  explicit Panels(const MatrixView& phi);
+  const L* panel(std::int64_t p) const { return lanes.data() + p * n_rows; }
+};
+
+// Scores the splits of one node at a time from Phi: cost n * rank a sweep.
+template <class L>
+class FactorScorer {
+ public:
+  using Outputs = Panels<L>;
+
+  // `weight` holds the weight of every training row and must outlive the scorer.
+  FactorScorer(const Outputs& outputs, std::span<const double> weight);
+
+  // Makes `rows` the current node and returns its total variance.
+  double enter(std::span<const std::int32_t> rows, double total_weight);
+
+  // norms[k] = || sum over the first k + 1 rows of order, of w_i (phi_i - node mean) ||^2
+  void prefix_norms(std::span<const std::int32_t> order, std::span<double> norms) const;
+
+  // || sum over the subset, of w_i (phi_i - node mean) ||^2
+  double subset_norm(std::span<const std::int32_t> subset) const;
+
+ private:
+  const Outputs& outputs_;
+  std::span<const double> weight_;
+  std::vector<double> squared_norm_;  // ||phi_i||^2
+  std::vector<L> mean_;               // of the current node
+};
+
+}  // namespace okforest

@@ -1,0 +1,30 @@
+// What a fitted forest says of inputs: the leaves they reach, and their weights over the training
+// rows.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/views.hpp"
+
+namespace okforest {
+
+// leaves[i * n_trees + t]: the node of tree t that row i of X ends in.
+template <class T>
+void apply(const InputView<T>& X, const ForestView& forest, int n_threads,
+           std::span<std::int32_t> leaves);
+
+// A sparse matrix in compressed rows, columns ascending.
+struct SparseRows {
+  std::vector<std::int64_t> offsets;
+  std::vector<std::int32_t> columns;
+  std::vector<double> values;
+};
+
+// Row i holds the mean over trees of the members' weights in the leaf that row i of `leaves` names,
+// each leaf's summing to one.
+SparseRows leaf_weights(std::span<const std::int32_t> leaves, const ForestView& forest,
+                        int n_threads);
+
+}  // namespace okforest

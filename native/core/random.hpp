@@ -1,0 +1,41 @@
+// Random numbers by counter. A seed names a stream, `derive` names the seeds below a seed, and
+// nothing is shared between trees or nodes: what is drawn in a node depends on the tree's seed and
+// on the path to the node alone, never on the order of growth, on threads or on the device.
+#pragma once
+
+#include <cstdint>
+
+namespace okforest {
+
+inline constexpr std::uint64_t kGamma = 0x9e3779b97f4a7c15ULL;
+
+// The finaliser of SplitMix64: a bijection of 64-bit words that scatters every bit.
+constexpr std::uint64_t mix(std::uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+constexpr std::uint64_t derive(std::uint64_t seed, std::uint64_t key) {
+  return mix(seed ^ mix(key + kGamma));
+}
+
+class Rng {
+ public:
+  explicit Rng(std::uint64_t seed) : state_(seed) {}
+
+  std::uint64_t next() { return mix(state_ += kGamma); }
+
+  // Uniform in [0, 1), 53 bits.
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+
+  // Uniform in {0, ..., n - 1} for n < 2^32.
+  std::uint32_t below(std::uint32_t n) {
+    return static_cast<std::uint32_t>(((next() >> 32) * n) >> 32);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace okforest

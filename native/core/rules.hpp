@@ -1,0 +1,40 @@
+// How a tree is grown: the splits tried, the order of growth and the stopping rules.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace okforest {
+
+enum class SplitKind {
+  best,   // every threshold of a feature
+  random  // one threshold of a feature, uniform over its range in the node
+};
+
+enum class GrowthOrder {
+  depth,     // depth first
+  variance,  // largest total variance first
+  gain       // largest reduction of the total variance first
+};
+
+struct Rules {
+  SplitKind split_kind;
+  GrowthOrder order;
+  std::int32_t max_features;
+  std::int32_t max_depth;
+  std::int32_t max_leaf_nodes;
+  double min_samples_split;  // in samples as counted by `Sample::count`
+  double min_samples_leaf;
+  double min_impurity_decrease;  // of a split's reduction over the tree's total weight
+  bool stop_when_pure;           // false: the outputs play no part, not even in stopping
+};
+
+// The rows a tree is grown on. `weight` and `count` are per training row: what it weighs in scores
+// and how many samples it stands for in the stopping rules.
+struct Sample {
+  std::span<const std::int32_t> rows;
+  std::span<const double> weight;
+  std::span<const double> count;
+};
+
+}  // namespace okforest

@@ -1,0 +1,26 @@
+"""okforest: trees and forests that predict anything that has a kernel."""
+
+from importlib.metadata import version
+
+from okforest import decode, kernels, metrics
+from okforest.models import (
+    OKBagging,
+    OKExtraTrees,
+    OKRandomForest,
+    OKTotallyRandomTrees,
+    OKTree,
+)
+
+__version__ = version("okforest")
+
+__all__ = [
+    "OKBagging",
+    "OKExtraTrees",
+    "OKRandomForest",
+    "OKTotallyRandomTrees",
+    "OKTree",
+    "__version__",
+    "decode",
+    "kernels",
+    "metrics",
+]

@@ -1,0 +1,50 @@
+"""Checks of what users pass as X, y and weights; after them the package trusts its arrays."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from okforest._compat import check_sample_weight
+from okforest._typing import Floats, Outputs
+from okforest.kernels import OutputKernel
+
+
+def check_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> npt.NDArray[Any]:
+    """Return X as a float32 or float64 array, copied only if it was neither.
+
+    With ``reset`` the number and names of features are learnt, otherwise compared.
+    """
+    return validate_data(
+        estimator,
+        X,
+        reset=reset,
+        dtype=[np.float64, np.float32],
+        ensure_min_samples=2 if reset else 1,
+    )
+
+
+def check_outputs(estimator: BaseEstimator, kernel: OutputKernel, X: Any, y: Any) -> Outputs:
+    """Return the outputs of X's rows in the kernel's canonical form."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+    outputs = kernel.check(y)
+    check_consistent_length(X, outputs)
+    return outputs
+
+
+def check_weights(sample_weight: Any, X: npt.NDArray[Any]) -> Floats:
+    """Return one non-negative float64 weight per row of X, ones by default."""
+    weight: Floats = check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    if np.count_nonzero(weight) < 2:
+        raise ValueError(
+            f"sample_weight leaves {np.count_nonzero(weight)} rows with a positive weight; "
+            "at least 2 are needed. Remove it, or weigh more rows."
+        )
+    return np.ascontiguousarray(weight)

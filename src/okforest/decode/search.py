@@ -1,0 +1,48 @@
+"""Pre-images by search over candidates."""
+
+from typing import Any
+
+import numpy as np
+
+from okforest._typing import Booleans, Outputs, Weights
+from okforest.decode._base import SearchDecoder
+from okforest.embedding import Span
+
+
+class TrainingSet(SearchDecoder):
+    """Searches all training outputs."""
+
+    def candidates(self, span: Span) -> Outputs:
+        """Return the training outputs."""
+        return span.outputs
+
+
+class Support(TrainingSet):
+    """Searches the training outputs of non-zero weight, as the papers on output kernel trees do.
+
+    Faster in principle, but a little worse than :class:`TrainingSet` on large training sets.
+    """
+
+    def allowed(self, W: Weights) -> Booleans:
+        """Return where the weights are not zero."""
+        return W.toarray() != 0
+
+
+class Candidates(SearchDecoder):
+    """Searches outputs given by the user, who need not have been seen in training.
+
+    Parameters
+    ----------
+    outputs : array-like
+        The candidates, of the kernel's kind.
+    """
+
+    def __init__(self, outputs: Any):
+        self.outputs = outputs
+
+    def candidates(self, span: Span) -> Outputs:
+        """Return the given outputs."""
+        candidates = span.kernel.check(self.outputs)
+        if len(candidates) == 0:
+            raise ValueError("candidates is empty; give at least one output.")
+        return np.asarray(candidates)

@@ -1,0 +1,6 @@
+"""Outputs as numbers: embeddings to grow trees from, and the span of the training outputs."""
+
+from okforest.embedding.choice import Embedding, embed
+from okforest.embedding.span import Span
+
+__all__ = ["Embedding", "Span", "embed"]

@@ -1,0 +1,94 @@
+"""From a kernel and outputs to the arrays that trees are grown from, by the cheapest exact way.
+
+A node of n samples costs n·rank per feature from a factor Φ of the Gram matrix K = ΦΦᵀ, and n²
+from K itself; the trees are the same.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy.linalg.lapack as lapack
+
+from okforest._typing import Floats, Outputs
+from okforest.kernels import OutputKernel
+from okforest.kernels._checks import check_gram
+
+Kind = Literal["features", "gram", "factor"]
+
+# A factor of the Gram matrix pays if its rank is at most this part of N.
+LOW_RANK = 0.25
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """Outputs as numbers, centred: no tree depends on their mean, and rounding is smaller.
+
+    Parameters
+    ----------
+    kind : {"features", "gram", "factor"}
+        Where ``values`` come from.
+    values : ndarray of shape (n, rank), or (n, n) for "gram"
+        Explicit features or a factor of the Gram matrix, or that matrix; C-contiguous.
+    """
+
+    kind: Kind
+    values: Floats
+
+    @property
+    def rank(self) -> int:
+        """Number of columns of the factor or Gram matrix."""
+        return self.values.shape[1]
+
+
+def embed(kernel: OutputKernel, y: Outputs, kind: Kind | Literal["auto"] = "auto") -> Embedding:
+    """Embed outputs exactly.
+
+    With "auto", explicit features are used where the kernel has them in no more dimensions than
+    there are outputs; else the Gram matrix, or its factor if its rank is low.
+    """
+    dim = kernel.feature_dim(y)
+    if kind == "features" and dim is None:
+        raise ValueError(
+            f"embedding='features' needs a kernel with explicit features, and {kernel!r} has none; "
+            "use 'auto', 'gram' or 'factor'."
+        )
+    if dim is not None and (kind == "features" or (kind == "auto" and dim <= len(y))):
+        features = kernel.features(y)
+        return Embedding("features", np.ascontiguousarray(features - features.mean(axis=0)))
+
+    K = _centred_gram(kernel, y)
+    if kind == "factor" or (kind == "auto" and _may_have_low_rank(K)):
+        factor = _exact_factor(K)
+        if kind == "factor" or factor.shape[1] <= LOW_RANK * len(K):
+            return Embedding("factor", factor)
+    return Embedding("gram", K)
+
+
+def _centred_gram(kernel: OutputKernel, y: Outputs) -> Floats:
+    """Return the Gram matrix of φ(y) − mean."""
+    K = np.ascontiguousarray(kernel(y))
+    if not kernel.known_psd:
+        check_gram(K, f"the Gram matrix of {kernel!r}")
+    mean = K.mean(axis=0)
+    K -= mean[:, None]
+    K -= mean[None, :]
+    K += mean.mean()
+    return K
+
+
+def _may_have_low_rank(K: Floats) -> bool:
+    """Tell from a block of K, at a small part of the cost, whether its rank may be low."""
+    n = len(K)
+    some = np.linspace(0, n - 1, int(LOW_RANK * n) + 2).astype(int)
+    if len(some) > n // 2:  # too few outputs for a factor to pay
+        return False
+    return _exact_factor(K[np.ix_(some, some)]).shape[1] < len(some)
+
+
+def _exact_factor(K: Floats) -> Floats:
+    """Return Φ of as few columns as K has rank, with ΦΦᵀ = K up to rounding (pivoted Cholesky)."""
+    factor, pivots, rank, _ = lapack.dpstrf(K, lower=1)  # copies K: it is C-contiguous
+    phi = np.empty((len(K), rank))
+    phi[pivots - 1] = np.tril(factor)[:, :rank]
+    return phi

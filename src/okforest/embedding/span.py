@@ -1,0 +1,102 @@
+"""The span of the training outputs: vectors F = Σ_i w_i φ(y_i), known by their weights w.
+
+Every model predicts such vectors. What can be asked of them needs the weights and the kernel
+alone; it is computed here from explicit features where the kernel has few, else from blocks of
+the Gram matrix, of bounded memory.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from okforest._typing import Floats, Outputs, Weights
+from okforest.kernels import OutputKernel
+
+BLOCK_BYTES = 2**26
+
+
+class Span:
+    """Weighted sums of the training outputs' features.
+
+    Parameters
+    ----------
+    kernel : OutputKernel
+        The kernel, resolved on the training outputs.
+    outputs : ndarray
+        The training outputs, in canonical form.
+    """
+
+    def __init__(self, kernel: OutputKernel, outputs: Outputs):
+        self.kernel = kernel
+        self.outputs = outputs
+
+    def __len__(self) -> int:
+        return len(self.outputs)
+
+    @cached_property
+    def _features(self) -> Floats | None:
+        dim = self.kernel.feature_dim(self.outputs)
+        if dim is None or dim > len(self):
+            return None
+        return self.kernel.features(self.outputs)
+
+    def inner(self, W: Weights, y: Outputs) -> Floats:
+        """Return ⟨F_i, φ(y_j)⟩ for every row i of W and every output y_j."""
+        if self._features is not None:
+            return (W @ self._features) @ self.kernel.features(y).T
+        result = np.empty((W.shape[0], len(y)))
+        for block in self._blocks(len(y)):
+            result[:, block] = W @ self.kernel(self.outputs, y[block])
+        return result
+
+    def inner_pairs(self, W: Weights, y: Outputs) -> Floats:
+        """Return ⟨F_i, φ(y_i)⟩ for every row i of W and its own output y_i."""
+        if self._features is not None:
+            return np.einsum("ij,ij->i", W @ self._features, self.kernel.features(y))
+        result = np.empty(len(y))
+        for block in self._blocks(len(y)):
+            K = self.kernel(y[block], self.outputs)
+            result[block] = W[block].multiply(K).sum(axis=1)
+        return result
+
+    def gram(self, W: Weights, V: Weights | None = None) -> Floats:
+        """Return ⟨F_i, G_j⟩ for the rows i of W and j of V (or of W)."""
+        return self.mean_gram([W], None if V is None else [V])
+
+    def mean_gram(self, Ws: Sequence[Weights], Vs: Sequence[Weights] | None = None) -> Floats:
+        """Return the mean of :meth:`gram` over pairs of one matrix of Ws and one of Vs."""
+        Vs = Ws if Vs is None else Vs
+        result = np.zeros((Ws[0].shape[0], Vs[0].shape[0]))
+        if self._features is not None:
+            for W, V in zip(Ws, Vs, strict=True):
+                result += (W @ self._features) @ (V @ self._features).T
+        else:
+            columns = [sp.csc_array(V) for V in Vs]
+            for block in self._blocks(len(self)):
+                K = self.kernel(self.outputs, self.outputs[block])
+                for W, V_columns in zip(Ws, columns, strict=True):
+                    result += (V_columns[:, block] @ (W @ K).T).T
+        return result / len(Ws)
+
+    def squared_norms(self, W: Weights) -> Floats:
+        """Return ‖F_i‖² for every row i of W."""
+        if self._features is not None:
+            F = W @ self._features
+            return np.einsum("ij,ij->i", F, F)
+        result = np.zeros(W.shape[0])
+        columns = sp.csc_array(W)
+        for block in self._blocks(len(self)):
+            inner = W @ self.kernel(self.outputs, self.outputs[block])
+            result += columns[:, block].multiply(inner).sum(axis=1)
+        return result
+
+    def losses(self, W: Weights, y: Outputs) -> Floats:
+        """Return ‖φ(y_i) − F_i‖² for every row i of W and its own output y_i."""
+        losses = self.kernel.diag(y) - 2.0 * self.inner_pairs(W, y) + self.squared_norms(W)
+        return np.maximum(losses, 0.0)
+
+    def _blocks(self, n: int) -> Iterator[slice]:
+        size = max(1, BLOCK_BYTES // (8 * len(self)))
+        return (slice(i, min(i + size, n)) for i in range(0, n, size))

@@ -1,0 +1,6 @@
+"""Grow trees and follow them: the array-level front of the compiled core."""
+
+from okforest.engine.growth import Rules, grow
+from okforest.engine.trees import Trees
+
+__all__ = ["Rules", "Trees", "grow"]

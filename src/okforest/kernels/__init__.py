@@ -1,0 +1,26 @@
+"""Output kernels: what outputs are, and how alike two of them are."""
+
+from okforest.kernels._base import OutputKernel
+from okforest.kernels._names import as_kernel
+from okforest.kernels.callables import FromCallable
+from okforest.kernels.classes import Dirac
+from okforest.kernels.composition import Normalized, Product, Scaled, Sum
+from okforest.kernels.precomputed import Precomputed
+from okforest.kernels.vectors import RBF, Laplacian, Linear, Mahalanobis, Polynomial
+
+__all__ = [
+    "RBF",
+    "Dirac",
+    "FromCallable",
+    "Laplacian",
+    "Linear",
+    "Mahalanobis",
+    "Normalized",
+    "OutputKernel",
+    "Polynomial",
+    "Precomputed",
+    "Product",
+    "Scaled",
+    "Sum",
+    "as_kernel",
+]

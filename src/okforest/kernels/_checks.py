@@ -1,0 +1,49 @@
+"""Checks of Gram matrices that okforest did not compute itself."""
+
+import numpy as np
+import scipy.linalg as sla
+
+from okforest._typing import Floats
+
+# Relative to the largest entry: below it, asymmetry and negative eigenvalues are rounding.
+TOLERANCE = 1e-8
+# Larger matrices are tested on a principal block of this size, evenly spread.
+LARGEST_TESTED = 2048
+
+
+def check_gram(K: Floats, name: str) -> None:
+    """Raise a ValueError that says what is wrong unless K is finite, symmetric and PSD."""
+    check_symmetric(K, name)
+    if len(K) > LARGEST_TESTED:
+        some = np.linspace(0, len(K) - 1, LARGEST_TESTED).astype(int)
+        K = K[np.ix_(some, some)]
+    scale = np.abs(K).max()
+    try:
+        # Succeeds just when no eigenvalue is below minus the shift.
+        sla.cholesky(K + len(K) * TOLERANCE * max(scale, 1e-300) * np.eye(len(K)))
+    except sla.LinAlgError:
+        smallest = sla.eigvalsh(K, subset_by_index=[0, 0])[0]
+        raise ValueError(
+            f"{name} is indefinite: its smallest eigenvalue is {smallest:.3g}, and a kernel has "
+            f"none below zero. Add {-smallest:.3g} to the diagonal, or set negative "
+            "eigenvalues to zero."
+        ) from None
+
+
+def check_symmetric(K: Floats, name: str) -> None:
+    """Raise a ValueError that says what is wrong unless K is finite and symmetric."""
+    scale = 0.0
+    for i in range(0, len(K), 256):  # by blocks: no second N x N array
+        block = K[i : i + 256]
+        if not np.isfinite(block).all():
+            raise ValueError(f"{name} has NaN or infinite entries; a kernel has none.")
+        scale = max(scale, float(np.abs(block).max(initial=0.0)))
+    for i in range(0, len(K), 256):
+        difference = np.abs(K[i : i + 256] - K[:, i : i + 256].T)
+        if difference.max(initial=0.0) > TOLERANCE * scale:
+            row, column = np.unravel_index(difference.argmax(), difference.shape)
+            raise ValueError(
+                f"{name} is asymmetric: entries ({i + row}, {column}) and ({column}, {i + row}) "
+                f"differ by {difference[row, column]:.3g}. If it should be symmetric, "
+                "use (K + K.T) / 2."
+            )

@@ -1,0 +1,48 @@
+"""From what users pass as ``kernel=`` to a kernel."""
+
+from typing import Any
+
+from okforest.kernels._base import OutputKernel
+from okforest.kernels.callables import FromCallable
+from okforest.kernels.classes import Dirac
+from okforest.kernels.vectors import RBF, Laplacian, Linear, Mahalanobis, Polynomial
+
+NAMES: dict[str, type[OutputKernel]] = {
+    "dirac": Dirac,
+    "laplacian": Laplacian,
+    "linear": Linear,
+    "mahalanobis": Mahalanobis,
+    "polynomial": Polynomial,
+    "rbf": RBF,
+}
+
+
+def as_kernel(kernel: Any) -> OutputKernel:
+    """Return a kernel from a kernel, the name of one, or a function of two lists of outputs.
+
+    Examples
+    --------
+    >>> from okforest.kernels import as_kernel
+    >>> as_kernel("rbf")
+    RBF()
+    """
+    if isinstance(kernel, OutputKernel):
+        return kernel
+    if isinstance(kernel, str):
+        if kernel in NAMES:
+            return NAMES[kernel]()
+        raise ValueError(
+            f"kernel={kernel!r} is not known; use one of {', '.join(map(repr, NAMES))}, "
+            "an object of okforest.kernels, or a function."
+        )
+    if isinstance(kernel, type) and issubclass(kernel, OutputKernel):
+        raise ValueError(
+            f"kernel={kernel.__name__} is a class; pass an object, such as {kernel.__name__}(...)."
+        )
+    if callable(kernel):
+        return FromCallable(kernel)
+    raise ValueError(
+        f"kernel is of type {type(kernel).__name__}; pass an object of okforest.kernels, "
+        "the name of one, or a function that returns a Gram matrix. For a Gram matrix K, pass "
+        "kernel=Precomputed(K) and y=np.arange(len(K))."
+    )

@@ -1,0 +1,72 @@
+"""Kernels on class labels."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from okforest._typing import Floats, Outputs
+from okforest.kernels._base import OutputKernel
+
+
+class Dirac(OutputKernel):
+    """1 if two labels are equal, else 0: classification with the Gini index.
+
+    Parameters
+    ----------
+    classes : ndarray, optional
+        The labels seen in training, sorted; filled in by fitting.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.kernels import Dirac
+    >>> Dirac()(np.array(["cat", "dog", "cat"]))
+    array([[1., 0., 1.],
+           [0., 1., 0.],
+           [1., 0., 1.]])
+    """
+
+    known_psd = True
+    preimage = "majority"
+
+    def __init__(self, classes: Outputs | None = None):
+        self.classes = classes
+
+    def check(self, y: Any) -> Outputs:
+        """Return y as a 1-d array of labels."""
+        labels = np.asarray(y)
+        if labels.dtype.kind in "fc":
+            check_array(labels, ensure_2d=False, input_name="y")  # NaN and infinity are not labels
+        if labels.ndim == 2 and labels.shape[1] == 1:
+            labels = labels[:, 0]
+        if labels.ndim != 1:
+            raise ValueError(
+                f"y has shape {labels.shape}; the Dirac kernel takes one label per row, "
+                "a 1-d array or list."
+            )
+        return labels
+
+    def resolve(self, y: Outputs) -> "Dirac":
+        """Fill in the classes."""
+        try:
+            return Dirac(np.unique(y))
+        except TypeError as error:
+            raise ValueError(f"y holds labels that cannot be sorted: {error}.") from None
+
+    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+        """Return the Gram matrix."""
+        return np.equal.outer(a, a if b is None else b).astype(np.float64)
+
+    def pairs(self, a: Outputs, b: Outputs) -> Floats:
+        """Return k(a_i, b_i)."""
+        return np.asarray(a == b, dtype=np.float64)
+
+    def feature_dim(self, y: Outputs) -> int:
+        """Return the number of classes."""
+        return len(np.unique(y)) if self.classes is None else len(self.classes)
+
+    def features(self, a: Outputs) -> Floats:
+        """Return indicators of the training classes; a row of zeros for any other label."""
+        assert self.classes is not None, "resolve first"
+        return np.equal.outer(a, self.classes).astype(np.float64)

@@ -1,0 +1,89 @@
+"""A Gram matrix as a kernel; outputs are positions in it."""
+
+from typing import Any
+
+import numpy as np
+
+from okforest._typing import Floats, Outputs
+from okforest.kernels._base import OutputKernel
+from okforest.kernels._checks import check_symmetric
+
+
+class Precomputed(OutputKernel):
+    """A kernel given by its Gram matrix, with y = integer positions in it.
+
+    Because y is a plain array of positions, every splitter, search and cross-validation of
+    scikit-learn works. The matrix is shared by clones and must not be changed afterwards.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n, n)
+        The matrix of k(y_i, y_j): symmetric and positive semi-definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.kernels import Precomputed
+    >>> K = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> Precomputed(K)(np.array([0, 1]), np.array([2, 0]))
+    array([[0. , 1. ],
+           [0. , 0.5]])
+    """
+
+    def __init__(self, gram: Floats):
+        self.gram = gram
+
+    def __sklearn_clone__(self) -> "Precomputed":
+        return self  # immutable: a search must not copy the matrix for every candidate
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return f"Precomputed(<Gram matrix of shape {np.shape(self.gram)}>)"
+
+    def check(self, y: Any) -> Outputs:
+        """Return y as positions, after checking the matrix (once) and their range."""
+        n = self._check_matrix()
+        positions = np.asarray(y)
+        if positions.dtype.kind not in "iu":
+            what = (
+                f"values of type {positions.dtype}"
+                if positions.ndim == 1
+                else (f"an array of shape {positions.shape} and type {positions.dtype}")
+            )
+            raise ValueError(
+                f"y holds {what}; with a precomputed kernel it must hold integer positions into "
+                f"the Gram matrix (0…{n - 1}). Pass the matrix as kernel=Precomputed(K) and "
+                "y=np.arange(n)."
+            )
+        if positions.ndim != 1:
+            raise ValueError(
+                f"y has shape {positions.shape}; with a precomputed kernel it must be a 1-d array "
+                "of positions into the Gram matrix."
+            )
+        if len(positions) and not (positions.min() >= 0 and positions.max() < n):
+            bad = positions.min() if positions.min() < 0 else positions.max()
+            raise ValueError(
+                f"y holds position {bad}; the Gram matrix has positions 0…{n - 1} only."
+            )
+        return positions
+
+    def _check_matrix(self) -> int:
+        shape = np.shape(self.gram)
+        if not hasattr(self, "_matrix_is_checked"):
+            gram = np.asarray(self.gram)
+            if len(shape) != 2 or shape[0] != shape[1]:
+                raise ValueError(f"Precomputed got a matrix of shape {shape}; it must be square.")
+            if gram.dtype.kind not in "fiub":
+                raise ValueError(
+                    f"Precomputed got a matrix of type {gram.dtype}; it must hold real numbers."
+                )
+            check_symmetric(gram, "the precomputed Gram matrix")
+            self._matrix_is_checked = True
+        return int(shape[0])
+
+    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+        """Return the block of the matrix."""
+        return np.asarray(self.gram)[np.ix_(a, a if b is None else b)].astype(float, copy=False)
+
+    def pairs(self, a: Outputs, b: Outputs) -> Floats:
+        """Return k(a_i, b_i)."""
+        return np.asarray(self.gram)[a, b].astype(np.float64)

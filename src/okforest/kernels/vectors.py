@@ -1,0 +1,340 @@
+"""Kernels on vectors of numbers."""
+
+from itertools import combinations_with_replacement
+from math import comb, factorial, prod, sqrt
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+import scipy.linalg as sla
+from sklearn.metrics.pairwise import manhattan_distances
+from sklearn.utils.validation import check_array
+
+from okforest._typing import Floats, Outputs
+from okforest.kernels._base import OutputKernel
+
+MEDIAN_SAMPLE = 1000  # outputs, evenly spread, whose distances give sigma="median"
+
+
+def _rows(y: Outputs) -> Floats:
+    """See outputs as rows of float64: (n,) numbers as (n, 1)."""
+    return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+
+
+def _median_distance(distances: Floats) -> float:
+    """Return the median of the positive distances between different outputs, or 1 if none is."""
+    between = distances[np.triu_indices_from(distances, k=1)]
+    between = between[between > 0]
+    return float(np.median(between)) if len(between) else 1.0
+
+
+def _some(y: Outputs) -> Outputs:
+    return y[np.linspace(0, len(y) - 1, min(len(y), MEDIAN_SAMPLE)).astype(int)]
+
+
+def _check_sigma(kernel: OutputKernel, sigma: Any) -> None:
+    name = type(kernel).__name__
+    if isinstance(sigma, str) and sigma == "median":
+        raise ValueError(
+            f"{name}(sigma='median') takes its sigma from training outputs; fit an estimator "
+            "with it, or call resolve(y) first."
+        )
+    if not isinstance(sigma, Real) or not 0 < float(sigma) < np.inf:
+        raise ValueError(f"{name} got sigma={sigma!r}; use a positive number or 'median'.")
+
+
+class _VectorKernel(OutputKernel):
+    known_psd = True
+    numeric = True
+
+    def check(self, y: Any) -> Outputs:
+        """Return y as float64, of shape (n,) or (n, q)."""
+        outputs: Outputs = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+        if outputs.ndim == 0:
+            raise ValueError(f"y is the single number {outputs}; it must hold one output per row.")
+        return outputs
+
+
+class Linear(_VectorKernel):
+    """The inner product ⟨y, y'⟩: multi-output regression.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.kernels import Linear
+    >>> Linear()(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[ 5., 11.],
+           [11., 25.]])
+    """
+
+    preimage = "mean"
+
+    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+        """Return the Gram matrix."""
+        return _rows(a) @ _rows(a if b is None else b).T
+
+    def pairs(self, a: Outputs, b: Outputs) -> Floats:
+        """Return k(a_i, b_i)."""
+        return np.einsum("ij,ij->i", _rows(a), _rows(b))
+
+    def feature_dim(self, y: Outputs) -> int:
+        """Return the number of columns of y."""
+        return _rows(y).shape[1]
+
+    def features(self, a: Outputs) -> Floats:
+        """Return the outputs themselves."""
+        return _rows(a)
+
+
+class RBF(OutputKernel):
+    """The radial basis function kernel exp(−‖y − y'‖² / 2σ²).
+
+    Parameters
+    ----------
+    sigma : float or "median", default="median"
+        The width σ; "median" takes the median distance between training outputs (of 1,000 evenly
+        spread ones, if there are more).
+    base : OutputKernel, optional
+        The kernel whose distance ‖φ(y) − φ(y')‖ is used; by default the Euclidean distance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.kernels import RBF, Precomputed
+    >>> RBF(sigma=1.0)(np.array([0.0, 2.0])).round(3)
+    array([[1.   , 0.135],
+           [0.135, 1.   ]])
+
+    On the distances of a given Gram matrix, outputs being positions in it:
+
+    >>> RBF(sigma=1.0, base=Precomputed(np.eye(2)))(np.array([0, 1])).round(3)
+    array([[1.   , 0.368],
+           [0.368, 1.   ]])
+    """
+
+    def __init__(
+        self, sigma: float | Literal["median"] = "median", base: OutputKernel | None = None
+    ):
+        self.sigma = sigma
+        self.base = base
+
+    @property
+    def known_psd(self) -> bool:  # type: ignore[override]
+        """Whether the base is known to be a kernel: then so is this."""
+        return self._base.known_psd
+
+    @property
+    def _base(self) -> OutputKernel:
+        return Linear() if self.base is None else self.base
+
+    @property
+    def numeric(self) -> bool:  # type: ignore[override]
+        """Whether outputs are vectors of numbers."""
+        return self._base.numeric
+
+    def check(self, y: Any) -> Outputs:
+        """Return what the base makes of y."""
+        return self._base.check(y)
+
+    def resolve(self, y: Outputs) -> "RBF":
+        """Fill in the median distance."""
+        base = None if self.base is None else self.base.resolve(y)
+        sigma = self.sigma
+        if isinstance(sigma, str) and sigma == "median":
+            sigma = _median_distance(np.sqrt(RBF(1.0, base)._squared_distances(_some(y))))
+        _check_sigma(self, sigma)
+        return RBF(sigma, base)
+
+    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+        """Return the Gram matrix."""
+        _check_sigma(self, self.sigma)
+        K = self._squared_distances(a, b)
+        K /= -2.0 * float(self.sigma) ** 2
+        return np.exp(K, out=K)
+
+    def diag(self, a: Outputs) -> Floats:
+        """Return ones."""
+        return np.ones(len(a))
+
+    def pairs(self, a: Outputs, b: Outputs) -> Floats:
+        """Return k(a_i, b_i)."""
+        _check_sigma(self, self.sigma)
+        base = self._base
+        squares = np.maximum(base.diag(a) + base.diag(b) - 2.0 * base.pairs(a, b), 0.0)
+        return np.exp(squares / (-2.0 * float(self.sigma) ** 2))
+
+    def _squared_distances(self, a: Outputs, b: Outputs | None = None) -> Floats:
+        base = self._base
+        squares = base(a, b)
+        squares *= -2.0
+        squares += base.diag(a)[:, None]
+        squares += base.diag(a if b is None else b)[None, :]
+        if b is None:
+            np.fill_diagonal(squares, 0.0)
+        return np.maximum(squares, 0.0, out=squares)
+
+
+class Laplacian(_VectorKernel):
+    """The Laplacian kernel exp(−‖y − y'‖₁ / σ).
+
+    Parameters
+    ----------
+    sigma : float or "median", default="median"
+        The width σ; "median" takes the median distance between training outputs (of 1,000 evenly
+        spread ones, if there are more).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.kernels import Laplacian
+    >>> Laplacian(sigma=1.0)(np.array([0.0, 2.0])).round(3)
+    array([[1.   , 0.135],
+           [0.135, 1.   ]])
+    """
+
+    def __init__(self, sigma: float | Literal["median"] = "median"):
+        self.sigma = sigma
+
+    def resolve(self, y: Outputs) -> "Laplacian":
+        """Fill in the median distance."""
+        sigma = self.sigma
+        if isinstance(sigma, str) and sigma == "median":
+            sigma = _median_distance(manhattan_distances(_rows(_some(y))))
+        _check_sigma(self, sigma)
+        return Laplacian(sigma)
+
+    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+        """Return the Gram matrix."""
+        _check_sigma(self, self.sigma)
+        K: Floats = manhattan_distances(_rows(a), _rows(a if b is None else b))
+        K /= -float(self.sigma)
+        return np.exp(K, out=K)
+
+    def diag(self, a: Outputs) -> Floats:
+        """Return ones."""
+        return np.ones(len(a))
+
+
+class Polynomial(_VectorKernel):
+    """The polynomial kernel (γ⟨y, y'⟩ + c)ᵈ.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        The degree d.
+    gamma : float, default=1.0
+        The factor γ of the inner product, positive.
+    coef0 : float, default=1.0
+        The constant c, not negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.kernels import Polynomial
+    >>> Polynomial(degree=2)(np.array([1.0, 2.0]))
+    array([[ 4.,  9.],
+           [ 9., 25.]])
+    """
+
+    def __init__(self, degree: int = 2, gamma: float = 1.0, coef0: float = 1.0):
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def resolve(self, y: Outputs) -> "Polynomial":
+        """Check the parameters; nothing depends on the outputs."""
+        if int(self.degree) != self.degree or self.degree < 1:
+            raise ValueError(f"Polynomial got degree={self.degree!r}; use a whole number ≥ 1.")
+        if self.gamma <= 0 or self.coef0 < 0:
+            raise ValueError(
+                f"Polynomial got gamma={self.gamma!r} and coef0={self.coef0!r}; it is a kernel "
+                "only for gamma > 0 and coef0 ≥ 0."
+            )
+        return self
+
+    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+        """Return the Gram matrix."""
+        return (self.gamma * Linear()(a, b) + self.coef0) ** self.degree
+
+    def pairs(self, a: Outputs, b: Outputs) -> Floats:
+        """Return k(a_i, b_i)."""
+        return (self.gamma * Linear().pairs(a, b) + self.coef0) ** self.degree
+
+    def feature_dim(self, y: Outputs) -> int:
+        """Return the number of monomials."""
+        return comb(_rows(y).shape[1] + int(self.degree), int(self.degree))
+
+    def features(self, a: Outputs) -> Floats:
+        """Return the monomials of degree d of (√γ y, √c), weighted by the multinomial theorem."""
+        rows = _rows(a)
+        extended = np.column_stack([sqrt(self.gamma) * rows, np.full(len(rows), sqrt(self.coef0))])
+        columns = []
+        for factors in combinations_with_replacement(range(extended.shape[1]), int(self.degree)):
+            repeats = prod(factorial(factors.count(f)) for f in set(factors))
+            scale = sqrt(factorial(int(self.degree)) / repeats)
+            columns.append(scale * extended[:, factors].prod(axis=1))
+        return np.column_stack(columns)
+
+
+class Mahalanobis(_VectorKernel):
+    """The inner product yᵀ V⁻¹ y' of outputs whose covariance is V (Segal's trees).
+
+    Parameters
+    ----------
+    V : ndarray of shape (q, q), optional
+        A positive definite matrix; by default the covariance of the training outputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.kernels import Mahalanobis
+    >>> Mahalanobis(V=np.diag([1.0, 4.0]))(np.array([[1.0, 2.0]]))
+    array([[2.]])
+    """
+
+    preimage = "mean"
+
+    def __init__(self, V: Floats | None = None):
+        self.V = V
+
+    def resolve(self, y: Outputs) -> "Mahalanobis":
+        """Fill in the covariance of the outputs, and check it."""
+        rows = _rows(y)
+        V = np.cov(rows.T).reshape(rows.shape[1], -1) if self.V is None else self.V
+        kernel = Mahalanobis(np.asarray(V, dtype=np.float64))
+        kernel.features(y[:1])
+        return kernel
+
+    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+        """Return the Gram matrix."""
+        return Linear()(self.features(a), None if b is None else self.features(b))
+
+    def pairs(self, a: Outputs, b: Outputs) -> Floats:
+        """Return k(a_i, b_i)."""
+        return Linear().pairs(self.features(a), self.features(b))
+
+    def feature_dim(self, y: Outputs) -> int:
+        """Return the number of columns of y."""
+        return _rows(y).shape[1]
+
+    def features(self, a: Outputs) -> Floats:
+        """Return the outputs whitened: rows of Y L⁻ᵀ with V = L Lᵀ."""
+        rows = _rows(a)
+        if self.V is None:
+            raise ValueError(
+                "Mahalanobis() takes V from training outputs; fit an estimator with it, call "
+                "resolve(y) first, or pass V."
+            )
+        V = np.asarray(self.V, dtype=np.float64)
+        q = rows.shape[1]
+        if V.shape != (q, q):
+            raise ValueError(f"Mahalanobis got V of shape {V.shape}; outputs need ({q}, {q}).")
+        try:
+            L = sla.cholesky(V, lower=True)
+        except sla.LinAlgError:
+            raise ValueError(
+                "Mahalanobis got a matrix V that is not positive definite. Remove constant or "
+                "redundant outputs, or pass V + c * np.eye(q)."
+            ) from None
+        whitened: Floats = sla.solve_triangular(L, rows.T, lower=True).T
+        return whitened

@@ -1,0 +1,129 @@
+"""How far predictions are from the truth, measured in the kernel's feature space H."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.utils.validation import check_consistent_length
+
+from okforest._typing import Floats
+from okforest.embedding import Span
+from okforest.kernels import as_kernel
+
+
+def kernel_loss(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """Return the mean loss in H, ‖φ(y) − F(x)‖², which needs no pre-image.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model of okforest.
+    X : array-like of shape (n, p)
+        Inputs.
+    y : array-like
+        Their true outputs, of the kernel's kind.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the mean.
+
+    Returns
+    -------
+    loss : float
+        The mean loss.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from okforest import OKTree
+    >>> from okforest.metrics import kernel_loss
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> kernel_loss(OKTree(random_state=0).fit(X, y), X, y)
+    0.0
+    """
+    return float(np.average(_losses(model, X, y), weights=sample_weight))
+
+
+def kernel_r2(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """Return the kernel R², 1 − Σ‖φ(y) − F(x)‖² / Σ‖φ(y) − φ̄‖².
+
+    φ̄ is the mean of the given outputs, as in :func:`sklearn.metrics.r2_score`, to which it is equal
+    for the linear kernel (with ``multioutput="variance_weighted"``).
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model of okforest.
+    X : array-like of shape (n, p)
+        Inputs.
+    y : array-like
+        Their true outputs, of the kernel's kind.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the sums.
+
+    Returns
+    -------
+    score : float
+        1 for perfect predictions, 0 for the mean of y.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from okforest import OKTree
+    >>> from okforest.metrics import kernel_r2
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> kernel_r2(OKTree(random_state=0).fit(X, y), X, y)
+    1.0
+    """
+    losses = _losses(model, X, y)
+    if len(losses) < 2:
+        warnings.warn("R² needs at least two outputs.", UndefinedMetricWarning, stacklevel=2)
+        return float("nan")
+    kernel, outputs = model.kernel_, model.kernel_.check(y)
+    weight = np.ones(len(losses)) if sample_weight is None else np.asarray(sample_weight, float)
+    mean = sp.csr_array((weight / weight.sum())[None, :])
+    # The given outputs are a span of their own, in which their mean is a point.
+    mean_norm = Span(kernel.resolve(outputs), outputs).squared_norms(mean)[0]
+    spread = weight @ kernel.diag(outputs) - weight.sum() * mean_norm
+    loss = weight @ losses
+    if spread <= 0:
+        return 1.0 if loss <= 0 else 0.0
+    return float(1.0 - loss / spread)
+
+
+def output_loss(kernel: Any, y_true: Any, y_pred: Any, sample_weight: Any = None) -> float:
+    """Return the mean loss of predicted outputs in H, ‖φ(y) − φ(ŷ)‖².
+
+    Parameters
+    ----------
+    kernel : OutputKernel, str or callable
+        The kernel; one with a parameter that is learnt, such as ``sigma="median"``, must be taken
+        from a fitted model (``model.kernel_``).
+    y_true, y_pred : array-like
+        True and predicted outputs, of the kernel's kind.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the mean.
+
+    Returns
+    -------
+    loss : float
+        The mean loss.
+
+    Examples
+    --------
+    >>> from okforest.metrics import output_loss
+    >>> output_loss("dirac", ["a", "b"], ["a", "c"])
+    1.0
+    """
+    kernel = as_kernel(kernel)
+    true, predicted = kernel.check(y_true), kernel.check(y_pred)
+    check_consistent_length(true, predicted, sample_weight)
+    losses = kernel.diag(true) + kernel.diag(predicted) - 2.0 * kernel.pairs(true, predicted)
+    return float(np.average(np.maximum(losses, 0.0), weights=sample_weight))
+
+
+def _losses(model: Any, X: Any, y: Any) -> Floats:
+    W = model.predict_weights(X)
+    outputs = model.kernel_.check(y)
+    check_consistent_length(W, outputs)
+    return Span(model.kernel_, model.outputs_).losses(W, outputs)

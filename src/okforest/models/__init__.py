@@ -1,0 +1,11 @@
+"""The models: maps from inputs to weights over training outputs."""
+
+from okforest.models.forests import (
+    OKBagging,
+    OKExtraTrees,
+    OKRandomForest,
+    OKTotallyRandomTrees,
+)
+from okforest.models.tree import OKTree
+
+__all__ = ["OKBagging", "OKExtraTrees", "OKRandomForest", "OKTotallyRandomTrees", "OKTree"]

@@ -1,0 +1,159 @@
+"""The contract that every model keeps: x → w(x), weights over the training outputs."""
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal
+
+from sklearn.base import BaseEstimator
+from sklearn.utils import RegressorTags, Tags
+
+from okforest._typing import Floats, Outputs, Weights
+from okforest.decode import Candidates, SearchDecoder, TrainingSet, as_decoder
+from okforest.embedding import Span
+from okforest.kernels import OutputKernel, as_kernel
+from okforest.metrics import kernel_r2
+
+
+class Averager(ABC, BaseEstimator):
+    """A model that predicts F(x) = Σ_i w_i(x) φ(y_i): all it knows of x is in the weights.
+
+    A subclass has parameters ``kernel`` and ``decoder``, sets ``kernel_`` (resolved) and
+    ``outputs_`` when fitted, and writes :meth:`predict_weights`.
+    """
+
+    kernel: Any
+    decoder: Any
+    kernel_: OutputKernel
+    outputs_: Outputs
+
+    @abstractmethod
+    def predict_weights(self, X: Any) -> Weights:
+        """Return the weights of the training outputs: the lossless prediction.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs.
+
+        Returns
+        -------
+        W : csr_array of shape (n, n_train)
+            Row i holds w(x_i).
+        """
+
+    def predict(self, X: Any, candidates: Any = None) -> Outputs:
+        """Predict outputs, decoded from the weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs.
+        candidates : array-like, optional
+            Outputs to choose from, of the kernel's kind; by default ``decoder`` decides.
+
+        Returns
+        -------
+        y : ndarray of n outputs
+            With a precomputed kernel, positions in its Gram matrix.
+        """
+        W = self.predict_weights(X)
+        span = self._span()
+        if candidates is not None:
+            return Candidates(candidates).decode(W, span)
+        return as_decoder(self.decoder, span.kernel).decode(W, span)
+
+    def predict_top(self, X: Any, k: int = 5, candidates: Any = None) -> tuple[Outputs, Floats]:
+        """Return the k outputs nearest to each prediction, and how far they are.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs.
+        k : int, default=5
+            How many.
+        candidates : array-like, optional
+            Outputs to choose from; by default those that ``decoder`` searches, or the training
+            outputs if it does not search.
+
+        Returns
+        -------
+        y : ndarray of shape (n, k, ...)
+            Outputs, nearest first.
+        losses : ndarray of shape (n, k)
+            Their squared distances to the prediction in H.
+        """
+        W = self.predict_weights(X)
+        span = self._span()
+        decoder = as_decoder(self.decoder, span.kernel)
+        if candidates is not None:
+            decoder = Candidates(candidates)
+        elif not isinstance(decoder, SearchDecoder):
+            decoder = TrainingSet()
+        return decoder.top(W, span, k)
+
+    def predict_kernel(
+        self, X: Any, Z: Any = None, scheme: Literal["convolve"] = "convolve"
+    ) -> Floats:
+        """Predict the output kernel between inputs, k̂(x, z) = w(x)ᵀ K w(z).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs.
+        Z : array-like of shape (m, p), optional
+            Other inputs; by default X.
+        scheme : {"convolve"}
+            How predictions are combined.
+
+        Returns
+        -------
+        K : ndarray of shape (n, m)
+            The predicted kernel.
+        """
+        if scheme != "convolve":
+            raise ValueError(f"scheme={scheme!r}; {type(self).__name__} has 'convolve' only.")
+        W = self.predict_weights(X)
+        return self._span().gram(W, None if Z is None else self.predict_weights(Z))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the kernel R², which needs no pre-image.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs.
+        y : array-like
+            Their true outputs.
+        sample_weight : array-like of shape (n,), optional
+            Weights.
+
+        Returns
+        -------
+        score : float
+            1 − Σ‖φ(y) − F(x)‖² / Σ‖φ(y) − φ̄‖²; see :func:`okforest.metrics.kernel_r2`.
+        """
+        self._span()
+        return kernel_r2(self, X, y, sample_weight)
+
+    def _span(self) -> Span:
+        """Return the span of the training outputs, in which predictions are."""
+        if not hasattr(self, "outputs_"):
+            raise ValueError(
+                f"this {type(self).__name__} was fitted without y: it has weights, leaves and a "
+                "tree kernel, but no outputs. Fit it with y."
+            )
+        return Span(self.kernel_, self.outputs_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        try:
+            numeric = as_kernel(self.kernel).numeric
+        except ValueError:  # fit will say what is wrong
+            numeric = False
+        if numeric:
+            # Other outputs are neither numbers nor classes: scikit-learn's metrics would take
+            # positions in a Gram matrix, say, for numbers.
+            tags.estimator_type = "regressor"
+            tags.regressor_tags = RegressorTags()
+        return tags

@@ -1,0 +1,83 @@
+"""Parameter texts that several models share, written once."""
+
+from inspect import signature
+from typing import TypeVar
+
+T = TypeVar("T", bound=type)
+
+PARAMETERS = {
+    "n_estimators": """int, default=100
+        Number of trees.""",
+    "kernel": """OutputKernel, str or callable, default="linear"
+        What outputs are: an object of :mod:`okforest.kernels`, the name of one ("linear", "rbf",
+        "laplacian", "polynomial", "mahalanobis", "dirac"), or a function of two lists of outputs
+        that returns their Gram matrix.""",
+    "splitter": """{"best", "random"}, default="best"
+        Whether every threshold of a feature is tried, or one at random.""",
+    "max_features": """int, float, "sqrt", "log2" or None, default={default}
+        How many features are tried at a node: a number, a fraction of all, or all (None). The
+        search goes on until at least one can split the node.""",
+    "max_depth": """int, optional
+        Largest depth of a tree.""",
+    "min_samples_split": """int or float, default=2
+        Fewest samples (or fraction of all) of a node that is split. A row counts as its weight,
+        and at least as one.""",
+    "min_samples_leaf": """int or float, default=1
+        Fewest samples (or fraction of all) of a leaf, counted likewise.""",
+    "max_leaf_nodes": """int, optional
+        Most leaves of a tree. With it, nodes are split in the order of their gain.""",
+    "min_impurity_decrease": """float, default=0.0
+        A node is split if that reduces the variance of the outputs, weighted by the node's share
+        of all samples, by at least this much.""",
+    "bootstrap": """bool, default={default}
+        Whether each tree is grown on rows drawn with replacement, a row's chance being its
+        weight, or on all rows.""",
+    "max_samples": """int or float, optional
+        How many rows to draw for each tree (or fraction of all); by default as many as there are.
+        Only with ``bootstrap=True``.""",
+    "embedding": """{"auto", "features", "gram", "factor"}, default="auto"
+        The form of the outputs from which trees are grown: explicit features, Gram matrix or its
+        exact factor. The trees are the same; "auto" takes the cheapest.""",
+    "decoder": """Decoder or str, default="auto"
+        How weights are turned into outputs: an object of :mod:`okforest.decode` or the name of one
+        ("mean", "majority", "training_set", "support"). "auto" takes the closed form where the
+        kernel has one, else the nearest training output.""",
+    "random_state": """int, RandomState instance or None, default=None
+        The seed. The same seed gives the same trees, whatever ``n_jobs``.""",
+    "n_jobs": """int, optional
+        Number of threads; -1 for all cores.""",
+    "verbose": """int, default=0
+        Whether to show a progress bar while fitting.""",
+}
+
+ATTRIBUTES = """kernel_ : OutputKernel
+        The kernel, with parameters that depend on the outputs filled in.
+    outputs_ : ndarray
+        The training outputs.
+    trees_ : okforest.engine.Trees
+        The trees, as plain arrays.
+    embedding_ : str
+        The form of the outputs that was used: "features", "gram" or "factor".
+    embedding_rank_ : int
+        Number of columns of that form.
+    feature_importances_ : ndarray of shape (p,)
+        Each feature's share of the total variance reduction.
+    n_features_in_ : int
+        Number of features seen in fitting.
+    feature_names_in_ : ndarray of shape (p,)
+        Their names, if X had any.
+    """
+
+
+def document(cls: T) -> T:
+    """Fill ``{parameters}`` and ``{attributes}`` in a model's docstring from its signature."""
+    if cls.__doc__ is None:  # python -OO
+        return cls
+    lines = [
+        f"{name} : {PARAMETERS[name].replace('{default}', repr(parameter.default))}"
+        for name, parameter in signature(cls).parameters.items()
+    ]
+    cls.__doc__ = cls.__doc__.replace("{parameters}", "\n    ".join(lines)).replace(
+        "{attributes}", ATTRIBUTES.strip()
+    )
+    return cls

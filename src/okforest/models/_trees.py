@@ -1,0 +1,285 @@
+"""What a tree and its forests share: growing, leaves, weights, kernels and importances."""
+
+from math import ceil
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from okforest._compat import Interval, RealNotInt, StrOptions, fit_context
+from okforest._progress import ProgressBar
+from okforest._threads import thread_count
+from okforest._typing import Floats, Ints, Weights
+from okforest._validation import check_inputs, check_outputs, check_weights
+from okforest.embedding import embed
+from okforest.engine import Rules, Trees, grow
+from okforest.engine.growth import UNLIMITED
+from okforest.kernels import as_kernel
+from okforest.models._base import Averager
+
+
+class TreeModel(Averager):
+    """Output kernel trees, one or many; each preset picks how they are grown.
+
+    A preset exposes some of the attributes below as parameters and fixes the others.
+    """
+
+    n_estimators: int = 1
+    splitter: Literal["best", "random"] = "best"
+    max_features: Any = None
+    max_depth: int | None = None
+    min_samples_split: float = 2
+    min_samples_leaf: float = 1
+    max_leaf_nodes: int | None = None
+    min_impurity_decrease: float = 0.0
+    bootstrap: bool = False
+    max_samples: float | None = None
+    embedding: Literal["auto", "features", "gram", "factor"] = "auto"
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+    _uses_outputs: ClassVar[bool] = True  # whether outputs have a part in the trees' shape
+
+    trees_: Trees
+    n_features_in_: int
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "kernel": "no_validation",  # as_kernel has better messages
+        "splitter": [StrOptions({"best", "random"})],
+        "max_features": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="right"),
+            StrOptions({"sqrt", "log2"}),
+            None,
+        ],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "min_samples_split": [
+            Interval(Integral, 2, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="right"),
+        ],
+        "min_samples_leaf": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="neither"),
+        ],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+        "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
+        "bootstrap": ["boolean"],
+        "max_samples": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="right"),
+            None,
+        ],
+        "embedding": [StrOptions({"auto", "features", "gram", "factor"})],
+        "decoder": "no_validation",  # as_decoder has better messages
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TreeModel":
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs; float32 and float64 arrays are not copied.
+        y : array-like of n outputs
+            Outputs, of the kernel's kind: numbers, vectors, labels, a list of any objects, or
+            positions in a precomputed Gram matrix.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows. A row of weight 3 is as good as three equal rows.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
+        X = check_inputs(self, X, reset=True)
+        weight = check_weights(sample_weight, X)
+        outputs, gram = self._embed(X, y)
+        self.trees_ = grow(
+            X,
+            outputs,
+            self._rules(weight),
+            gram=gram,
+            row_weight=weight,
+            seed=int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64)),
+            n_trees=self.n_estimators,
+            n_draws=self._n_draws(weight),
+            n_threads=thread_count(self.n_jobs),
+            progress=ProgressBar(self.n_estimators, "growing trees") if self.verbose else None,
+        )
+        return self
+
+    def _embed(self, X: npt.NDArray[Any], y: Any) -> tuple[Floats, bool]:
+        """Learn the kernel and the outputs; return their numbers, and whether these are a Gram."""
+        kernel = as_kernel(self.kernel)
+        self.outputs_ = check_outputs(self, kernel, X, y)
+        self.kernel_ = kernel.resolve(self.outputs_)
+        embedding = embed(self.kernel_, self.outputs_, self.embedding)
+        self.embedding_ = embedding.kind
+        self.embedding_rank_ = embedding.rank
+        return embedding.values, embedding.kind == "gram"
+
+    def _rules(self, weight: Floats) -> Rules:
+        n_samples = _sample_count(weight)
+        return Rules(
+            random_splits=self.splitter == "random",
+            max_features=_n_features_tried(self.max_features, self.n_features_in_),
+            order="depth" if self.max_leaf_nodes is None else "gain",
+            max_depth=_limit(self.max_depth),
+            max_leaf_nodes=_limit(self.max_leaf_nodes),
+            min_samples_split=max(2, _amount(self.min_samples_split, n_samples)),
+            min_samples_leaf=_amount(self.min_samples_leaf, n_samples),
+            min_impurity_decrease=self.min_impurity_decrease,
+            stop_when_pure=self._uses_outputs,
+        )
+
+    def _n_draws(self, weight: Floats) -> int:
+        if not self.bootstrap:
+            if self.max_samples is not None:
+                raise ValueError(
+                    f"max_samples={self.max_samples!r} has no effect with bootstrap=False; "
+                    "set bootstrap=True or max_samples=None."
+                )
+            return 0
+        n_samples = _sample_count(weight)
+        if self.max_samples is None:
+            return round(n_samples)
+        if isinstance(self.max_samples, Integral):
+            return int(self.max_samples)
+        return max(1, round(self.max_samples * n_samples))
+
+    def _leaves(self, X: Any) -> Ints:
+        check_is_fitted(self)
+        X = check_inputs(self, X, reset=False)
+        return self.trees_.apply(X, self._prediction_threads(len(X)))
+
+    def _prediction_threads(self, n_rows: int) -> int:
+        # A thread costs as much as some hundred rows.
+        return min(thread_count(self.n_jobs), ceil(n_rows / 256))
+
+    def predict_weights(self, X: Any) -> Weights:
+        """Return the weights of the training outputs: the lossless prediction.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs.
+
+        Returns
+        -------
+        W : csr_array of shape (n, n_train)
+            Row i holds w(x_i): not negative, and summing to one.
+        """
+        leaves = self._leaves(X)
+        return self.trees_.weights(leaves, self._prediction_threads(len(leaves)))
+
+    def predict_kernel(
+        self, X: Any, Z: Any = None, scheme: Literal["convolve", "average"] = "convolve"
+    ) -> Floats:
+        """Predict the output kernel between inputs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs.
+        Z : array-like of shape (m, p), optional
+            Other inputs; by default X.
+        scheme : {"convolve", "average"}, default="convolve"
+            w(x)ᵀ K w(z) with the weights of the whole ensemble, or the mean over trees of that.
+
+        Returns
+        -------
+        K : ndarray of shape (n, m)
+            The predicted kernel; positive semi-definite with Z = X.
+        """
+        if scheme == "convolve":
+            return super().predict_kernel(X, Z)
+        if scheme != "average":
+            raise ValueError(f"scheme={scheme!r}; use 'convolve' or 'average'.")
+        W = self._weights_by_tree(X)
+        return self._span().mean_gram(W, None if Z is None else self._weights_by_tree(Z))
+
+    def _weights_by_tree(self, X: Any) -> list[Weights]:
+        leaves = self._leaves(X)
+        return [
+            self.trees_[t].weights(np.ascontiguousarray(leaves[:, t : t + 1]))
+            for t in range(leaves.shape[1])
+        ]
+
+    def tree_kernel(self, X: Any, Z: Any = None) -> Floats:
+        """Return the input kernel that the trees have learnt.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs.
+        Z : array-like of shape (m, p), optional
+            Other inputs; by default X.
+
+        Returns
+        -------
+        K : ndarray of shape (n, m)
+            The mean over trees of 1 / (weight of the leaf) where x and z share a leaf, else 0. With
+            Z the training inputs, these are the weights of :meth:`predict_weights`, if trees were
+            grown on all rows, equally weighted.
+        """
+        trees = [self._leaves(X)]
+        trees.append(trees[0] if Z is None else self._leaves(Z))
+        A, B = (self.trees_.leaf_indicator(leaves) for leaves in trees)
+        A.data /= self.trees_.weight[A.indices] * len(self.trees_)
+        return (A @ B.T).toarray()
+
+    def apply(self, X: Any) -> Ints:
+        """Return the leaves that inputs reach.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs.
+
+        Returns
+        -------
+        leaves : ndarray of shape (n, n_estimators)
+            Node numbers, which count from 0 in each tree.
+        """
+        return self._leaves(X)
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Each feature's share of the total variance reduction, summing to one."""
+        check_is_fitted(self)
+        reduction = np.maximum(self.trees_.variance_reduction(self.n_features_in_), 0.0)
+        total = reduction.sum()
+        return reduction / total if total > 0 else reduction
+
+
+def _sample_count(weight: Floats) -> float:
+    """Return the number of samples: a row counts as its weight, and at least as one."""
+    return float(np.maximum(weight, 1.0)[weight > 0].sum())
+
+
+def _limit(value: int | None) -> int:
+    return UNLIMITED if value is None else min(int(value), UNLIMITED)
+
+
+def _amount(value: float, total: float) -> float:
+    return float(value) if isinstance(value, Integral) else float(ceil(value * total))
+
+
+def _n_features_tried(max_features: Any, n_features: int) -> int:
+    if max_features is None:
+        return n_features
+    if max_features == "sqrt":
+        return max(1, int(np.sqrt(n_features)))
+    if max_features == "log2":
+        return max(1, int(np.log2(n_features)))
+    if isinstance(max_features, Integral):
+        return min(int(max_features), n_features)
+    return max(1, int(max_features * n_features))

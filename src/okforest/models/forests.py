@@ -1,0 +1,247 @@
+"""Forests of output kernel trees: one constructor, and the randomisations as its presets."""
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from okforest._typing import Floats
+from okforest.models._docs import document
+from okforest.models._trees import TreeModel
+
+
+class _Forest(TreeModel):
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        kernel: Any = "linear",
+        max_features: Any = None,
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        max_samples: float | None = None,
+        embedding: Literal["auto", "features", "gram", "factor"] = "auto",
+        decoder: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.n_estimators = n_estimators
+        self.kernel = kernel
+        self.max_features = max_features
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.embedding = embedding
+        self.decoder = decoder
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+def _with_defaults(init: Callable[..., None], **defaults: Any) -> Callable[..., None]:
+    """Return a copy of a constructor with other defaults of keyword parameters."""
+    assert isinstance(init, FunctionType)
+    copy = FunctionType(init.__code__, init.__globals__, init.__name__, init.__defaults__)
+    copy.__kwdefaults__ = {**(init.__kwdefaults__ or {}), **defaults}
+    copy.__annotations__ = init.__annotations__
+    return copy
+
+
+@document
+class OKExtraTrees(_Forest):
+    """Extremely randomised output kernel trees: random thresholds, the best of a few features.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    OKRandomForest : Best thresholds, on rows drawn with replacement.
+    OKTree : A single tree, easy to read.
+
+    References
+    ----------
+    P. Geurts, L. Wehenkel, F. d'Alché-Buc, "Kernelizing the output of tree-based methods",
+    ICML 2006.
+
+    Examples
+    --------
+    Complete the lower half of handwritten digits from the upper half:
+
+    >>> from sklearn.datasets import load_digits
+    >>> from okforest import OKExtraTrees
+    >>> digits = load_digits().data
+    >>> upper, lower = digits[:, :32], digits[:, 32:]
+    >>> forest = OKExtraTrees(kernel="rbf", random_state=0).fit(upper[:500], lower[:500])
+    >>> forest.predict(upper[500:502]).shape
+    (2, 32)
+    >>> forest.predict_weights(upper[500:502]).shape
+    (2, 500)
+    """
+
+    splitter: Literal["best", "random"] = "random"
+    __init__ = _with_defaults(_Forest.__init__, max_features="sqrt")
+
+
+@document
+class OKRandomForest(_Forest):
+    """A random forest of output kernel trees: best thresholds, some features, drawn rows.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    OKBagging : The same, with all features at every node.
+    OKExtraTrees : Random thresholds, faster to grow.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from okforest import OKRandomForest
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = OKRandomForest(kernel="dirac", random_state=0).fit(X, y)
+    >>> forest.predict(X[::50])
+    array([0, 1, 2])
+    """
+
+    __init__ = _with_defaults(_Forest.__init__, max_features="sqrt", bootstrap=True)
+
+
+@document
+class OKBagging(_Forest):
+    """Bagged output kernel trees: best thresholds, all features, drawn rows.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    OKRandomForest : The same, with some features at every node.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from okforest import OKBagging
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> OKBagging(random_state=0).fit(X[:300], y[:300]).predict(X[300:302]).shape
+    (2,)
+    """
+
+    __init__ = _with_defaults(_Forest.__init__, bootstrap=True)
+
+
+@document
+class OKTotallyRandomTrees(TreeModel):
+    """Totally randomised trees: one random feature and threshold at every node.
+
+    Outputs play no part in the trees, which are the same whatever y, and may be grown without it:
+    they then have weights, leaves and a kernel, but predict nothing.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    OKExtraTrees : The best of a few random splits.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from okforest import OKTotallyRandomTrees
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> OKTotallyRandomTrees(min_samples_leaf=5, random_state=0).fit(X).tree_kernel(X[:2]).shape
+    (2, 2)
+    """
+
+    splitter: Literal["best", "random"] = "random"
+    max_features: Any = 1
+    _uses_outputs: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        kernel: Any = "linear",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        embedding: Literal["auto", "features", "gram", "factor"] = "auto",
+        decoder: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.n_estimators = n_estimators
+        self.kernel = kernel
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.embedding = embedding
+        self.decoder = decoder
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "OKTotallyRandomTrees":
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs; float32 and float64 arrays are not copied.
+        y : array-like of n outputs, optional
+            Outputs, of the kernel's kind, for predictions; the trees do not depend on them.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
+        super().fit(X, y, sample_weight)
+        return self
+
+    def _embed(self, X: npt.NDArray[Any], y: Any) -> tuple[Floats, bool]:
+        if y is not None:
+            return super()._embed(X, y)
+        for name in ("outputs_", "kernel_", "embedding_", "embedding_rank_"):
+            self.__dict__.pop(name, None)  # of an earlier fit, with y
+        return np.empty((len(X), 0)), False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags

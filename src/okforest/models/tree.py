@@ -1,0 +1,85 @@
+"""A single output kernel tree."""
+
+from typing import Any, Literal
+
+from okforest._typing import Ints
+from okforest.models._docs import document
+from okforest.models._trees import TreeModel
+
+
+@document
+class OKTree(TreeModel):
+    """An output kernel tree (OK3).
+
+    With the linear kernel it is a multi-output regression tree, with the Dirac kernel a
+    classification tree with the Gini index, and with any other kernel a tree that has no other
+    name.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    OKExtraTrees : A forest, more accurate.
+
+    References
+    ----------
+    P. Geurts, L. Wehenkel, F. d'Alché-Buc, "Kernelizing the output of tree-based methods",
+    ICML 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from okforest import OKTree
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = OKTree(kernel="dirac", max_depth=2, random_state=0).fit(X, y)
+    >>> tree.predict(X[::50])
+    array([0, 1, 2])
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "linear",
+        splitter: Literal["best", "random"] = "best",
+        max_features: Any = None,
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        embedding: Literal["auto", "features", "gram", "factor"] = "auto",
+        decoder: Any = "auto",
+        random_state: Any = None,
+    ):
+        self.kernel = kernel
+        self.splitter = splitter
+        self.max_features = max_features
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.embedding = embedding
+        self.decoder = decoder
+        self.random_state = random_state
+
+    def apply(self, X: Any) -> Ints:
+        """Return the leaves that inputs reach.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs.
+
+        Returns
+        -------
+        leaves : ndarray of shape (n,)
+            Node numbers.
+        """
+        return self._leaves(X)[:, 0]

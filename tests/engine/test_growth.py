@@ -1,0 +1,225 @@
+"""Trees against the slow oracle, in both forms of the outputs and under every rule."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from okforest.engine import Rules, grow
+from reference.random import derive
+from reference.trees import as_nested, engine_as_nested, grow_tree
+
+RULES = {
+    "best": Rules(),
+    "best of some features": Rules(max_features=2),
+    "random": Rules(random_splits=True, max_features=2),
+    "totally random": Rules(random_splits=True, max_features=1, stop_when_pure=False),
+    "shallow": Rules(max_depth=3),
+    "large leaves": Rules(min_samples_leaf=4, min_samples_split=10),
+    "least gain": Rules(min_impurity_decrease=0.05),
+    "by variance": Rules(order="variance", max_leaf_nodes=7),
+    "by gain": Rules(order="gain", max_leaf_nodes=7),
+    "random by gain": Rules(order="gain", random_splits=True, max_features=2, max_leaf_nodes=9),
+}
+
+
+def problem(seed, n=40, p=4, q=3, grid=None):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    if grid:
+        X = np.round(X * grid) / grid
+    phi = np.c_[X[:, 0] > 0, X[:, 1] * X[:, 2], rng.normal(size=(n, q - 2))].astype(float)
+    return X, np.ascontiguousarray(phi[:, :q])
+
+
+@pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("q", [1, 3, 11])
+def test_both_forms_equal_the_oracle(rules, weighted, q):
+    """The factor form (scalar and wide) and the Gram form grow the oracle's tree."""
+    X, phi = problem(3, q=q) if q > 1 else (problem(3)[0], problem(3)[1][:, 1:2].copy())
+    K = phi @ phi.T
+    weight = np.random.default_rng(0).integers(0, 4, len(X)) * 0.5 if weighted else np.ones(len(X))
+    seed = 12
+    expected = grow_tree(X, K, rules, weight, np.maximum(weight, 1.0), derive(seed, 0))
+    for outputs, gram in ((phi, False), (K, True)):
+        trees = grow(X, outputs, rules, gram=gram, row_weight=weight, seed=seed)
+        assert engine_as_nested(trees[0]) == as_nested(expected)
+        assert trees.variance[0] == pytest.approx(expected.variance)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.integers(2, 60),
+    q=st.integers(2, 20),
+    grid=st.sampled_from([None, 2]),
+    rules=st.sampled_from(list(RULES.values())),
+    n_draws=st.sampled_from([0, 30]),
+)
+def test_gram_form_equals_factor_form(seed, n, q, grid, rules, n_draws):
+    """Both forms grow the same forest, with ties among inputs, with and without a bootstrap."""
+    X, phi = problem(seed, n=n, q=q, grid=grid)
+    options = dict(rules=rules, seed=seed, n_trees=3, n_draws=n_draws)
+    a, b = grow(X, phi, **options), grow(X, phi @ phi.T, gram=True, **options)
+    assert np.array_equal(a.feature, b.feature)
+    assert np.array_equal(a.threshold, b.threshold)
+    assert np.array_equal(a.members, b.members)
+    assert np.allclose(a.variance, b.variance, atol=1e-9)
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("n_draws", [0, 200])
+def test_threads_do_not_change_the_forest(gram, n_draws):
+    """One thread, four threads, and two halves by number give the same arrays."""
+    X, phi = problem(0, n=200, q=10)
+    outputs = phi @ phi.T if gram else phi
+    rules = Rules(random_splits=True, max_features=2)
+    options = dict(gram=gram, seed=5, n_draws=n_draws)
+    one = grow(X, outputs, rules, n_trees=12, **options)
+    four = grow(X, outputs, rules, n_trees=12, n_threads=4, **options)
+    for field in vars(one):
+        assert np.array_equal(getattr(one, field), getattr(four, field)), field
+    late = grow(X, outputs, rules, first_tree=7, n_trees=5, **options)
+    assert engine_as_nested(late[2]) == engine_as_nested(one[9])
+
+
+@given(seed=st.integers(0, 2**32), rules=st.sampled_from(list(RULES.values())), data=st.data())
+def test_row_order_does_not_matter(seed, rules, data):
+    """Shuffled rows give the same trees, bootstrapped ones included."""
+    X, phi = problem(seed, n=30)
+    order = np.array(data.draw(st.permutations(range(30))))
+    for n_draws in (0, 30):
+        options = dict(rules=rules, seed=seed, n_trees=2, n_draws=n_draws)
+        a = grow(X, phi, **options)
+        b = grow(X[order], phi[order], **options)
+        assert np.array_equal(a.feature, b.feature)
+        assert np.array_equal(a.threshold, b.threshold)
+        for t in range(2):
+            rows = [sorted(order[b[t].members[i:j]]) for i, j in zip(b[t].begin, b[t].end)]
+            assert rows == [sorted(a[t].members[i:j]) for i, j in zip(a[t].begin, a[t].end)]
+
+
+@given(seed=st.integers(0, 2**32), rules=st.sampled_from(list(RULES.values())), data=st.data())
+def test_integer_weights_equal_repeated_rows(seed, rules, data):
+    """A weight of k is as good as k equal rows, under every rule and in a bootstrap."""
+    X, phi = problem(seed, n=25)
+    weight = np.array(data.draw(st.lists(st.integers(0, 3), min_size=25, max_size=25)), float)
+    weight[:2] = 1.0
+    repeats = weight.astype(int)
+    for n_draws in (0, 40):
+        options = dict(rules=rules, seed=seed, n_trees=2, n_draws=n_draws)
+        a = grow(X, phi, row_weight=weight, **options)
+        b = grow(X.repeat(repeats, axis=0), phi.repeat(repeats, axis=0), **options)
+        assert np.array_equal(a.feature, b.feature)
+        assert np.allclose(a.threshold, b.threshold, rtol=0, atol=1e-12)
+        assert np.allclose(a.weight, b.weight)
+        assert np.allclose(a.variance, b.variance, atol=1e-9)
+
+
+def test_small_weights_count_as_rows():
+    """Weights that sum to one do not stop the growth, as they do not in scikit-learn."""
+    X, phi = problem(0)
+    rules = Rules(min_samples_leaf=3, min_samples_split=8)
+    a = grow(X, phi, rules, seed=1)
+    b = grow(X, phi, rules, seed=1, row_weight=np.full(len(X), 1 / len(X)))
+    assert np.array_equal(a.feature, b.feature)
+
+
+@pytest.mark.parametrize("order", ["variance", "gain"])
+def test_order_of_growth_does_not_change_a_full_tree(order):
+    """What a node draws depends on its path: best first to the end is depth first."""
+    X, phi = problem(1, n=80)
+    rules = Rules(random_splits=True, max_features=2)
+    depth_first = grow(X, phi, rules, seed=4)[0]
+    best_first = grow(X, phi, replace(rules, order=order), seed=4)[0]
+    assert engine_as_nested(best_first) == engine_as_nested(depth_first)
+
+
+@pytest.mark.parametrize("random_splits", [False, True])
+def test_ties_favour_no_feature(random_splits):
+    """Of equal features each wins about as often, and both forms choose alike."""
+    x = np.random.default_rng(0).normal(size=30)
+    X = np.repeat((x > 0)[:, None], 5, axis=1).astype(float)
+    phi = (x > 0)[:, None].astype(float) * np.ones((1, 4))
+    rules = Rules(random_splits=random_splits)
+    winners = []
+    for seed in range(300):
+        a = grow(X, phi, rules, seed=seed)
+        b = grow(X, phi @ phi.T, rules, gram=True, seed=seed)
+        assert a.feature[0] == b.feature[0]
+        winners.append(a.feature[0])
+    assert np.bincount(winners, minlength=5).min() > 35  # 60 expected, 6.9 standard deviation
+
+
+@pytest.mark.parametrize(("relative", "winners"), [(1e-10, {0, 1}), (1e-7, {1})])
+def test_gains_are_compared_to_a_relative_1e_9(relative, winners):
+    """Two features with gains 10 and 10 (1 + relative): closer than 1e-9, each wins sometimes."""
+    X = np.tile([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], (10, 1))
+    phi = (X - 0.5) * np.sqrt([1.0, 1.0 + relative])
+    for outputs, gram in ((phi, False), (phi @ phi.T, True)):
+        roots = {int(grow(X, outputs, Rules(), gram=gram, seed=s).feature[0]) for s in range(40)}
+        assert roots == winners
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("layout", ["C", "F", "every second column", "reversed", "read-only"])
+def test_inputs_of_any_layout(dtype, layout):
+    """Inputs are read where they are, in any layout and both precisions."""
+    X, phi = problem(2)
+    X = np.round(X, 2).astype(np.float32)  # the same numbers in both precisions
+    expected = engine_as_nested(grow(np.ascontiguousarray(X, np.float64), phi, Rules(), seed=1)[0])
+    given_X = {
+        "C": lambda: np.ascontiguousarray(X, dtype),
+        "F": lambda: np.asfortranarray(X, dtype),
+        "every second column": lambda: np.repeat(X, 2, axis=1).astype(dtype)[:, ::2],
+        "reversed": lambda: np.ascontiguousarray(X[::-1], dtype)[::-1],
+        "read-only": lambda: np.ascontiguousarray(X, dtype),
+    }[layout]()
+    given_X.flags.writeable = layout != "read-only"
+    assert engine_as_nested(grow(given_X, phi, Rules(), seed=1)[0]) == expected
+
+
+def test_nothing_is_converted_silently():
+    """An array of another type is refused, never copied."""
+    X, phi = problem(0)
+    with pytest.raises(TypeError):
+        grow(X.astype(np.float16), phi, Rules())
+    with pytest.raises(TypeError):
+        grow(X, phi.astype(np.float32), Rules())
+    with pytest.raises(ValueError, match="differ in length"):
+        grow(X[:-1], phi, Rules())
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+def test_large_gram_matrices_use_blocks_and_whole_rows(gram):
+    """Nodes above and below half of the rows give consistent variances."""
+    X, phi = problem(5, n=300, q=6)
+    outputs = phi @ phi.T if gram else phi
+    tree = grow(X, outputs, Rules(max_depth=6), gram=gram, seed=0)[0]
+    for node in range(len(tree.feature)):
+        rows = tree.members[tree.begin[node] : tree.end[node]]
+        variance = ((phi[rows] - phi[rows].mean(axis=0)) ** 2).sum()
+        assert tree.variance[node] == pytest.approx(variance, abs=1e-9)
+
+
+def test_progress_reports_and_its_errors_stop_the_growth():
+    """The callback sees the end; an exception in it comes out and the interpreter lives on."""
+    X, phi = problem(0)
+    seen = []
+    grow(X, phi, Rules(), n_trees=5, progress=seen.append)
+    assert seen[-1] == 5
+
+    def fail(done):
+        raise KeyError("stop here")
+
+    with pytest.raises(KeyError, match="stop here"):
+        grow(X, phi, Rules(), n_trees=5, progress=fail)
+    assert len(grow(X, phi, Rules(), n_trees=5)) == 5
+
+
+def test_unknown_order():
+    """A wrong order is an error that names the right ones."""
+    X, phi = problem(0)
+    with pytest.raises(ValueError, match='"depth", "variance" or "gain"'):
+        grow(X, phi, Rules(order="breadth"))

@@ -1,0 +1,74 @@
+"""Leaves, weights, importances and views of grown trees."""
+
+import numpy as np
+import pytest
+from okforest.engine import Rules, grow
+from reference.trees import forest_weights, leaf_of
+
+
+@pytest.fixture(params=[0, 50], ids=["all rows", "bootstrap"])
+def grown(request):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4))
+    phi = np.c_[X[:, 0], X[:, 1] ** 2, rng.normal(size=50)]
+    weight = rng.uniform(0.5, 3, size=50)
+    rules = Rules(min_samples_leaf=3)
+    trees = grow(X, phi, rules, n_trees=6, seed=2, row_weight=weight, n_draws=request.param)
+    return trees, X, rng.normal(size=(700, 4))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_apply_and_weights_equal_the_oracle(grown, dtype, n_threads):
+    """Inputs reach the leaves, and get the weights, that following them by hand gives."""
+    trees, _, X = grown
+    X = X.astype(dtype)
+    leaves = trees.apply(X, n_threads)
+    assert leaves.shape == (700, 6)
+    assert all(leaves[i, t] == leaf_of(trees[t], X[i]) for i in range(50) for t in range(6))
+    W = trees.weights(leaves, n_threads)
+    assert W.has_canonical_format
+    np.testing.assert_allclose(W[:50].toarray(), forest_weights(trees, X[:50], 50))
+    np.testing.assert_allclose(W.sum(axis=1), 1.0)
+
+
+def test_bootstrap_members_are_repeated(grown):
+    """Each tree has as many members as draws, and a node as many as its weight says."""
+    trees, X, _ = grown
+    for t in range(len(trees)):
+        assert len(trees[t].members) == len(X)
+        sizes = trees[t].row_weight[trees[t].members].cumsum()
+        np.testing.assert_allclose(sizes[-1], trees[t].weight[0])
+
+
+def test_memory_is_in_proportion_to_rows_and_nodes(grown):
+    """No array has more entries than nodes, or rows times trees."""
+    trees, X, _ = grown
+    largest = max(len(trees.feature), len(X) * len(trees))
+    assert all(array.size <= largest for array in vars(trees).values())
+
+
+def test_variance_reduction_is_what_the_splits_take_away(grown):
+    """The importances of a tree sum to the root's total variance less that of the leaves."""
+    trees, _, _ = grown
+    tree = trees[1]
+    leaves = tree.left < 0
+    expected = tree.variance[0] - tree.variance[leaves].sum()
+    assert tree.variance_reduction(4).sum() == pytest.approx(expected)
+    total = sum(trees[t].variance_reduction(4) for t in range(len(trees)))
+    np.testing.assert_allclose(trees.variance_reduction(4), total)
+
+
+def test_too_few_features(grown):
+    """Inputs with fewer features than the trees test are refused, not read out of bounds."""
+    trees, _, X = grown
+    with pytest.raises(ValueError, match="X has 1 features; these trees test feature 3"):
+        trees.apply(np.ascontiguousarray(X[:, :1]))
+
+
+def test_no_rows():
+    """Predicting nothing gives nothing."""
+    trees = grow(np.eye(4), np.eye(4), Rules(), n_trees=3)
+    leaves = trees.apply(np.empty((0, 4)))
+    assert leaves.shape == (0, 3)
+    assert trees.weights(leaves).shape == (0, 4)

@@ -1,0 +1,1 @@
+"""Slow and obvious NumPy versions of what okforest computes: the oracles of the tests."""
