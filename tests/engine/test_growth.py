@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from okforest.engine import Rules, grow
 from reference.random import derive
 from reference.trees import as_nested, engine_as_nested, grow_tree
@@ -60,7 +61,7 @@ def test_both_forms_equal_the_oracle(rules, weighted, q):
 def test_gram_form_equals_factor_form(seed, n, q, grid, rules, n_draws):
     """Both forms grow the same forest, with ties among inputs, with and without a bootstrap."""
     X, phi = problem(seed, n=n, q=q, grid=grid)
-    options = dict(rules=rules, seed=seed, n_trees=3, n_draws=n_draws)
+    options = {"rules": rules, "seed": seed, "n_trees": 3, "n_draws": n_draws}
     a, b = grow(X, phi, **options), grow(X, phi @ phi.T, gram=True, **options)
     assert np.array_equal(a.feature, b.feature)
     assert np.array_equal(a.threshold, b.threshold)
@@ -75,7 +76,7 @@ def test_threads_do_not_change_the_forest(gram, n_draws):
     X, phi = problem(0, n=200, q=10)
     outputs = phi @ phi.T if gram else phi
     rules = Rules(random_splits=True, max_features=2)
-    options = dict(gram=gram, seed=5, n_draws=n_draws)
+    options = {"gram": gram, "seed": 5, "n_draws": n_draws}
     one = grow(X, outputs, rules, n_trees=12, **options)
     four = grow(X, outputs, rules, n_trees=12, n_threads=4, **options)
     for field in vars(one):
@@ -90,14 +91,18 @@ def test_row_order_does_not_matter(seed, rules, data):
     X, phi = problem(seed, n=30)
     order = np.array(data.draw(st.permutations(range(30))))
     for n_draws in (0, 30):
-        options = dict(rules=rules, seed=seed, n_trees=2, n_draws=n_draws)
+        options = {"rules": rules, "seed": seed, "n_trees": 2, "n_draws": n_draws}
         a = grow(X, phi, **options)
         b = grow(X[order], phi[order], **options)
         assert np.array_equal(a.feature, b.feature)
         assert np.array_equal(a.threshold, b.threshold)
         for t in range(2):
-            rows = [sorted(order[b[t].members[i:j]]) for i, j in zip(b[t].begin, b[t].end)]
-            assert rows == [sorted(a[t].members[i:j]) for i, j in zip(a[t].begin, a[t].end)]
+            rows = [
+                sorted(order[b[t].members[i:j]]) for i, j in zip(b[t].begin, b[t].end, strict=False)
+            ]
+            assert rows == [
+                sorted(a[t].members[i:j]) for i, j in zip(a[t].begin, a[t].end, strict=False)
+            ]
 
 
 @given(seed=st.integers(0, 2**32), rules=st.sampled_from(list(RULES.values())), data=st.data())
@@ -108,7 +113,7 @@ def test_integer_weights_equal_repeated_rows(seed, rules, data):
     weight[:2] = 1.0
     repeats = weight.astype(int)
     for n_draws in (0, 40):
-        options = dict(rules=rules, seed=seed, n_trees=2, n_draws=n_draws)
+        options = {"rules": rules, "seed": seed, "n_trees": 2, "n_draws": n_draws}
         a = grow(X, phi, row_weight=weight, **options)
         b = grow(X.repeat(repeats, axis=0), phi.repeat(repeats, axis=0), **options)
         assert np.array_equal(a.feature, b.feature)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from okforest.engine import Rules, grow
 from reference.trees import forest_weights, leaf_of
 

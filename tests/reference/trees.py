@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+
 from reference.random import Rng, derive
 
 

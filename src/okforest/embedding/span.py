@@ -94,8 +94,26 @@ class Span:
 
     def losses(self, W: Weights, y: Outputs) -> Floats:
         """Return ‖φ(y_i) − F_i‖² for every row i of W and its own output y_i."""
-        losses = self.kernel.diag(y) - 2.0 * self.inner_pairs(W, y) + self.squared_norms(W)
-        return np.maximum(losses, 0.0)
+        if self._features is None:
+            losses = self.kernel.diag(y) - 2.0 * self.inner_pairs(W, y) + self.squared_norms(W)
+            return np.maximum(losses, 0.0)
+        # Differences first: no digit is lost to a large mean.
+        features = self.kernel.features(y)
+        losses = ((features - W @ self._features) ** 2).sum(axis=1)
+        # An output unlike any training output also has a part that the features do not show.
+        diag = self.kernel.diag(y)
+        hidden = diag - np.einsum("ij,ij->i", features, features)
+        return losses + np.where(hidden > 1e-9 * diag, hidden, 0.0)
+
+    def spread(self, weight: Floats) -> float:
+        """Return Σ_i ω_i ‖φ(y_i) − mean‖² of the outputs themselves, weighted by ω."""
+        if self._features is not None:
+            mean = np.average(self._features, axis=0, weights=weight)
+            return float(weight @ ((self._features - mean) ** 2).sum(axis=1))
+        mean_norm = self.squared_norms(sp.csr_array((weight / weight.sum())[None, :]))[0]
+        square = weight @ self.kernel.diag(self.outputs)
+        spread = square - weight.sum() * mean_norm
+        return float(spread) if spread > 1e-13 * square else 0.0
 
     def _blocks(self, n: int) -> Iterator[slice]:
         size = max(1, BLOCK_BYTES // (8 * len(self)))

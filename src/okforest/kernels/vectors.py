@@ -49,9 +49,9 @@ class _VectorKernel(OutputKernel):
 
     def check(self, y: Any) -> Outputs:
         """Return y as float64, of shape (n,) or (n, q)."""
+        if np.isscalar(y):
+            raise ValueError(f"y is the single value {y!r}; it must hold one output per row.")
         outputs: Outputs = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-        if outputs.ndim == 0:
-            raise ValueError(f"y is the single number {outputs}; it must hold one output per row.")
         return outputs
 
 

@@ -4,7 +4,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.validation import check_consistent_length
 
@@ -81,13 +80,10 @@ def kernel_r2(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         return float("nan")
     kernel, outputs = model.kernel_, model.kernel_.check(y)
     weight = np.ones(len(losses)) if sample_weight is None else np.asarray(sample_weight, float)
-    mean = sp.csr_array((weight / weight.sum())[None, :])
-    # The given outputs are a span of their own, in which their mean is a point.
-    mean_norm = Span(kernel.resolve(outputs), outputs).squared_norms(mean)[0]
-    spread = weight @ kernel.diag(outputs) - weight.sum() * mean_norm
+    spread = Span(kernel.resolve(outputs), outputs).spread(weight)
     loss = weight @ losses
-    if spread <= 0:
-        return 1.0 if loss <= 0 else 0.0
+    if spread == 0.0:  # constant outputs: predicted, up to rounding, or not
+        return 1.0 if loss <= 1e-13 * (weight @ kernel.diag(outputs)) else 0.0
     return float(1.0 - loss / spread)
 
 

@@ -1,0 +1,123 @@
+"""Pre-images: exact, searched, restricted and ranked."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from okforest.decode import Candidates, Decoder, Majority, Mean, Support, TrainingSet, as_decoder
+from okforest.embedding import Span
+from okforest.kernels import RBF, Dirac, Linear, Mahalanobis, Precomputed
+
+rng = np.random.default_rng(0)
+Y = rng.normal(size=(30, 2))
+SPAN = Span(RBF(1.0), Y)
+
+
+def weights(density=0.2):
+    W = sp.random_array((9, 30), density=density, rng=np.random.default_rng(1)).toarray()
+    W[:, 0] += 1e-3
+    return sp.csr_array(W / W.sum(axis=1, keepdims=True))
+
+
+def brute_force(W, candidates, allowed=None):
+    """Search k(c, c) − 2 Σ w_i k(y_i, c) one candidate at a time."""
+    kernel = RBF(1.0)
+    best = []
+    for i, w in enumerate(W.toarray()):
+        scores = [
+            1.0 - 2.0 * w @ kernel(Y, c[None])[:, 0] if allowed is None or allowed[i, j] else np.inf
+            for j, c in enumerate(candidates)
+        ]
+        best.append(candidates[np.argmin(scores)])
+    return np.array(best)
+
+
+def test_mean_and_majority():
+    """Closed forms: the weighted mean, and the heaviest label."""
+    W = weights()
+    np.testing.assert_allclose(Mean().decode(W, Span(Linear(), Y)), W @ Y)
+    labels = rng.integers(0, 4, 30).astype(str)
+    votes = np.array([W.toarray()[:, labels == c].sum(axis=1) for c in "0123"])
+    expected = np.array(list("0123"))[votes.argmax(axis=0)]
+    assert (Majority().decode(W, Span(Dirac(), labels)) == expected).all()
+
+
+def test_majority_of_equals_is_the_first():
+    """A tie up to rounding goes to the first label in sorted order."""
+    W = sp.csr_array(np.array([[0.1 + 0.2, 0.3, 0.4 - 1e-17]]))
+    span = Span(Dirac(), np.array(["b", "a", "c"]))
+    assert Majority().decode(W, span)[0] == "c"
+    W = sp.csr_array(np.array([[0.3, 0.1 + 0.2]]))
+    assert Majority().decode(W, Span(Dirac(), np.array(["a", "b"])))[0] == "a"
+
+
+def test_searches_equal_brute_force():
+    """Training set, support and candidates find the least distance in H."""
+    W = weights()
+    np.testing.assert_array_equal(TrainingSet().decode(W, SPAN), brute_force(W, Y))
+    np.testing.assert_array_equal(
+        Support().decode(W, SPAN), brute_force(W, Y, allowed=W.toarray() > 0)
+    )
+    candidates = rng.normal(size=(11, 2))
+    np.testing.assert_array_equal(
+        Candidates(candidates).decode(W, SPAN), brute_force(W, candidates)
+    )
+
+
+def test_top_is_ranked_by_distance():
+    """The k nearest candidates come with ‖φ(c) − F‖², ascending."""
+    W = weights()
+    outputs, losses = TrainingSet().top(W, SPAN, 4)
+    assert outputs.shape == (9, 4, 2)
+    np.testing.assert_array_equal(outputs[:, 0], TrainingSet().decode(W, SPAN))
+    assert (np.diff(losses, axis=1) >= 0).all()
+    for j in range(4):
+        np.testing.assert_allclose(losses[:, j], SPAN.losses(W, outputs[:, j]))
+    with pytest.raises(ValueError, match="with 30 candidates use 1 to that many"):
+        TrainingSet().top(W, SPAN, 31)
+
+
+def test_top_of_a_small_support():
+    """Where the support has fewer than k outputs, the rest is infinitely far."""
+    W = sp.csr_array(np.eye(3, 30))
+    _, losses = Support().top(W, SPAN, 2)
+    assert np.isfinite(losses[:, 0]).all()
+    assert np.isinf(losses[:, 1]).all()
+
+
+def test_auto_takes_the_closed_form():
+    """Mean for inner products, majority for labels, else the training set."""
+    for kernel, kind in (
+        (Linear(), Mean),
+        (2.0 * Linear(), Mean),
+        (Mahalanobis(), Mean),
+        (Dirac(), Majority),
+        (RBF(), TrainingSet),
+        (Linear() + RBF(), TrainingSet),
+        (Precomputed(np.eye(2)), TrainingSet),
+    ):
+        assert type(as_decoder("auto", kernel)) is kind
+    assert type(as_decoder("support", RBF())) is Support
+    with pytest.raises(ValueError, match="decoder='nearest' is not known; use 'auto', 'majority'"):
+        as_decoder("nearest", RBF())
+
+
+def test_closed_forms_refuse_other_outputs():
+    """The mean of labels and the majority of vectors are errors."""
+    with pytest.raises(ValueError, match="needs numeric outputs"):
+        Mean().decode(weights(), Span(Dirac(), np.array(["a"] * 30)))
+    with pytest.raises(ValueError, match="candidates is empty"):
+        Candidates(np.empty(0, int)).decode(weights(), Span(Precomputed(np.eye(30)), np.arange(30)))
+
+
+def test_a_decoder_of_ones_own():
+    """A subclass with one method is a decoder."""
+
+    class Heaviest(Decoder):
+        def decode(self, W, span):
+            return span.outputs[W.toarray().argmax(axis=1)]
+
+    W = weights()
+    decoder = Heaviest()
+    assert as_decoder(decoder, RBF()) is decoder
+    assert decoder.decode(W, SPAN).shape == (9, 2)

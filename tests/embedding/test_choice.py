@@ -1,0 +1,87 @@
+"""Which embedding is chosen, that it is exact, and that what is no kernel is refused."""
+
+import numpy as np
+import pytest
+
+from okforest.embedding import embed
+from okforest.kernels import RBF, Dirac, FromCallable, Linear, Polynomial, Precomputed
+
+rng = np.random.default_rng(0)
+Y = rng.normal(size=(60, 3))
+
+
+def centred(K):
+    H = np.eye(len(K)) - 1 / len(K)
+    return H @ K @ H
+
+
+@pytest.mark.parametrize("kind", ["auto", "features", "gram", "factor"])
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(2), RBF(1.0)], ids=repr)
+def test_embeddings_are_exact(kernel, kind):
+    """Every embedding has the inner products of the centred outputs."""
+    if kind == "features" and kernel.feature_dim(Y) is None:
+        with pytest.raises(ValueError, match="use 'auto', 'gram' or 'factor'"):
+            embed(kernel, Y, kind)
+        return
+    embedding = embed(kernel, Y, kind)
+    values = embedding.values
+    assert values.flags.c_contiguous
+    assert values.dtype == np.float64
+    K = values if embedding.kind == "gram" else values @ values.T
+    np.testing.assert_allclose(K, centred(kernel(Y)), atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "y", "kind", "rank"),
+    [
+        (Linear(), Y, "features", 3),
+        (Linear(), rng.normal(size=(20, 50)), "gram", 20),
+        (Polynomial(2), Y, "features", 10),
+        (Polynomial(5), Y, "factor", None),
+        (Dirac(), rng.integers(0, 5, 60), "features", 5),
+        (RBF(1.0), Y, "gram", 60),
+        (Precomputed(Y @ Y.T), np.arange(60), "factor", 3),
+        (Precomputed(np.eye(60)), np.arange(60), "gram", 60),
+    ],
+)
+def test_auto_takes_the_cheapest(kernel, y, kind, rank):
+    """Features of low dimension; else the Gram matrix, or its factor if that has a low rank."""
+    embedding = embed(kernel.resolve(y), y)
+    if (kernel, rank) == ("factor", None):
+        assert embedding.rank <= 15
+    elif rank is not None:
+        assert (embedding.kind, embedding.rank) == (kind, rank)
+
+
+def test_no_square_matrix_where_features_exist():
+    """A hundred thousand outputs with features embed without their Gram matrix (80 GB)."""
+    y = rng.normal(size=(100_000, 2))
+    assert embed(Linear() + Polynomial(2), y).values.shape == (100_000, 8)
+
+
+def test_asymmetric_and_indefinite_functions_are_told_apart():
+    """What is wrong with a function that is no kernel is said."""
+    a = np.arange(10.0)
+    with pytest.raises(ValueError, match=r"asymmetric: entries \(.*\) differ by"):
+        embed(FromCallable(lambda a, b: a[:, None] - b[None, :]), a)
+    with pytest.raises(ValueError, match="indefinite: its smallest eigenvalue is -"):
+        embed(FromCallable(lambda a, b: np.abs(a[:, None] - b[None, :])), a)
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        embed(FromCallable(lambda a, b: np.full((len(a), len(b)), np.inf)), a)
+    with pytest.raises(ValueError, match="indefinite"):
+        embed(Precomputed(-np.eye(10)), np.arange(10))
+
+
+def test_indefinite_large_matrices_are_found():
+    """Above 2,048 outputs a block is tested."""
+    K = -np.eye(2500)
+    with pytest.raises(ValueError, match="indefinite"):
+        embed(Precomputed(K), np.arange(2500))
+
+
+def test_functions_keep_their_arrays():
+    """Centring does not write into an array that the kernel function keeps."""
+    K = Y @ Y.T
+    before = K.copy()
+    embed(FromCallable(lambda a, b: K), np.arange(60))
+    np.testing.assert_array_equal(K, before)

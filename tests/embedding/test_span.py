@@ -1,0 +1,39 @@
+"""What is asked of weighted sums of outputs, against dense matrices."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import okforest.embedding.span as span_module
+from okforest.embedding import Span
+from okforest.kernels import RBF, Dirac, Linear, Precomputed
+
+rng = np.random.default_rng(0)
+Y = rng.normal(size=(30, 2))
+CASES = {
+    "features": (Linear(), Y, rng.normal(size=(7, 2))),
+    "gram": (RBF(1.0), Y, rng.normal(size=(7, 2))),
+    "labels": (Dirac(), rng.integers(0, 3, 30), rng.integers(0, 6, 7)),  # some not seen
+    "positions": (Precomputed(np.eye(40) + 1.0), np.arange(30), np.arange(33, 40)),
+}
+
+
+@pytest.mark.parametrize(("kernel", "outputs", "y"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize("block_bytes", [2**26, 1000], ids=["one block", "many blocks"])
+def test_span_equals_dense_algebra(kernel, outputs, y, block_bytes, monkeypatch):
+    """Inner products, norms and losses follow from W, K and the outputs."""
+    monkeypatch.setattr(span_module, "BLOCK_BYTES", block_bytes)
+    W, V = (sp.random_array((7, 30), density=0.3, rng=rng, format="csr") for _ in range(2))
+    K, cross = kernel(outputs), kernel(outputs, y)
+    span = Span(kernel.resolve(outputs), outputs)
+    w, v = W.toarray(), V.toarray()
+    np.testing.assert_allclose(span.inner(W, y), w @ cross, atol=1e-12)
+    np.testing.assert_allclose(span.inner_pairs(W, y), np.diag(w @ cross), atol=1e-12)
+    np.testing.assert_allclose(span.gram(W), w @ K @ w.T, atol=1e-12)
+    np.testing.assert_allclose(span.gram(W, V), w @ K @ v.T, atol=1e-12)
+    np.testing.assert_allclose(
+        span.mean_gram([W, V], [V, V]), (w @ K @ v.T + v @ K @ v.T) / 2, atol=1e-12
+    )
+    np.testing.assert_allclose(span.squared_norms(W), np.diag(w @ K @ w.T), atol=1e-12)
+    losses = kernel.diag(y) - 2 * np.diag(w @ cross) + np.diag(w @ K @ w.T)
+    np.testing.assert_allclose(span.losses(W, y), losses, atol=1e-12)

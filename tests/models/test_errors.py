@@ -1,0 +1,112 @@
+"""Bad input gives a clear error, in every model, and never a crash."""
+
+import numpy as np
+import pytest
+
+from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees, OKTree
+from okforest.kernels import FromCallable, Precomputed
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(20, 3))
+y = rng.normal(size=20)
+
+CASES = {
+    "lengths differ": (X, y[:-1], {}, "inconsistent numbers of samples"),
+    "no rows": (X[:0], y[:0], {}, "0 sample"),
+    "one row": (X[:1], y[:1], {}, "minimum of 2 is required"),
+    "no columns": (X[:, :0], y, {}, "0 feature"),
+    "1-d inputs": (y, y, {}, "Expected 2D array"),
+    "NaN in X": (np.where(X > 1, np.nan, X), y, {}, "Input X contains NaN"),
+    "infinity in X": (np.where(X > 1, np.inf, X), y, {}, "Input X contains infinity"),
+    "text in X": (np.full((20, 3), "a"), y, {}, "could not convert string to float"),
+    "NaN in y": (X, np.where(y > 0, np.nan, y), {}, "Input y contains NaN"),
+    "text in y": (X, ["a"] * 20, {}, "could not convert string to float"),
+    "Gram matrix as y": (X, X @ X.T, {"kernel": Precomputed(X @ X.T)}, "must hold integer pos"),
+    "position out of range": (X, np.arange(1, 21), {"kernel": Precomputed(X @ X.T)}, "position 20"),
+    "unknown kernel": (X, y, {"kernel": "gaussian"}, "kernel='gaussian' is not known"),
+    "Gram matrix as kernel": (X, y, {"kernel": X @ X.T}, r"kernel=Precomputed\(K\)"),
+    "wrong shape": (X, y, {"kernel": lambda a, b: a}, r"returned an array of shape \(20,\)"),
+    "asymmetric": (X, y, {"kernel": lambda a, b: a[:, None] - b}, "is asymmetric"),
+    "indefinite": (X, y, {"kernel": lambda a, b: -1.0 * np.equal.outer(a, b)}, "is indefinite"),
+    "kernel fails": (X, y, {"kernel": FromCallable(lambda a, b: 1 / 0)}, "division by zero"),
+    "unknown embedding": (X, y, {"embedding": "eigen"}, "'embedding' parameter of"),
+    "no features": (X, y, {"kernel": "rbf", "embedding": "features"}, "has none; use 'auto'"),
+    "negative depth": (X, y, {"max_depth": -1}, "'max_depth' parameter of"),
+    "zero leaf": (X, y, {"min_samples_leaf": 0}, "'min_samples_leaf' parameter of"),
+}
+
+
+@pytest.mark.parametrize(("X", "y", "params", "message"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize(
+    "model", [OKTree, OKExtraTrees, OKRandomForest, OKBagging, OKTotallyRandomTrees]
+)
+def test_bad_fits(model, X, y, params, message):
+    """What came, what was expected, what to do."""
+    with pytest.raises((ValueError, ZeroDivisionError), match=message):
+        model(**params).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_estimators": 0}, "'n_estimators' parameter"),
+        ({"max_features": "all"}, "'max_features' parameter"),
+        ({"max_features": 1.5}, "'max_features' parameter"),
+        ({"max_leaf_nodes": 1}, "'max_leaf_nodes' parameter"),
+        ({"min_impurity_decrease": -1.0}, "'min_impurity_decrease' parameter"),
+        ({"bootstrap": False, "max_samples": 5}, "has no effect with bootstrap=False"),
+    ],
+)
+def test_bad_forest_parameters(params, message):
+    """Parameters of forests."""
+    with pytest.raises(ValueError, match=message):
+        OKBagging(**params).fit(X, y)
+
+
+@pytest.mark.parametrize("model", [OKTree, OKExtraTrees, OKRandomForest, OKBagging])
+def test_missing_outputs(model):
+    """All but totally random trees need y."""
+    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
+        model().fit(X, None)
+
+
+def test_bad_weights():
+    """Weights must be one per row, finite, not negative, and not nearly all zero."""
+    for weight, message in (
+        (np.ones(19), "sample_weight.shape"),
+        (-np.ones(20), "Negative values"),
+        (np.full(20, np.nan), "contains NaN"),
+        (np.zeros(20), "at least one non-zero number"),
+        (np.eye(20)[0], "leaves 1 rows with a positive weight"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            OKTree().fit(X, y, sample_weight=weight)
+
+
+def test_bad_predictions():
+    """Other inputs than those of training, and unknown decoders."""
+    model = OKTree().fit(X, y)
+    for method in (model.predict, model.predict_weights, model.apply, model.tree_kernel):
+        with pytest.raises(ValueError, match="X has 2 features, but OKTree is expecting 3"):
+            method(X[:, :2])
+        with pytest.raises(ValueError, match="Input X contains NaN"):
+            method(np.full((2, 3), np.nan))
+    with pytest.raises(ValueError, match="decoder='nearest' is not known"):
+        model.set_params(decoder="nearest").predict(X)
+
+
+def test_constant_inputs_and_outputs_are_one_leaf():
+    """What cannot be split is a leaf, not an error."""
+    for inputs, outputs in ((np.ones((20, 3)), y), (X, np.ones(20))):
+        model = OKTree().fit(inputs, outputs)
+        assert len(model.trees_.feature) == 1
+        np.testing.assert_allclose(model.predict(X), outputs.mean())
+        assert (model.feature_importances_ == 0).all()
+
+
+def test_huge_values():
+    """Values near the limits of float64 neither overflow into a crash nor into an endless loop."""
+    huge = np.array([[-1e308], [-1.0], [1.0], [1e308]])
+    for random in ("best", "random"):
+        model = OKTree(splitter=random, random_state=0).fit(huge, [0.0, 1.0, 2.0, 3.0])
+        np.testing.assert_allclose(model.predict(huge), [0.0, 1.0, 2.0, 3.0])

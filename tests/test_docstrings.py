@@ -1,0 +1,53 @@
+"""Docstrings: examples run, and parameters are those of the signatures."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+from numpydoc.docscrape import ClassDoc, FunctionDoc
+
+import okforest
+
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(okforest.__path__, "okforest.")
+    if not module.name.endswith("_core")
+]
+PUBLIC = {
+    f"{module.__name__}.{name}": getattr(module, name)
+    for module in (okforest, okforest.kernels, okforest.decode, okforest.metrics)
+    for name in module.__all__
+    if callable(getattr(module, name))
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_run(name):
+    """Every example in a docstring gives what it says."""
+    results = doctest.testmod(importlib.import_module(name))
+    assert results.failed == 0
+
+
+@pytest.mark.parametrize("thing", PUBLIC.values(), ids=PUBLIC)
+def test_parameters_are_documented(thing):
+    """The documented parameters are the signature's, in order; public methods are documented."""
+    doc = ClassDoc(thing) if inspect.isclass(thing) else FunctionDoc(thing)
+    documented = [name for entry in doc["Parameters"] for name in entry.name.split(", ")]
+    if documented:
+        expected = [name for name in inspect.signature(thing).parameters if name != "self"]
+        assert documented == expected
+    if inspect.isclass(thing):
+        for name, method in inspect.getmembers(thing, inspect.isfunction):
+            if not name.startswith("_") and "okforest" in method.__module__:
+                assert inspect.getdoc(method), f"{name} has no docstring"
+
+
+@pytest.mark.parametrize("name", okforest.__all__)
+def test_models_have_examples(name):
+    """Every public model shows how it is used."""
+    thing = getattr(okforest, name)
+    if inspect.isclass(thing):
+        assert ">>>" in thing.__doc__
+        assert "{" not in thing.__doc__.split("Attributes")[1]

@@ -1,0 +1,25 @@
+"""Public names, and what importing the package does not do."""
+
+import subprocess
+import sys
+
+import pytest
+
+import okforest
+
+
+def test_public_names_exist():
+    """Everything that is promised is there, in every public module."""
+    for module in (okforest, okforest.kernels, okforest.decode, okforest.metrics):
+        assert all(hasattr(module, name) for name in module.__all__)
+    assert okforest.__version__
+
+
+@pytest.mark.parametrize("module", ["matplotlib", "pandas", "scipy.stats", "joblib.externals.loky"])
+def test_importing_stays_light(module):
+    """Optional stacks are not imported; nor is anything that scikit-learn itself does not need."""
+    code = (
+        "import sys; import sklearn.base, sklearn.metrics.pairwise; before = set(sys.modules);"
+        f"import okforest; sys.exit({module!r} in set(sys.modules) - before)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

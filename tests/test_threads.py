@@ -1,0 +1,76 @@
+"""How many threads are used, and that they survive fork and Ctrl-C."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import joblib
+import numpy as np
+import pytest
+
+from okforest import OKExtraTrees
+from okforest._threads import thread_count
+
+X = np.random.default_rng(0).normal(size=(600, 4))
+
+
+@pytest.fixture(autouse=True)
+def no_limits(monkeypatch):
+    for name in ("OKFOREST_NUM_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_number_of_threads(monkeypatch):
+    """None is one or joblib's setting, -1 all cores; the environment caps both."""
+    assert thread_count(None) == 1
+    assert thread_count(-1) == joblib.cpu_count()
+    assert thread_count(5) == 5
+    assert thread_count(-100) == 1
+    with pytest.raises(ValueError, match="n_jobs=0 means nothing"):
+        thread_count(0)
+    with joblib.parallel_config(n_jobs=3, backend="threading"):
+        assert thread_count(None) == 3
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert thread_count(5) == 2
+    monkeypatch.setenv("OKFOREST_NUM_THREADS", "4")
+    assert thread_count(5) == 4
+    monkeypatch.setenv("OKFOREST_NUM_THREADS", "many")
+    assert thread_count(5) == 2
+
+
+def _score(_):
+    return OKExtraTrees(4, n_jobs=2, random_state=0).fit(X, X).score(X, X)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_forked_child_can_fit():
+    """Threads used before a fork do not hang the child."""
+    expected = _score(0)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.map_async(_score, [0]).get(timeout=60) == [expected]
+
+
+def test_ctrl_c_stops_a_fit():
+    """SIGINT during a long fit raises KeyboardInterrupt and leaves a usable interpreter."""
+    program = """
+        import numpy as np, sys
+        from okforest import OKBagging, OKTree
+        X = np.random.default_rng(0).normal(size=(3000, 50))
+        print("ready", flush=True)
+        try:
+            OKBagging(10_000, kernel="rbf").fit(X, X)
+        except KeyboardInterrupt:
+            print("stopped", OKTree().fit(X[:50], X[:50]).score(X[:50], X[:50]))
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    try:
+        process.wait(1.0)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[0] == "stopped 1.0\n"
