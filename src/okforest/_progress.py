@@ -16,7 +16,9 @@ class ProgressBar:
         self.start = time.perf_counter()
 
     def __call__(self, done: int) -> None:
-        """Redraw the bar."""
+        """Redraw the bar; in a file or a pipe, write it once, when all is done."""
+        if done < self.total and not sys.stderr.isatty():
+            return
         spent = time.perf_counter() - self.start
         filled = 30 * done // self.total
         bar = "#" * filled + "." * (30 - filled)

@@ -9,8 +9,9 @@ def thread_count(n_jobs: int | None) -> int:
     """Turn scikit-learn's ``n_jobs`` into a number of threads.
 
     ``None`` means one, or what an enclosing :class:`joblib.parallel_config` says; -1 means all
-    cores, -2 all but one. The result is capped by ``OKFOREST_NUM_THREADS``, else by ``OMP_NUM_THREADS``: worker
-    processes of joblib and Dask set the latter to share the machine fairly.
+    cores, -2 all but one. The result is capped by ``OKFOREST_NUM_THREADS``, else by
+    ``OMP_NUM_THREADS``: worker processes of joblib and Dask set the latter to share the machine
+    fairly.
     """
     if n_jobs is None:
         n_threads = int(joblib.effective_n_jobs(None))

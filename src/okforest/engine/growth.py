@@ -1,4 +1,4 @@
-"""Growing trees from inputs and embedded outputs (the output kernel trees of the glossary, OK3)."""
+"""Growing trees from inputs and embedded outputs (output kernel trees, OK3)."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
