@@ -3,12 +3,18 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 
+#include <cstdint>
 #include <span>
+#include <stdexcept>
+#include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "core/views.hpp"
+#include "core/inputs.hpp"
 
 namespace okforest {
 
@@ -16,23 +22,54 @@ namespace nb = nanobind;
 
 // All arrays are read-only, and none is ever converted: the Python side does that once.
 template <class T>
-using Inputs = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
-template <class T>
 using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T, int NDim = 1>
 using Result = nb::ndarray<nb::numpy, T, nb::ndim<NDim>>;
 
+// Inputs: an array of any layout, or the data, indices and indptr of a compressed sparse matrix.
 template <class T>
-InputView<T> input_view(const Inputs<T>& X) {
-  return {X.data(), static_cast<std::int64_t>(X.shape(0)), static_cast<std::int64_t>(X.shape(1)),
-          X.stride(0), X.stride(1)};
-}
+using Dense = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+template <class T>
+using Sparse = std::tuple<Vector<T>, Vector<std::int32_t>, Vector<std::int64_t>>;
+using AnyInputs = std::variant<Dense<float>, Dense<double>, Sparse<float>, Sparse<double>>;
+
+template <class... Bodies>
+struct Overloaded : Bodies... {
+  using Bodies::operator()...;
+};
 
 template <class T>
 std::span<const T> view(const Vector<T>& array) {
   return {array.data(), array.size()};
+}
+
+template <class T>
+DenseInputs<T> dense_inputs(const Dense<T>& X) {
+  return {X.data(), static_cast<std::int64_t>(X.shape(0)), static_cast<std::int64_t>(X.shape(1)),
+          X.stride(0), X.stride(1)};
+}
+
+// Columns or rows, after checking that indices stay within `n_across` and ascend.
+template <template <class> class Compressed, class T>
+Compressed<T> sparse_inputs(const Sparse<T>& X, std::int64_t n_across) {
+  const auto data = view(std::get<0>(X));
+  const auto indices = view(std::get<1>(X));
+  const auto offsets = view(std::get<2>(X));
+  bool sound = !offsets.empty() && offsets.front() == 0 && indices.size() == data.size() &&
+               offsets.back() == static_cast<std::int64_t>(data.size());
+  for (std::size_t k = 0; sound && k + 1 < offsets.size(); ++k) {
+    sound = offsets[k] <= offsets[k + 1] && offsets[k + 1] <= offsets.back();
+    for (auto i = offsets[k]; sound && i < offsets[k + 1]; ++i) {
+      sound = indices[i] >= 0 && indices[i] < n_across &&
+              (i == offsets[k] || indices[i - 1] < indices[i]);
+    }
+  }
+  if (!sound) throw std::invalid_argument("the sparse inputs are not in canonical format");
+  const auto n_along = static_cast<std::int64_t>(offsets.size()) - 1;
+  constexpr bool by_columns = std::is_same_v<Compressed<T>, ColumnInputs<T>>;
+  return {data, indices, offsets, by_columns ? n_across : n_along, by_columns ? n_along : n_across};
 }
 
 // Hands the vector's memory to NumPy.

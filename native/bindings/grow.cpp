@@ -23,12 +23,13 @@ GrowthOrder growth_order(const std::string& name) {
 
 // The arrays of all trees, one after the other.
 NamedArrays joined(std::vector<Tree>&& trees) {
-  std::vector<std::int64_t> node_offsets{0}, member_offsets{0};
-  for (const Tree& tree : trees) {
-    node_offsets.push_back(node_offsets.back() + static_cast<std::int64_t>(tree.feature.size()));
-    member_offsets.push_back(member_offsets.back() +
-                             static_cast<std::int64_t>(tree.members.size()));
-  }
+  const auto offsets = [&](auto Tree::* field) {
+    std::vector<std::int64_t> all{0};
+    for (const Tree& tree : trees) {
+      all.push_back(all.back() + static_cast<std::int64_t>((tree.*field).size()));
+    }
+    return to_numpy(std::move(all));
+  };
   const auto join = [&](auto Tree::* field) {
     std::remove_reference_t<decltype(trees[0].*field)> all;
     std::size_t n = 0;
@@ -41,10 +42,14 @@ NamedArrays joined(std::vector<Tree>&& trees) {
     return to_numpy(std::move(all));
   };
   NamedArrays result;
-  result["node_offsets"] = to_numpy(std::move(node_offsets));
-  result["member_offsets"] = to_numpy(std::move(member_offsets));
+  result["node_offsets"] = offsets(&Tree::feature);
+  result["member_offsets"] = offsets(&Tree::members);
+  result["subset_offsets"] = offsets(&Tree::subset_words);
   result["feature"] = join(&Tree::feature);
   result["threshold"] = join(&Tree::threshold);
+  result["missing_left"] = join(&Tree::missing_left).cast().attr("view")("bool");
+  result["subset"] = join(&Tree::subset);
+  result["subset_words"] = join(&Tree::subset_words);
   result["left"] = join(&Tree::left);
   result["weight"] = join(&Tree::weight);
   result["variance"] = join(&Tree::variance);
@@ -54,20 +59,17 @@ NamedArrays joined(std::vector<Tree>&& trees) {
   return result;
 }
 
-template <class T>
-NamedArrays grow(const Inputs<T>& X, const Matrix<double>& outputs, bool gram,
+NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                  const Vector<double>& row_weight, std::uint64_t seed, std::int64_t first_tree,
                  std::int64_t n_trees, std::int64_t n_draws, int n_threads,
                  const std::string& order, bool random_splits, std::int32_t max_features,
                  std::int32_t max_depth, std::int32_t max_leaf_nodes, double min_samples_split,
                  double min_samples_leaf, double min_impurity_decrease, bool stop_when_pure,
-                 nb::object progress) {
-  const InputView<T> inputs = input_view(X);
+                 const Vector<std::int32_t>& n_categories, nb::object progress) {
   const MatrixView y{outputs.data(), static_cast<std::int64_t>(outputs.shape(0)),
                      static_cast<std::int64_t>(outputs.shape(1))};
-  if (y.n_rows != inputs.n_rows || static_cast<std::int64_t>(row_weight.size()) != inputs.n_rows ||
-      (gram && y.n_cols != y.n_rows)) {
-    throw std::invalid_argument("X, outputs and row_weight differ in length");
+  if (static_cast<std::int64_t>(row_weight.size()) != y.n_rows || (gram && y.n_cols != y.n_rows)) {
+    throw std::invalid_argument("outputs and row_weight differ in length");
   }
   const Rules rules{random_splits ? SplitKind::random : SplitKind::best,
                     growth_order(order),
@@ -77,7 +79,8 @@ NamedArrays grow(const Inputs<T>& X, const Matrix<double>& outputs, bool gram,
                     min_samples_split,
                     min_samples_leaf,
                     min_impurity_decrease,
-                    stop_when_pure};
+                    stop_when_pure,
+                    view(n_categories)};
   const ForestPlan plan{seed, first_tree, n_trees, n_draws, n_threads};
 
   // Only the calling thread touches Python: it looks for Ctrl-C and reports progress.
@@ -93,31 +96,38 @@ NamedArrays grow(const Inputs<T>& X, const Matrix<double>& outputs, bool gram,
       return false;
     }
   };
-  std::vector<Tree> trees;
-  {
+  const auto grow_on = [&](const auto& inputs) {
+    if (inputs.n_rows != y.n_rows) {
+      throw std::invalid_argument("X and outputs differ in length");
+    }
+    if (inputs.n_cols != static_cast<std::int64_t>(n_categories.size())) {
+      throw std::invalid_argument("n_categories must have one entry per feature");
+    }
     nb::gil_scoped_release nogil;
-    trees = grow_forest(inputs, y, gram ? OutputForm::gram : OutputForm::factor, view(row_weight),
-                        rules, plan, watch);
-  }
+    return grow_forest(inputs, y, gram ? OutputForm::gram : OutputForm::factor, view(row_weight),
+                       rules, plan, watch);
+  };
+  std::vector<Tree> trees =
+      std::visit(Overloaded{
+                     [&]<class T>(const Dense<T>& x) { return grow_on(dense_inputs(x)); },
+                     [&]<class T>(const Sparse<T>& x) {
+                       return grow_on(sparse_inputs<ColumnInputs, T>(x, y.n_rows));
+                     },
+                 },
+                 X);
   if (interruption) std::rethrow_exception(interruption);
   return joined(std::move(trees));
-}
-
-template <class T>
-void bind(nb::module_& m) {
-  using namespace nb::literals;
-  m.def("grow", &grow<T>, nb::kw_only(), "X"_a.noconvert(), "outputs"_a.noconvert(), "gram"_a,
-        "row_weight"_a.noconvert(), "seed"_a, "first_tree"_a, "n_trees"_a, "n_draws"_a,
-        "n_threads"_a, "order"_a, "random_splits"_a, "max_features"_a, "max_depth"_a,
-        "max_leaf_nodes"_a, "min_samples_split"_a, "min_samples_leaf"_a, "min_impurity_decrease"_a,
-        "stop_when_pure"_a, "progress"_a.none());
 }
 
 }  // namespace
 
 void bind_grow(nb::module_& m) {
-  bind<float>(m);
-  bind<double>(m);
+  using namespace nb::literals;
+  m.def("grow", &grow, nb::kw_only(), "X"_a.noconvert(), "outputs"_a.noconvert(), "gram"_a,
+        "row_weight"_a.noconvert(), "seed"_a, "first_tree"_a, "n_trees"_a, "n_draws"_a,
+        "n_threads"_a, "order"_a, "random_splits"_a, "max_features"_a, "max_depth"_a,
+        "max_leaf_nodes"_a, "min_samples_split"_a, "min_samples_leaf"_a, "min_impurity_decrease"_a,
+        "stop_when_pure"_a, "n_categories"_a.noconvert(), "progress"_a.none());
 }
 
 }  // namespace okforest

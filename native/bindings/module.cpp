@@ -4,10 +4,12 @@
 namespace okforest {
 void bind_grow(nanobind::module_& m);
 void bind_predict(nanobind::module_& m);
+void bind_prune(nanobind::module_& m);
 }  // namespace okforest
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled core of okforest. Use okforest.engine, which documents it.";
   okforest::bind_grow(m);
   okforest::bind_predict(m);
+  okforest::bind_prune(m);
 }

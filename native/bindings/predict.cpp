@@ -1,51 +1,54 @@
 #include "core/predict.hpp"
 
-#include <nanobind/stl/pair.h>
-
 #include <stdexcept>
 
 #include "bindings/arrays.hpp"
+#include "bindings/forest.hpp"
 
 namespace okforest {
 
 namespace {
 
-template <class T>
-Result<std::int32_t, 2> apply_binding(const Inputs<T>& X, const Vector<std::int64_t>& node_offsets,
-                                      const Vector<std::int32_t>& feature,
-                                      const Vector<double>& threshold,
-                                      const Vector<std::int32_t>& left, int n_threads) {
-  ForestView forest{};
-  forest.node_offsets = view(node_offsets);
-  forest.feature = view(feature);
-  forest.threshold = view(threshold);
-  forest.left = view(left);
-  const auto n_rows = static_cast<std::size_t>(X.shape(0));
+using CsrArrays = nb::typed<nb::tuple, Result<double>, Result<std::int32_t>, Result<std::int64_t>>;
+
+Result<std::int32_t, 2> apply_binding(const AnyInputs& X, const nb::dict& trees, int n_threads) {
+  const ForestView forest = forest_view(trees);
+  const auto n_features = static_cast<std::int64_t>(forest.n_categories.size());
   const auto n_trees = static_cast<std::size_t>(forest.n_trees());
-  std::vector<std::int32_t> leaves(n_rows * n_trees);
-  {
+  std::vector<std::int32_t> leaves;
+  const auto apply_to = [&](const auto& inputs) {
+    if (inputs.n_cols != n_features) {
+      throw std::invalid_argument("X has another number of features than the trees");
+    }
+    leaves.resize(static_cast<std::size_t>(inputs.n_rows) * n_trees);
     nb::gil_scoped_release nogil;
-    apply(input_view(X), forest, n_threads, leaves);
-  }
+    apply(inputs, forest, n_threads, leaves);
+    return static_cast<std::size_t>(inputs.n_rows);
+  };
+  const std::size_t n_rows =
+      std::visit(Overloaded{
+                     [&]<class T>(const Dense<T>& x) { return apply_to(dense_inputs(x)); },
+                     [&]<class T>(const Sparse<T>& x) {
+                       return apply_to(sparse_inputs<RowInputs, T>(x, n_features));
+                     },
+                 },
+                 X);
   return to_numpy<std::int32_t, 2>(std::move(leaves), {n_rows, n_trees});
 }
 
-using CsrArrays = nb::typed<nb::tuple, Result<double>, Result<std::int32_t>, Result<std::int64_t>>;
-
-CsrArrays leaf_weights_binding(const Matrix<std::int32_t>& leaves,
-                               const Vector<std::int64_t>& node_offsets,
-                               const Vector<std::int64_t>& member_offsets,
-                               const Vector<double>& weight, const Vector<std::int32_t>& begin,
-                               const Vector<std::int32_t>& end, const Vector<std::int32_t>& members,
-                               const Vector<double>& row_weight, int n_threads) {
-  ForestView forest{};
-  forest.node_offsets = view(node_offsets);
-  forest.member_offsets = view(member_offsets);
-  forest.weight = view(weight);
-  forest.begin = view(begin);
-  forest.end = view(end);
-  forest.members = view(members);
-  forest.row_weight = view(row_weight);
+CsrArrays leaf_weights_binding(const Matrix<std::int32_t>& leaves, const nb::dict& trees,
+                               int n_threads) {
+  const ForestView forest = forest_view(trees);
+  if (static_cast<std::int64_t>(leaves.shape(1)) != forest.n_trees()) {
+    throw std::invalid_argument("leaves must have one column per tree");
+  }
+  for (std::size_t k = 0; k < leaves.size(); ++k) {
+    const std::size_t t = k % leaves.shape(1);
+    const std::int64_t n_nodes = forest.node_offsets[t + 1] - forest.node_offsets[t];
+    if (leaves.data()[k] < -1 || leaves.data()[k] >= n_nodes) {
+      throw std::invalid_argument("leaves names a node that its tree does not have");
+    }
+  }
   SparseRows rows;
   {
     nb::gil_scoped_release nogil;
@@ -60,16 +63,8 @@ CsrArrays leaf_weights_binding(const Matrix<std::int32_t>& leaves,
 
 void bind_predict(nb::module_& m) {
   using namespace nb::literals;
-  const auto bind_apply = [&](auto* function) {
-    m.def("apply", function, nb::kw_only(), "X"_a.noconvert(), "node_offsets"_a.noconvert(),
-          "feature"_a.noconvert(), "threshold"_a.noconvert(), "left"_a.noconvert(), "n_threads"_a);
-  };
-  bind_apply(&apply_binding<float>);
-  bind_apply(&apply_binding<double>);
-  m.def("leaf_weights", &leaf_weights_binding, nb::kw_only(), "leaves"_a.noconvert(),
-        "node_offsets"_a.noconvert(), "member_offsets"_a.noconvert(), "weight"_a.noconvert(),
-        "begin"_a.noconvert(), "end"_a.noconvert(), "members"_a.noconvert(),
-        "row_weight"_a.noconvert(), "n_threads"_a);
+  m.def("apply", &apply_binding, "X"_a.noconvert(), "trees"_a, "n_threads"_a);
+  m.def("leaf_weights", &leaf_weights_binding, "leaves"_a.noconvert(), "trees"_a, "n_threads"_a);
 }
 
 }  // namespace okforest

@@ -5,8 +5,8 @@
 
 namespace okforest {
 
-template <class T>
-void apply(const InputView<T>& X, const ForestView& forest, int n_threads,
+template <class Inputs>
+void apply(const Inputs& X, const ForestView& forest, int n_threads,
            std::span<std::int32_t> leaves) {
   constexpr std::int64_t block = 256;  // rows that go down one tree before the next
   const std::int64_t n_trees = forest.n_trees();
@@ -17,8 +17,8 @@ void apply(const InputView<T>& X, const ForestView& forest, int n_threads,
       for (std::int64_t i = task * block; i < end; ++i) {
         std::int32_t node = 0;
         for (std::int32_t left; (left = forest.left[root + node]) >= 0;) {
-          const T x = X(i, forest.feature[root + node]);
-          node = left + !(x <= forest.threshold[root + node]);
+          const double x = X(i, forest.feature[root + node]);
+          node = left + !forest.test(t, node).left(x);
         }
         leaves[i * n_trees + t] = node;
       }
@@ -26,7 +26,9 @@ void apply(const InputView<T>& X, const ForestView& forest, int n_threads,
   });
 }
 
-template void apply(const InputView<float>&, const ForestView&, int, std::span<std::int32_t>);
-template void apply(const InputView<double>&, const ForestView&, int, std::span<std::int32_t>);
+template void apply(const DenseInputs<float>&, const ForestView&, int, std::span<std::int32_t>);
+template void apply(const DenseInputs<double>&, const ForestView&, int, std::span<std::int32_t>);
+template void apply(const RowInputs<float>&, const ForestView&, int, std::span<std::int32_t>);
+template void apply(const RowInputs<double>&, const ForestView&, int, std::span<std::int32_t>);
 
 }  // namespace okforest

@@ -1,27 +1,15 @@
 #include "core/bootstrap.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 
 namespace okforest {
 
-template <class T>
-Bootstrap::Bootstrap(const InputView<T>& X, std::span<const double> row_weight)
-    : order_(static_cast<std::size_t>(X.n_rows)),
-      cumulative_weight_(static_cast<std::size_t>(X.n_rows)) {
-  std::vector<std::uint64_t> key(order_.size());
-  for (std::int64_t i = 0; i < X.n_rows; ++i) {
-    std::uint64_t hash = kGamma;
-    for (std::int64_t j = 0; j < X.n_cols; ++j) {
-      const double x = static_cast<double>(X(i, j)) + 0.0;  // both zeros are one value
-      hash = derive(hash, std::bit_cast<std::uint64_t>(x));
-    }
-    key[i] = hash;
-  }
+Bootstrap::Bootstrap(const std::vector<std::uint64_t>& keys, std::span<const double> row_weight)
+    : order_(keys.size()), cumulative_weight_(keys.size()) {
   std::iota(order_.begin(), order_.end(), 0);
   std::stable_sort(order_.begin(), order_.end(),
-                   [&](std::int32_t a, std::int32_t b) { return key[a] < key[b]; });
+                   [&](std::int32_t a, std::int32_t b) { return keys[a] < keys[b]; });
   double sum = 0.0;
   for (std::size_t k = 0; k < order_.size(); ++k) {
     cumulative_weight_[k] = sum += row_weight[order_[k]];
@@ -38,8 +26,5 @@ std::vector<std::int32_t> Bootstrap::draw(std::int64_t n_draws, Rng rng) const {
   }
   return times;
 }
-
-template Bootstrap::Bootstrap(const InputView<float>&, std::span<const double>);
-template Bootstrap::Bootstrap(const InputView<double>&, std::span<const double>);
 
 }  // namespace okforest

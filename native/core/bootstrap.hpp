@@ -8,19 +8,28 @@
 #include <vector>
 
 #include "core/random.hpp"
-#include "core/views.hpp"
 
 namespace okforest {
 
 class Bootstrap {
  public:
-  template <class T>
-  Bootstrap(const InputView<T>& X, std::span<const double> row_weight);
+  template <class Inputs>
+  Bootstrap(const Inputs& X, std::span<const double> row_weight)
+      : Bootstrap(row_keys(X), row_weight) {}
 
   // How often each row is drawn in n_draws draws.
   std::vector<std::int32_t> draw(std::int64_t n_draws, Rng rng) const;
 
  private:
+  Bootstrap(const std::vector<std::uint64_t>& keys, std::span<const double> row_weight);
+
+  template <class Inputs>
+  static std::vector<std::uint64_t> row_keys(const Inputs& X) {
+    std::vector<std::uint64_t> keys(static_cast<std::size_t>(X.n_rows), 0);
+    X.add_keys(keys);
+    return keys;
+  }
+
   std::vector<std::int32_t> order_;        // rows by content
   std::vector<double> cumulative_weight_;  // along that order
 };

@@ -90,4 +90,25 @@ double GramScorer::subset_norm(Rows subset) const {
   return centred(norm, weight, inner);
 }
 
+void GramScorer::group_gram(Rows rows, std::span<const std::int32_t> group,
+                            std::span<const double> group_weight, std::span<double> gram) const {
+  const std::size_t n = group_weight.size();
+  std::vector<double> inner(n, 0.0);  // <sum of a group, node mean>
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const auto i = rows[k];
+    const double* k_i = row(i);
+    inner[group[k]] += weight_[i] * inner_[i];
+    double* sums = &gram[group[k] * n];
+    for (std::size_t l = 0; l < rows.size(); ++l) {
+      sums[group[l]] += weight_[i] * weight_[rows[l]] * k_i[place_[rows[l]]];
+    }
+  }
+  for (std::size_t g = 0; g < n; ++g) {
+    for (std::size_t h = 0; h < n; ++h) {
+      gram[g * n + h] += group_weight[g] * group_weight[h] * mean_norm_ -
+                         group_weight[g] * inner[h] - group_weight[h] * inner[g];
+    }
+  }
+}
+
 }  // namespace okforest

@@ -27,8 +27,8 @@ void repeat_members(Tree& tree, std::span<const std::int32_t> times) {
   tree.members = std::move(members);
 }
 
-template <class T, class Scorer>
-std::vector<Tree> grow_with(const InputView<T>& X, const typename Scorer::Outputs& outputs,
+template <class Inputs, class Scorer>
+std::vector<Tree> grow_with(const Inputs& X, const typename Scorer::Outputs& outputs,
                             std::span<const double> row_weight, const Rules& rules,
                             const ForestPlan& plan,
                             const std::function<bool(std::int64_t)>& watch) {
@@ -48,7 +48,7 @@ std::vector<Tree> grow_with(const InputView<T>& X, const typename Scorer::Output
     if (!bootstrap) {
       const Sample sample{all_rows, row_weight, row_count};
       Scorer scorer(outputs, sample.weight);
-      trees[t] = Grower<T, Scorer>(X, scorer, rules, sample, stopped).grow(seed);
+      trees[t] = Grower<Inputs, Scorer>(X, scorer, rules, sample, stopped).grow(seed);
       return;
     }
     const auto times = bootstrap->draw(plan.n_draws, Rng(derive(seed, 0)));
@@ -59,7 +59,7 @@ std::vector<Tree> grow_with(const InputView<T>& X, const typename Scorer::Output
     }
     const Sample sample{rows, weight, weight};
     Scorer scorer(outputs, sample.weight);
-    trees[t] = Grower<T, Scorer>(X, scorer, rules, sample, stopped).grow(seed);
+    trees[t] = Grower<Inputs, Scorer>(X, scorer, rules, sample, stopped).grow(seed);
     repeat_members(trees[t], times);
   };
   if (!supervised_for(plan.n_trees, plan.n_threads, grow_one, watch)) trees.clear();
@@ -68,27 +68,30 @@ std::vector<Tree> grow_with(const InputView<T>& X, const typename Scorer::Output
 
 }  // namespace
 
-template <class T>
-std::vector<Tree> grow_forest(const InputView<T>& X, const MatrixView& outputs, OutputForm form,
+template <class Inputs>
+std::vector<Tree> grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
                               std::span<const double> row_weight, const Rules& rules,
                               const ForestPlan& plan,
                               const std::function<bool(std::int64_t)>& watch) {
   if (form == OutputForm::gram) {
-    return grow_with<T, GramScorer>(X, outputs, row_weight, rules, plan, watch);
+    return grow_with<Inputs, GramScorer>(X, outputs, row_weight, rules, plan, watch);
   }
   if (outputs.n_cols <= 2) {
-    return grow_with<T, FactorScorer<Lane>>(X, Panels<Lane>(outputs), row_weight, rules, plan,
-                                            watch);
+    return grow_with<Inputs, FactorScorer<Lane>>(X, Panels<Lane>(outputs), row_weight, rules, plan,
+                                                 watch);
   }
-  return grow_with<T, FactorScorer<Lanes>>(X, Panels<Lanes>(outputs), row_weight, rules, plan,
-                                           watch);
+  return grow_with<Inputs, FactorScorer<Lanes>>(X, Panels<Lanes>(outputs), row_weight, rules, plan,
+                                                watch);
 }
 
-template std::vector<Tree> grow_forest(const InputView<float>&, const MatrixView&, OutputForm,
-                                       std::span<const double>, const Rules&, const ForestPlan&,
-                                       const std::function<bool(std::int64_t)>&);
-template std::vector<Tree> grow_forest(const InputView<double>&, const MatrixView&, OutputForm,
-                                       std::span<const double>, const Rules&, const ForestPlan&,
-                                       const std::function<bool(std::int64_t)>&);
+#define OKFOREST_INSTANTIATE(Inputs)                                                               \
+  template std::vector<Tree> grow_forest(const Inputs&, const MatrixView&, OutputForm,             \
+                                         std::span<const double>, const Rules&, const ForestPlan&, \
+                                         const std::function<bool(std::int64_t)>&)
+OKFOREST_INSTANTIATE(DenseInputs<float>);
+OKFOREST_INSTANTIATE(DenseInputs<double>);
+OKFOREST_INSTANTIATE(ColumnInputs<float>);
+OKFOREST_INSTANTIATE(ColumnInputs<double>);
+#undef OKFOREST_INSTANTIATE
 
 }  // namespace okforest

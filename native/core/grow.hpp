@@ -13,8 +13,10 @@ namespace okforest {
 
 // A grown tree, as plain arrays; the fields are those of ForestView.
 struct Tree {
-  std::vector<std::int32_t> feature, left, begin, end, members;
+  std::vector<std::int32_t> feature, subset, left, begin, end, members;
   std::vector<double> threshold, weight, variance;
+  std::vector<char> missing_left;  // a bool each
+  std::vector<std::uint64_t> subset_words;
 };
 
 enum class OutputForm { factor, gram };
@@ -30,8 +32,8 @@ struct ForestPlan {
 // Grows trees on inputs X and outputs in either form, for training rows of the given weights (a row
 // of weight zero takes no part). Calls watch(n_done) now and then from the calling thread; false
 // stops the growth. Returns the trees, or none if it was stopped.
-template <class T>
-std::vector<Tree> grow_forest(const InputView<T>& X, const MatrixView& outputs, OutputForm form,
+template <class Inputs>
+std::vector<Tree> grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
                               std::span<const double> row_weight, const Rules& rules,
                               const ForestPlan& plan,
                               const std::function<bool(std::int64_t)>& watch);

@@ -16,10 +16,10 @@ namespace okforest {
 // A node is pure when its variance is below this part of the root's.
 inline constexpr double kPure = 1e-12;
 
-template <class T, class Scorer>
+template <class Inputs, class Scorer>
 class Grower {
  public:
-  Grower(const InputView<T>& X, Scorer& scorer, const Rules& rules, const Sample& sample,
+  Grower(const Inputs& X, Scorer& scorer, const Rules& rules, const Sample& sample,
          const std::atomic<bool>& stopped)
       : X_(X),
         scorer_(scorer),
@@ -28,7 +28,8 @@ class Grower {
         stopped_(stopped),
         splitter_(X, scorer, rules, sample, stopped),
         rows_(sample.rows.begin(), sample.rows.end()),
-        right_rows_(rows_.size()) {}
+        right_rows_(rows_.size()),
+        values_(rows_.size()) {}
 
   Tree grow(std::uint64_t seed) {
     push(make_node(0, static_cast<std::int32_t>(rows_.size()), 0, seed));
@@ -65,6 +66,8 @@ class Grower {
     }
     tree_.feature.push_back(-1);
     tree_.threshold.push_back(0.0);
+    tree_.missing_left.push_back(false);
+    tree_.subset.push_back(-1);
     tree_.left.push_back(-1);
     tree_.weight.push_back(node.weight);
     tree_.variance.push_back(0.0);
@@ -105,7 +108,7 @@ class Grower {
       candidate.priority = coarse(rules_.order == GrowthOrder::gain ? candidate.split.gain
                                                                     : candidate.node.variance);
     }
-    frontier_.push_back(candidate);
+    frontier_.push_back(std::move(candidate));
     if (rules_.order != GrowthOrder::depth)
       std::push_heap(frontier_.begin(), frontier_.end(), later);
   }
@@ -113,7 +116,7 @@ class Grower {
   Candidate pop() {
     if (rules_.order != GrowthOrder::depth)
       std::pop_heap(frontier_.begin(), frontier_.end(), later);
-    const Candidate candidate = frontier_.back();
+    Candidate candidate = std::move(frontier_.back());
     frontier_.pop_back();
     return candidate;
   }
@@ -134,6 +137,11 @@ class Grower {
     const std::int32_t middle = partition(node, candidate.split);
     tree_.feature[node.id] = candidate.split.feature;
     tree_.threshold[node.id] = candidate.split.threshold;
+    tree_.missing_left[node.id] = candidate.split.missing_left;
+    if (const auto& words = candidate.split.subset; !words.empty()) {
+      tree_.subset[node.id] = static_cast<std::int32_t>(tree_.subset_words.size());
+      tree_.subset_words.insert(tree_.subset_words.end(), words.begin(), words.end());
+    }
     tree_.left[node.id] = static_cast<std::int32_t>(tree_.feature.size());
     Candidate left = make_node(node.begin, middle, node.depth + 1, derive(node.seed, 1));
     Candidate right = make_node(middle, node.end, node.depth + 1, derive(node.seed, 2));
@@ -143,25 +151,32 @@ class Grower {
 
   // Moves the rows that go left before those that go right, each side keeping its order.
   std::int32_t partition(const Node& node, const Split& split) {
+    Test test{split.threshold, nullptr, 0, split.missing_left};
+    if (!split.subset.empty()) {
+      test.words = split.subset.data();
+      test.n_categories = rules_.n_categories[split.feature];
+    }
+    X_.gather(split.feature, rows_of(node), values_.data());
     std::int32_t n_left = node.begin, n_right = 0;
-    for (std::int32_t k = node.begin; k < node.end; ++k) {
-      if (X_(rows_[k], split.feature) <= split.threshold) {
-        rows_[n_left++] = rows_[k];
+    for (std::int32_t k = 0; k < node.end - node.begin; ++k) {
+      if (test.left(values_[k].x)) {
+        rows_[n_left++] = values_[k].row;
       } else {
-        right_rows_[n_right++] = rows_[k];
+        right_rows_[n_right++] = values_[k].row;
       }
     }
     std::copy_n(right_rows_.begin(), n_right, rows_.begin() + n_left);
     return n_left;
   }
 
-  const InputView<T> X_;
+  const Inputs& X_;
   Scorer& scorer_;
   const Rules& rules_;
   const Sample& sample_;
   const std::atomic<bool>& stopped_;
-  Splitter<T, Scorer> splitter_;
+  Splitter<Inputs, Scorer> splitter_;
   std::vector<std::int32_t> rows_, right_rows_;
+  std::vector<Value<typename Inputs::Element>> values_;
   std::vector<Candidate> frontier_;
   Tree tree_;
   double pure_variance_ = 0.0;

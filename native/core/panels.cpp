@@ -145,6 +145,24 @@ double FactorScorer<L>::subset_norm(Rows rows) const {
   return subset(outputs_, mean_.data(), rows, weight_.data(), subset_weight);
 }
 
+template <class L>
+void FactorScorer<L>::group_gram(Rows rows, std::span<const std::int32_t> group,
+                                 std::span<const double> group_weight,
+                                 std::span<double> gram) const {
+  const std::size_t n = group_weight.size();
+  std::vector<L> sum(n);
+  for (std::int64_t p = 0; p < outputs_.n_panels; ++p) {
+    const L* panel = outputs_.panel(p);
+    for (std::size_t g = 0; g < n; ++g) sum[g].v = -group_weight[g] * mean_[p].v;
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      sum[group[k]].v += weight_[rows[k]] * panel[rows[k]].v;
+    }
+    for (std::size_t g = 0; g < n; ++g) {
+      for (std::size_t h = 0; h < n; ++h) gram[g * n + h] += total(sum[g].v * sum[h].v);
+    }
+  }
+}
+
 template struct Panels<Lane>;
 template struct Panels<Lanes>;
 template class FactorScorer<Lane>;

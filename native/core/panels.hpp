@@ -52,6 +52,11 @@ class FactorScorer {
   // || sum over the subset, of w_i (phi_i - node mean) ||^2
   double subset_norm(std::span<const std::int32_t> subset) const;
 
+  // gram[g * n + h] = <sum of group g, sum of group h>, sums of w_i (phi_i - node mean) over the
+  // rows of each of the n groups, whose total weights are given; row k is in group[k].
+  void group_gram(std::span<const std::int32_t> rows, std::span<const std::int32_t> group,
+                  std::span<const double> group_weight, std::span<double> gram) const;
+
  private:
   const Outputs& outputs_;
   std::span<const double> weight_;

@@ -11,8 +11,8 @@
 namespace okforest {
 
 // leaves[i * n_trees + t]: the node of tree t that row i of X ends in.
-template <class T>
-void apply(const InputView<T>& X, const ForestView& forest, int n_threads,
+template <class Inputs>
+void apply(const Inputs& X, const ForestView& forest, int n_threads,
            std::span<std::int32_t> leaves);
 
 // A sparse matrix in compressed rows, columns ascending.
@@ -23,7 +23,7 @@ struct SparseRows {
 };
 
 // Row i holds the mean over trees of the members' weights in the leaf that row i of `leaves` names,
-// each leaf's summing to one.
+// each leaf's summing to one. A tree whose leaf is -1 takes no part in the row's mean.
 SparseRows leaf_weights(std::span<const std::int32_t> leaves, const ForestView& forest,
                         int n_threads);
 

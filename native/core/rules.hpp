@@ -27,6 +27,7 @@ struct Rules {
   double min_samples_leaf;
   double min_impurity_decrease;  // of a split's reduction over the tree's total weight
   bool stop_when_pure;           // false: the outputs play no part, not even in stopping
+  std::span<const std::int32_t> n_categories;  // of each feature; 0: numeric
 };
 
 // The rows a tree is grown on. `weight` and `count` are per training row: what it weighs in scores

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -10,9 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/categories.hpp"
+#include "core/inputs.hpp"
 #include "core/random.hpp"
 #include "core/rules.hpp"
-#include "core/views.hpp"
 
 namespace okforest {
 
@@ -29,7 +31,9 @@ struct Node {
 struct Split {
   std::int32_t feature = -1;
   double threshold = 0.0;
-  double gain = -1.0;  // reduction of the total variance
+  bool missing_left = false;
+  std::vector<std::uint64_t> subset;  // of a categorical feature: the codes that go left, as bits
+  double gain = -1.0;                 // reduction of the total variance
 
   bool found() const { return feature >= 0; }
 };
@@ -39,10 +43,10 @@ struct Split {
 inline constexpr double kTie = 1e-9;
 inline constexpr double kNoise = 1e-12;
 
-template <class T, class Scorer>
+template <class Inputs, class Scorer>
 class Splitter {
  public:
-  Splitter(const InputView<T>& X, Scorer& scorer, const Rules& rules, const Sample& sample,
+  Splitter(const Inputs& X, Scorer& scorer, const Rules& rules, const Sample& sample,
            const std::atomic<bool>& stopped)
       : X_(X), scorer_(scorer), rules_(rules), sample_(sample), stopped_(stopped) {
     features_.resize(X.n_cols);
@@ -50,7 +54,7 @@ class Splitter {
     drawn_.reserve(X.n_cols);
     values_.reserve(sample.rows.size());
     order_.reserve(sample.rows.size());
-    right_.reserve(sample.rows.size());
+    others_.reserve(sample.rows.size());
     norms_.reserve(sample.rows.size());
   }
 
@@ -58,122 +62,262 @@ class Splitter {
   // at least max_features of them and until one can split the node; the first of equals wins.
   Split search(const Node& node, std::span<const std::int32_t> rows) {
     Rng rng(node.seed);
-    Split best;
+    best_ = {};
+    node_ = &node;
     const auto n_features = static_cast<std::uint32_t>(X_.n_cols);
     for (std::uint32_t visited = 0; visited < n_features && !stopped_; ++visited) {
-      if (best.found() && static_cast<std::int32_t>(visited) >= rules_.max_features) break;
+      if (best_.found() && static_cast<std::int32_t>(visited) >= rules_.max_features) break;
       const std::uint32_t pick = visited + rng.below(n_features - visited);
       std::swap(features_[visited], features_[pick]);
       drawn_.push_back(pick);
-      if (rules_.split_kind == SplitKind::best) {
-        try_every_threshold(features_[visited], node, rows, best);
-      } else {
-        try_random_threshold(features_[visited], node, rows, rng, best);
-      }
-      if (best.found() && rows.size() == 2) break;  // any other split would be its equal
+      try_feature(features_[visited], rows, rng);
+      if (best_.found() && rows.size() == 2) break;  // any other split would be its equal
     }
     // Back to the natural order, so that the next node's draws depend on its own seed alone.
     for (; !drawn_.empty(); drawn_.pop_back()) {
       std::swap(features_[drawn_.size() - 1], features_[drawn_.back()]);
     }
-    return best;
+    return std::move(best_);
   }
 
  private:
-  struct Value {
-    T x;
-    std::int32_t row;
-  };
+  using T = typename Inputs::Element;
 
-  void try_every_threshold(std::int32_t feature, const Node& node,
-                           std::span<const std::int32_t> rows, Split& best) {
-    const auto n = rows.size();
-    values_.resize(n);
-    bool constant = true;
-    for (std::size_t k = 0; k < n; ++k) {
-      values_[k] = {X_(rows[k], feature), rows[k]};
-      constant &= values_[k].x == values_[0].x;
+  void try_feature(std::int32_t feature, std::span<const std::int32_t> rows, Rng& rng) {
+    feature_ = feature;
+    const std::int32_t n_categories = rules_.n_categories[feature];
+    fetch(rows, n_categories);
+    if (values_.empty()) return;
+    if (n_categories == 0) {
+      const auto [low, high] = std::minmax_element(
+          values_.begin(), values_.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
+      if (low->x == high->x && missing_.empty()) return;
+      if (rules_.split_kind == SplitKind::best) {
+        sort_values();
+        try_every_cut([&](std::size_t k) { return Split{feature_, cut_after(k)}; });
+      } else {
+        try_random_threshold(low->x, high->x, rng);
+      }
+      return;
     }
-    if (constant) return;
+    groups_.assign(values_, n_categories);
+    if (groups_.size() + !missing_.empty() < 2) return;
+    if (rules_.split_kind == SplitKind::random) {
+      try_random_subset(rng);
+    } else if (groups_.size() + !missing_.empty() <= kMostExhaustive) {
+      try_every_subset();
+    } else {
+      try_ordered_subsets();
+    }
+  }
+
+  // Gathers the feature's values of the node, the missing ones apart.
+  void fetch(std::span<const std::int32_t> rows, std::int32_t n_categories) {
+    values_.resize(rows.size());
+    X_.gather(feature_, rows, values_.data());
+    missing_.clear();
+    missing_weight_ = missing_count_ = 0.0;
+    const auto is_missing = [&](T x) {
+      return std::isnan(x) || (n_categories > 0 && !(x >= 0 && x < static_cast<T>(n_categories)));
+    };
+    std::size_t n_present = 0;
+    for (std::size_t k = 0; k < values_.size(); ++k) {
+      if (is_missing(values_[k].x)) {
+        missing_.push_back(values_[k].row);
+        missing_weight_ += sample_.weight[values_[k].row];
+        missing_count_ += sample_.count[values_[k].row];
+      } else {
+        values_[n_present++] = values_[k];
+      }
+    }
+    values_.resize(n_present);
+  }
+
+  void sort_values() {
     std::sort(values_.begin(), values_.end(),
-              [](const Value& a, const Value& b) { return a.x < b.x; });
-    order_.resize(n);
-    for (std::size_t k = 0; k < n; ++k) order_[k] = values_[k].row;
-    norms_.resize(n);
-    scorer_.prefix_norms(order_, norms_);
-    double weight = 0.0, count = 0.0;
-    for (std::size_t k = 0; k + 1 < n; ++k) {
-      weight += sample_.weight[order_[k]];
-      count += sample_.count[order_[k]];
-      if (values_[k].x < values_[k + 1].x) {
-        offer(feature, norms_[k], weight, count, node, best,
-              [&] { return halfway(values_[k].x, values_[k + 1].x); });
+              [](const auto& a, const auto& b) { return a.x < b.x; });
+  }
+
+  // Tries the cuts between different values, which are sorted, with missing values on the right
+  // (and alone there) and on the left. `make(k)` is the split that sends values 0 .. k left.
+  template <class Make>
+  void try_every_cut(Make&& make) {
+    const std::size_t n = values_.size();
+    const std::size_t n_missing = missing_.size();
+    for (const bool missing_left : {false, true}) {
+      if (missing_left && n_missing == 0) break;
+      order_.clear();
+      if (missing_left) order_.insert(order_.end(), missing_.begin(), missing_.end());
+      for (const auto& value : values_) order_.push_back(value.row);
+      norms_.resize(order_.size());
+      scorer_.prefix_norms(order_, norms_);
+      const std::size_t shift = missing_left ? n_missing : 0;
+      double weight = missing_left ? missing_weight_ : 0.0;
+      double count = missing_left ? missing_count_ : 0.0;
+      for (std::size_t k = 0; k < n; ++k) {
+        weight += sample_.weight[values_[k].row];
+        count += sample_.count[values_[k].row];
+        const bool last = k + 1 == n;
+        if (last ? missing_left || n_missing == 0 : !(values_[k].x < values_[k + 1].x)) continue;
+        offer(norms_[k + shift], weight, count, missing_left, [&] { return make(k); });
       }
     }
   }
 
-  void try_random_threshold(std::int32_t feature, const Node& node,
-                            std::span<const std::int32_t> rows, Rng& rng, Split& best) {
-    values_.resize(rows.size());
-    double low = std::numeric_limits<double>::infinity();
-    double high = -low;
-    for (std::size_t k = 0; k < rows.size(); ++k) {
-      const T x = X_(rows[k], feature);
-      values_[k] = {x, rows[k]};
-      low = std::min(low, static_cast<double>(x));
-      high = std::max(high, static_cast<double>(x));
+  void try_random_threshold(double low, double high, Rng& rng) {
+    double threshold = std::numeric_limits<double>::infinity();
+    if (low < high) {
+      const double u = rng.uniform();
+      threshold = (1.0 - u) * low + u * high;
+      if (!(threshold >= low && threshold < high)) threshold = low;
     }
-    if (low == high) return;
-    const double u = rng.uniform();
-    double threshold = (1.0 - u) * low + u * high;
-    if (!(threshold >= low && threshold < high)) threshold = low;
+    const bool missing_left = low < high && !missing_.empty() && rng.below(2) == 1;
+    try_sides(
+        missing_left, [&](T x) { return x <= threshold; },
+        [&] { return Split{feature_, threshold}; });
+  }
 
+  // Each category's side is a coin; if all fall alike, one category, or else the missing values,
+  // goes to the other side.
+  void try_random_subset(Rng& rng) {
+    const std::size_t n = groups_.size();
+    chosen_.assign(n, 0);
+    std::size_t n_left = 0;
+    for (auto& side : chosen_) n_left += side = static_cast<char>(rng.below(2));
+    const bool alike = n_left == 0 || n_left == n;
+    if (alike && n > 1) chosen_[rng.below(static_cast<std::uint32_t>(n))] ^= 1;
+    bool missing_left = !missing_.empty() && rng.below(2) == 1;
+    if (n == 1) missing_left = chosen_[0] == 0;
+    try_sides(
+        missing_left, [&](T x) { return chosen_[groups_.of(x)] != 0; },
+        [&] { return subset_split([&](std::size_t g) { return chosen_[g] != 0; }); });
+  }
+
+  // Tries one split, given by which present values go left.
+  template <class Left, class Make>
+  void try_sides(bool missing_left, Left&& left, Make&& make) {
     order_.clear();
-    right_.clear();
+    others_.clear();
     double weight = 0.0, count = 0.0;
-    for (const Value& value : values_) {
-      if (value.x <= threshold) {
+    for (const auto& value : values_) {
+      if (left(value.x)) {
         order_.push_back(value.row);
         weight += sample_.weight[value.row];
         count += sample_.count[value.row];
       } else {
-        right_.push_back(value.row);
+        others_.push_back(value.row);
       }
     }
+    auto& with_missing = missing_left ? order_ : others_;
+    with_missing.insert(with_missing.end(), missing_.begin(), missing_.end());
+    if (missing_left) {
+      weight += missing_weight_;
+      count += missing_count_;
+    }
     // Around the node's mean the two sides' sums are opposite: the smaller side is enough.
-    const auto& smaller = order_.size() <= right_.size() ? order_ : right_;
-    offer(feature, scorer_.subset_norm(smaller), weight, count, node, best,
-          [&] { return threshold; });
+    const auto& smaller = order_.size() <= others_.size() ? order_ : others_;
+    offer(scorer_.subset_norm(smaller), weight, count, missing_left, make);
+  }
+
+  // Tries every division of the categories, missing values being one more, by a Gray code: each
+  // differs from the one before in a single category. The first category stays on the left.
+  void try_every_subset() {
+    const std::size_t n_present = groups_.size();
+    const std::size_t n = n_present + !missing_.empty();
+    groups_.measure(scorer_, sample_, values_, missing_);
+    const std::vector<double>& gram = groups_.gram();
+    chosen_.assign(n, 0);
+    reach_.assign(n, 0.0);  // <sum of a category, sum of the left side>
+    double norm = 0.0, weight = 0.0, count = 0.0;
+    const auto flip = [&](std::size_t g) {
+      const double sign = chosen_[g] ? -1.0 : 1.0;
+      norm += 2.0 * sign * reach_[g] + gram[g * n + g];
+      weight += sign * groups_.weight(g);
+      count += sign * groups_.count(g);
+      for (std::size_t h = 0; h < n; ++h) reach_[h] += sign * gram[g * n + h];
+      chosen_[g] ^= 1;
+    };
+    flip(0);
+    const std::uint32_t n_subsets = 1u << (n - 1);
+    for (std::uint32_t code = 0; code < n_subsets; ++code) {
+      if (code > 0) flip(1 + static_cast<std::size_t>(std::countr_zero(code)));
+      if (std::count(chosen_.begin(), chosen_.end(), 0) == 0) continue;
+      const bool missing_left = !missing_.empty() && chosen_[n_present] != 0;
+      offer(std::max(norm, 0.0), weight, count, missing_left,
+            [&] { return subset_split([&](std::size_t g) { return chosen_[g] != 0; }); });
+    }
+  }
+
+  // With many categories, orders them along the first principal direction of their means and tries
+  // the cuts of that order, which hold the best division when outputs are scalar.
+  void try_ordered_subsets() {
+    groups_.measure(scorer_, sample_, values_, {});
+    const std::vector<std::int32_t> rank = groups_.principal_order();
+    for (auto& value : values_) value.x = static_cast<T>(rank[groups_.of(value.x)]);
+    sort_values();
+    try_every_cut([&](std::size_t k) {
+      const auto last = static_cast<std::int32_t>(values_[k].x);
+      return subset_split([&](std::size_t g) { return rank[g] <= last; });
+    });
+  }
+
+  // A split that sends the categories left that are in the node and chosen.
+  template <class Chosen>
+  Split subset_split(Chosen&& chosen) const {
+    Split split{feature_};
+    split.subset.assign(n_words(rules_.n_categories[feature_]), 0);
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      if (chosen(g)) split.subset[groups_.code(g) / 64] |= 1ULL << (groups_.code(g) % 64);
+    }
+    return split;
   }
 
   // Takes the split if it is allowed and beats the best so far. With s the left side's sum around
   // the node's mean, the reduction of the total variance is ||s||^2 W / (W_left W_right).
-  template <class Threshold>
-  void offer(std::int32_t feature, double norm, double left_weight, double left_count,
-             const Node& node, Split& best, Threshold&& threshold) {
+  template <class Make>
+  void offer(double norm, double left_weight, double left_count, bool missing_left, Make&& make) {
     if (left_count < rules_.min_samples_leaf) return;
-    if (node.count - left_count < rules_.min_samples_leaf) return;
-    const double gain = norm * node.weight / (left_weight * (node.weight - left_weight));
-    if (best.found() && gain * (1.0 - kTie) <= best.gain + kNoise * node.variance) return;
-    best = {feature, threshold(), gain};
+    if (node_->count - left_count < rules_.min_samples_leaf) return;
+    const double right_weight = node_->weight - left_weight;
+    const double gain = norm * node_->weight / (left_weight * right_weight);
+    if (best_.found() && gain * (1.0 - kTie) <= best_.gain + kNoise * node_->variance) return;
+    best_ = make();
+    best_.gain = gain;
+    // What training did not show goes with the larger side.
+    const bool larger_left = left_weight > right_weight;
+    best_.missing_left = missing_.empty() ? larger_left : missing_left;
+    if (larger_left && !best_.subset.empty()) groups_.add_absent(best_.subset);
   }
 
-  // A threshold t with a <= t < b.
-  static double halfway(double a, double b) {
+  // A threshold t with x_k <= t < x_(k+1); infinite after the last value.
+  double cut_after(std::size_t k) const {
+    if (k + 1 == values_.size()) return std::numeric_limits<double>::infinity();
+    const double a = values_[k].x, b = values_[k + 1].x;
     const double middle = a / 2 + b / 2;
     return middle >= a && middle < b ? middle : a;
   }
 
-  const InputView<T> X_;
+  const Inputs& X_;
   Scorer& scorer_;
   const Rules& rules_;
   const Sample& sample_;
   const std::atomic<bool>& stopped_;
   std::vector<std::int32_t> features_;  // a permutation in use; the identity between searches
   std::vector<std::uint32_t> drawn_;    // the swaps that made it
-  std::vector<Value> values_;
-  std::vector<std::int32_t> order_, right_;
-  std::vector<double> norms_;
+
+  // The search under way: its node, the feature it is at, and the best split so far.
+  const Node* node_ = nullptr;
+  std::int32_t feature_ = -1;
+  Split best_;
+  std::vector<Value<T>> values_;       // of the feature, where present
+  std::vector<std::int32_t> missing_;  // rows where it is missing
+  double missing_weight_ = 0.0, missing_count_ = 0.0;
+  Groups groups_;  // of a categorical feature
+
+  // Scratch.
+  std::vector<std::int32_t> order_, others_;
+  std::vector<double> norms_, reach_;
+  std::vector<char> chosen_;
 };
 
 }  // namespace okforest

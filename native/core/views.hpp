@@ -4,21 +4,9 @@
 #include <cstdint>
 #include <span>
 
+#include "core/inputs.hpp"  // for Test
+
 namespace okforest {
-
-// The inputs X, in either precision and any layout; strides are counted in elements.
-template <class T>
-struct InputView {
-  const T* data;
-  std::int64_t n_rows;
-  std::int64_t n_cols;
-  std::int64_t row_stride;
-  std::int64_t col_stride;
-
-  T operator()(std::int64_t row, std::int64_t col) const {
-    return data[row * row_stride + col * col_stride];
-  }
-};
 
 // A row-major matrix of float64: the factor of the outputs (N x rank) or their Gram matrix (N x N).
 struct MatrixView {
@@ -29,21 +17,37 @@ struct MatrixView {
   const double* row(std::int64_t i) const { return data + i * n_cols; }
 };
 
-// A fitted forest: its trees one after the other. Node and member indices count from the start
-// of their own tree. A node's right child follows its left child.
+// A fitted forest: its trees one after the other. Node, member and word indices count from the
+// start of their own tree. A node's right child follows its left child.
 struct ForestView {
   std::span<const std::int64_t> node_offsets;    // n_trees + 1
   std::span<const std::int64_t> member_offsets;  // n_trees + 1
+  std::span<const std::int64_t> subset_offsets;  // n_trees + 1
   std::span<const std::int32_t> feature;         // per node; -1 in a leaf
-  std::span<const double> threshold;             // per node; x <= threshold goes left
+  std::span<const double> threshold;             // per node; of a numeric test
+  std::span<const bool> missing_left;            // per node
+  std::span<const std::int32_t> subset;          // per node: first word of its subset; -1: numeric
+  std::span<const std::uint64_t> subset_words;   // categories that go left, as bits
   std::span<const std::int32_t> left;            // per node; -1 in a leaf
   std::span<const double> weight;                // per node: total weight of its members
+  std::span<const double> variance;              // per node: total variance
   std::span<const std::int32_t> begin;           // per node: its range of members
   std::span<const std::int32_t> end;
-  std::span<const std::int32_t> members;  // training rows, grouped by node
-  std::span<const double> row_weight;     // per training row: the weight of one membership
+  std::span<const std::int32_t> members;       // training rows, grouped by node
+  std::span<const double> row_weight;          // per training row: the weight of one membership
+  std::span<const std::int32_t> n_categories;  // per feature; 0: numeric
 
   std::int64_t n_trees() const { return static_cast<std::int64_t>(node_offsets.size()) - 1; }
+
+  Test test(std::int64_t tree, std::int64_t node) const {
+    const std::int64_t k = node_offsets[tree] + node;
+    Test test{threshold[k], nullptr, 0, missing_left[k]};
+    if (subset[k] >= 0) {
+      test.words = subset_words.data() + subset_offsets[tree] + subset[k];
+      test.n_categories = n_categories[feature[k]];
+    }
+    return test;
+  }
 };
 
 }  // namespace okforest

@@ -21,9 +21,12 @@ SparseRows leaf_weights(std::span<const std::int32_t> leaves, const ForestView& 
     std::vector<std::int32_t> touched;
     const std::int64_t end = std::min(n_rows, (task + 1) * block);
     for (std::int64_t i = task * block; i < end; ++i) {
+      const auto row = leaves.subspan(i * n_trees, n_trees);
+      const auto n_used = n_trees - std::count(row.begin(), row.end(), -1);
       for (std::int64_t t = 0; t < n_trees; ++t) {
-        const std::int64_t node = forest.node_offsets[t] + leaves[i * n_trees + t];
-        const double share = 1.0 / (forest.weight[node] * static_cast<double>(n_trees));
+        if (row[t] < 0) continue;
+        const std::int64_t node = forest.node_offsets[t] + row[t];
+        const double share = 1.0 / (forest.weight[node] * static_cast<double>(n_used));
         const auto members = forest.members.subspan(forest.member_offsets[t] + forest.begin[node],
                                                     forest.end[node] - forest.begin[node]);
         for (const auto m : members) {

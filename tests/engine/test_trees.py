@@ -63,7 +63,7 @@ def test_variance_reduction_is_what_the_splits_take_away(grown):
 def test_too_few_features(grown):
     """Inputs with fewer features than the trees test are refused, not read out of bounds."""
     trees, _, X = grown
-    with pytest.raises(ValueError, match="X has 1 features; these trees test feature 3"):
+    with pytest.raises(ValueError, match="X has 1 features; these trees were grown on 4"):
         trees.apply(np.ascontiguousarray(X[:, :1]))
 
 

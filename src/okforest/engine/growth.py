@@ -1,13 +1,13 @@
 """Growing trees from inputs and embedded outputs (output kernel trees, OK3)."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from okforest import _core
-from okforest._typing import Floats, Progress
+from okforest._typing import Floats, Ints, Progress
+from okforest.engine.inputs import Inputs, by_columns
 from okforest.engine.trees import Trees
 
 UNLIMITED = int(np.iinfo(np.int32).max)
@@ -48,10 +48,11 @@ class Rules:
 
 
 def grow(
-    X: npt.NDArray[Any],
+    X: Inputs,
     outputs: Floats,
     rules: Rules,
     *,
+    n_categories: Ints | None = None,
     gram: bool = False,
     row_weight: Floats | None = None,
     seed: int = 0,
@@ -65,13 +66,16 @@ def grow(
 
     Parameters
     ----------
-    X : ndarray of shape (n, p), float32 or float64
-        Inputs, in any memory layout; never copied.
+    X : ndarray or sparse matrix of shape (n, p), float32 or float64
+        Inputs. An array may have any memory layout and is never copied; a sparse matrix is never
+        made dense. NaN is a missing value.
     outputs : ndarray of shape (n, rank) or (n, n), float64, C-contiguous
         A factor of the outputs' Gram matrix or, with ``gram=True``, the matrix itself. The trees
         are the same; neither needs to be centred, but rounding is smaller if it is.
     rules : Rules
         How to grow.
+    n_categories : ndarray of shape (p,), int32, optional
+        Number of categories of each feature, whose values are codes 0, 1, …; 0 if it is numeric.
     gram : bool
         Which of the two forms ``outputs`` has.
     row_weight : ndarray of shape (n,), optional
@@ -88,10 +92,13 @@ def grow(
     progress : callable, optional
         Called with the number of trees done, about twenty times a second.
     """
+    n_rows, n_features = X.shape
     if row_weight is None:
-        row_weight = np.ones(len(X))
+        row_weight = np.ones(n_rows)
+    if n_categories is None:
+        n_categories = np.zeros(n_features, dtype=np.int32)
     arrays = _core.grow(
-        X=X,
+        X=by_columns(X),
         outputs=outputs,
         gram=gram,
         row_weight=row_weight,
@@ -100,8 +107,10 @@ def grow(
         n_trees=n_trees,
         n_draws=n_draws,
         n_threads=n_threads,
+        n_categories=n_categories,
         progress=progress,
         **asdict(rules),
     )
     # A drawn row is a member as often as it was drawn: its weight was spent in the draw.
-    return Trees(**arrays, row_weight=np.ones(len(X)) if n_draws else row_weight)
+    members_weight = np.ones(n_rows) if n_draws else row_weight
+    return Trees(**arrays, row_weight=members_weight, n_categories=n_categories)

@@ -1,31 +1,55 @@
 """Grown trees as plain arrays, and what follows from them: leaves, weights, importances."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from okforest import _core
-from okforest._typing import Floats, Ints, Weights
+from okforest._typing import Booleans, Floats, Ints, Weights
+from okforest.engine.inputs import Inputs, by_rows
+
+# The arrays that each array of offsets divides among the trees.
+PARTS = {
+    "node_offsets": (
+        "feature",
+        "left",
+        "threshold",
+        "missing_left",
+        "subset",
+        "weight",
+        "variance",
+        "begin",
+        "end",
+    ),
+    "member_offsets": ("members",),
+    "subset_offsets": ("subset_words",),
+}
 
 
 @dataclass(frozen=True)
 class Trees:
     """Trees, one after the other in flat arrays.
 
-    Node numbers and member positions count from the start of their own tree, whose root is node 0.
-    A node's right child is the node after its left child.
+    Node numbers, member positions and word positions count from the start of their own tree, whose
+    root is node 0. A node's right child is the node after its left child.
 
     Parameters
     ----------
-    node_offsets, member_offsets : ndarray of shape (n_trees + 1,), int64
-        Where each tree's nodes and members begin.
+    node_offsets, member_offsets, subset_offsets : ndarray of shape (n_trees + 1,), int64
+        Where each tree's nodes, members and words begin.
     feature, left : ndarray of shape (n_nodes,), int32
         The feature a node tests and its left child; -1 in a leaf.
     threshold : ndarray of shape (n_nodes,), float64
-        Inputs with x <= threshold go left.
+        Of a numeric test: x <= threshold goes left.
+    missing_left : ndarray of shape (n_nodes,), bool
+        Whether missing values, and categories never seen, go left.
+    subset : ndarray of shape (n_nodes,), int32
+        Of a categorical test: where its words begin; -1 for a numeric test.
+    subset_words : ndarray of shape (n_words,), uint64
+        Sets of category codes that go left: bit c % 64 of word c // 64 is code c.
     weight, variance : ndarray of shape (n_nodes,), float64
         A node's total weight and total variance (weight times variance of its outputs).
     begin, end : ndarray of shape (n_nodes,), int32
@@ -34,19 +58,26 @@ class Trees:
         Training rows, the members of each node side by side; repeated if drawn repeatedly.
     row_weight : ndarray of shape (n_train,), float64
         What one membership of each training row weighs.
+    n_categories : ndarray of shape (n_features,), int32
+        Number of categories of each feature, 0 if it is numeric.
     """
 
     node_offsets: npt.NDArray[np.int64]
     member_offsets: npt.NDArray[np.int64]
+    subset_offsets: npt.NDArray[np.int64]
     feature: Ints
     left: Ints
     threshold: Floats
+    missing_left: Booleans
+    subset: Ints
+    subset_words: npt.NDArray[np.uint64]
     weight: Floats
     variance: Floats
     begin: Ints
     end: Ints
     members: Ints
     row_weight: Floats
+    n_categories: Ints
 
     def __len__(self) -> int:
         return len(self.node_offsets) - 1
@@ -54,51 +85,54 @@ class Trees:
     def __getitem__(self, t: int) -> "Trees":
         """Tree number t, as views."""
         t = range(len(self))[t]
-        nodes = slice(*self.node_offsets[t : t + 2])
-        members = slice(*self.member_offsets[t : t + 2])
-        return Trees(
-            node_offsets=self.node_offsets[t : t + 2] - self.node_offsets[t],
-            member_offsets=self.member_offsets[t : t + 2] - self.member_offsets[t],
-            feature=self.feature[nodes],
-            left=self.left[nodes],
-            threshold=self.threshold[nodes],
-            weight=self.weight[nodes],
-            variance=self.variance[nodes],
-            begin=self.begin[nodes],
-            end=self.end[nodes],
-            members=self.members[members],
-            row_weight=self.row_weight,
-        )
+        arrays = dict(vars(self))
+        for offsets, names in PARTS.items():
+            own = arrays[offsets][t : t + 2]
+            arrays[offsets] = own - own[0]
+            arrays.update({name: arrays[name][own[0] : own[1]] for name in names})
+        return Trees(**arrays)
 
-    def apply(self, X: npt.NDArray[Any], n_threads: int = 1) -> Ints:
+    @staticmethod
+    def join(parts: Sequence["Trees"]) -> "Trees":
+        """Put the trees of several forests on the same rows and features one after the other."""
+        arrays = dict(vars(parts[0]))
+        for offsets, names in PARTS.items():
+            sizes = [np.diff(getattr(part, offsets)) for part in parts]
+            arrays[offsets] = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+            for name in names:
+                arrays[name] = np.concatenate([getattr(part, name) for part in parts])
+        return Trees(**arrays)
+
+    def left_categories(self, node: int) -> npt.NDArray[np.int64] | None:
+        """Return the category codes that go left at a node of a single tree; None if numeric."""
+        if self.subset[node] < 0:
+            return None
+        n_categories = self.n_categories[self.feature[node]]
+        words = self.subset_words[self.subset[node] :][: (n_categories + 63) // 64]
+        bits = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
+        return np.flatnonzero(bits[:n_categories])
+
+    def apply(self, X: Inputs, n_threads: int = 1) -> Ints:
         """Return the leaf that each row of X reaches in each tree, shape (n, n_trees)."""
-        if X.shape[1] <= self.feature.max(initial=-1):
+        if X.shape[1] != len(self.n_categories):
             raise ValueError(
-                f"X has {X.shape[1]} features; these trees test feature {self.feature.max()}."
+                f"X has {X.shape[1]} features; these trees were grown on {len(self.n_categories)}."
             )
-        return _core.apply(
-            X=X,
-            node_offsets=self.node_offsets,
-            feature=self.feature,
-            threshold=self.threshold,
-            left=self.left,
-            n_threads=n_threads,
-        )
+        return _core.apply(by_rows(X), vars(self), n_threads)
 
     def weights(self, leaves: Ints, n_threads: int = 1) -> Weights:
-        """Return the mean over trees of the leaves' weights over training rows."""
-        data, indices, indptr = _core.leaf_weights(
-            leaves=leaves,
-            node_offsets=self.node_offsets,
-            member_offsets=self.member_offsets,
-            weight=self.weight,
-            begin=self.begin,
-            end=self.end,
-            members=self.members,
-            row_weight=self.row_weight,
-            n_threads=n_threads,
-        )
+        """Return the mean over trees of the leaves' weights over training rows.
+
+        A tree takes no part in a row's mean where its leaf is -1.
+        """
+        data, indices, indptr = _core.leaf_weights(leaves, vars(self), n_threads)
         return sp.csr_array((data, indices, indptr), shape=(len(leaves), len(self.row_weight)))
+
+    def are_members(self) -> Booleans:
+        """Return which training rows each tree was grown on, shape (n_train, n_trees)."""
+        member = np.zeros((len(self.row_weight), len(self)), dtype=bool)
+        member[self.members, np.repeat(np.arange(len(self)), np.diff(self.member_offsets))] = True
+        return member
 
     def leaf_indicator(self, leaves: Ints) -> Weights:
         """Return a 0/1 matrix of shape (n, n_nodes): which nodes, of all trees, are in a row."""

@@ -1,0 +1,30 @@
+#include "core/prune.hpp"
+
+#include "bindings/arrays.hpp"
+#include "bindings/forest.hpp"
+
+namespace okforest {
+
+namespace {
+
+using PathArrays = nb::typed<nb::tuple, Result<double>, Result<double>>;
+
+PathArrays pruning_path_binding(const nb::dict& tree) {
+  PruningPath path = pruning_path(forest_view(tree));
+  return PathArrays(
+      nb::make_tuple(to_numpy(std::move(path.alphas)), to_numpy(std::move(path.costs))));
+}
+
+Result<std::int8_t> prune_binding(const nb::dict& tree, double alpha) {
+  return to_numpy(prune(forest_view(tree), alpha));
+}
+
+}  // namespace
+
+void bind_prune(nb::module_& m) {
+  using namespace nb::literals;
+  m.def("pruning_path", &pruning_path_binding, "tree"_a);
+  m.def("prune", &prune_binding, "tree"_a, "alpha"_a);
+}
+
+}  // namespace okforest

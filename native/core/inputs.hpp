@@ -1,0 +1,132 @@
+// The inputs X as the core sees them: dense, or sparse by columns (to grow) or rows (to apply).
+// A value is missing when it is NaN. A categorical feature holds codes 0, 1, ...; a code that is
+// not one of them counts as missing.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "core/random.hpp"  // for derive
+
+namespace okforest {
+
+template <class T>
+struct Value {
+  T x;
+  std::int32_t row;
+};
+
+// What a value adds to the key of its row. Zeros add nothing, so that sparse rows have the same
+// keys as dense ones, and all missing values are one.
+inline std::uint64_t value_key(std::int64_t col, double x) {
+  if (x == 0.0) return 0;
+  if (std::isnan(x)) x = std::numeric_limits<double>::quiet_NaN();
+  return derive(static_cast<std::uint64_t>(col), std::bit_cast<std::uint64_t>(x));
+}
+
+// In either precision and any layout; strides are counted in elements.
+template <class T>
+struct DenseInputs {
+  using Element = T;
+  const T* data;
+  std::int64_t n_rows;
+  std::int64_t n_cols;
+  std::int64_t row_stride;
+  std::int64_t col_stride;
+
+  T operator()(std::int64_t row, std::int64_t col) const {
+    return data[row * row_stride + col * col_stride];
+  }
+
+  // Fetches a feature's values of some rows.
+  void gather(std::int32_t col, std::span<const std::int32_t> rows, Value<T>* out) const {
+    const T* column = data + col * col_stride;
+    for (const auto row : rows) *out++ = {column[row * row_stride], row};
+  }
+
+  // Adds up, for every row, the keys of its values.
+  void add_keys(std::span<std::uint64_t> keys) const {
+    for (std::int64_t i = 0; i < n_rows; ++i) {
+      for (std::int64_t j = 0; j < n_cols; ++j) keys[i] += value_key(j, (*this)(i, j));
+    }
+  }
+};
+
+// Compressed sparse columns, rows ascending in each.
+template <class T>
+struct ColumnInputs {
+  using Element = T;
+  std::span<const T> data;
+  std::span<const std::int32_t> rows_of_data;
+  std::span<const std::int64_t> offsets;  // n_cols + 1
+  std::int64_t n_rows;
+  std::int64_t n_cols;
+
+  // Rows are ascending, as they are in every node.
+  void gather(std::int32_t col, std::span<const std::int32_t> rows, Value<T>* out) const {
+    const auto* begin = rows_of_data.data() + offsets[col];
+    const auto* end = rows_of_data.data() + offsets[col + 1];
+    const T* values = data.data() + offsets[col];
+    const auto n_stored = static_cast<double>(end - begin);
+    // Step through the column, or search it, whichever is less work.
+    const bool search = static_cast<double>(rows.size()) * std::log2(n_stored + 2.0) < n_stored;
+    const auto* at = begin;
+    for (const auto row : rows) {
+      if (search) {
+        at = std::lower_bound(at, end, row);
+      } else {
+        while (at != end && *at < row) ++at;
+      }
+      *out++ = {at != end && *at == row ? values[at - begin] : T{0}, row};
+    }
+  }
+
+  void add_keys(std::span<std::uint64_t> keys) const {
+    for (std::int64_t j = 0; j < n_cols; ++j) {
+      for (auto k = offsets[j]; k < offsets[j + 1]; ++k) {
+        keys[rows_of_data[k]] += value_key(j, data[k]);
+      }
+    }
+  }
+};
+
+// Compressed sparse rows, columns ascending in each.
+template <class T>
+struct RowInputs {
+  std::span<const T> data;
+  std::span<const std::int32_t> cols_of_data;
+  std::span<const std::int64_t> offsets;  // n_rows + 1
+  std::int64_t n_rows;
+  std::int64_t n_cols;
+
+  T operator()(std::int64_t row, std::int32_t col) const {
+    const auto* begin = cols_of_data.data() + offsets[row];
+    const auto* end = cols_of_data.data() + offsets[row + 1];
+    const auto* at = std::lower_bound(begin, end, col);
+    return at != end && *at == col ? data[offsets[row] + (at - begin)] : T{0};
+  }
+};
+
+// The question that a node asks of a value.
+struct Test {
+  double threshold = 0.0;                // of a numeric feature: x <= threshold goes left
+  const std::uint64_t* words = nullptr;  // of a categorical one: bit c says that code c goes left
+  std::int32_t n_categories = 0;
+  bool missing_left = false;
+
+  bool left(double x) const {
+    if (std::isnan(x)) return missing_left;
+    if (words == nullptr) return x <= threshold;
+    if (!(x >= 0.0 && x < n_categories)) return missing_left;
+    const auto code = static_cast<std::uint32_t>(x);
+    return (words[code / 64] >> (code % 64)) & 1;
+  }
+};
+
+inline std::int64_t n_words(std::int32_t n_categories) { return (n_categories + 63) / 64; }
+
+}  // namespace okforest

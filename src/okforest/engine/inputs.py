@@ -1,0 +1,27 @@
+"""Inputs as the core takes them: a dense array as it is, a sparse one as its three arrays."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+Inputs = npt.NDArray[Any] | sp.csr_array | sp.csc_array | sp.csr_matrix | sp.csc_matrix
+RawInputs = npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
+
+
+def by_columns(X: Inputs) -> RawInputs:
+    """Return what trees are grown from: sparse inputs in compressed columns."""
+    return _arrays(sp.csc_array(X)) if sp.issparse(X) else X
+
+
+def by_rows(X: Inputs) -> RawInputs:
+    """Return what trees are applied to: sparse inputs in compressed rows."""
+    return _arrays(sp.csr_array(X)) if sp.issparse(X) else X
+
+
+def _arrays(X: Any) -> RawInputs:
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
