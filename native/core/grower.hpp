@@ -87,7 +87,8 @@ class Grower {
     tree_.variance[node.id] = node.variance;
     if (node.id == 0) pure_variance_ = kPure * node.variance / node.weight;
     if (node.end - node.begin < 2 || node.depth >= rules_.max_depth) return false;
-    if (node.count < rules_.min_samples_split || node.count < 2 * rules_.min_samples_leaf) {
+    if (fewer(node.count, rules_.min_samples_split) ||
+        fewer(node.count, 2 * rules_.min_samples_leaf)) {
       return false;
     }
     return !rules_.stop_when_pure || node.variance > pure_variance_ * node.weight;

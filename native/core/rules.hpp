@@ -38,4 +38,7 @@ struct Sample {
   std::span<const double> count;
 };
 
+// Whether a number of samples is below a limit, by more than the rounding of sums of weights.
+inline bool fewer(double count, double limit) { return count < limit * (1.0 - 1e-9); }
+
 }  // namespace okforest

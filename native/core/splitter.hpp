@@ -276,8 +276,8 @@ class Splitter {
   // the node's mean, the reduction of the total variance is ||s||^2 W / (W_left W_right).
   template <class Make>
   void offer(double norm, double left_weight, double left_count, bool missing_left, Make&& make) {
-    if (left_count < rules_.min_samples_leaf) return;
-    if (node_->count - left_count < rules_.min_samples_leaf) return;
+    if (fewer(left_count, rules_.min_samples_leaf)) return;
+    if (fewer(node_->count - left_count, rules_.min_samples_leaf)) return;
     const double right_weight = node_->weight - left_weight;
     const double gain = norm * node_->weight / (left_weight * right_weight);
     if (best_.found() && gain * (1.0 - kTie) <= best_.gain + kNoise * node_->variance) return;

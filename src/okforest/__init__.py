@@ -9,6 +9,7 @@ from okforest.models import (
     OKRandomForest,
     OKTotallyRandomTrees,
     OKTree,
+    select_ccp_alpha,
 )
 
 __version__ = version("okforest")
@@ -23,4 +24,5 @@ __all__ = [
     "decode",
     "kernels",
     "metrics",
+    "select_ccp_alpha",
 ]

@@ -113,11 +113,18 @@ def _numbers(X: Any, j: int) -> Floats:
 
 
 def _missing(column: npt.NDArray[Any]) -> Booleans:
-    if column.dtype.kind in "biuUST":
-        return np.zeros(len(column), dtype=bool)
-    # NaN is not equal to itself; comparing pandas' NA gives NA, which is not True.
-    return np.array([x is None or (x == x) is not True and not (x == x) for x in column.tolist()]
-                    if column.dtype.kind == "O" else np.isnan(column), dtype=bool)
+    if column.dtype.kind == "f":
+        return np.isnan(column)
+    if column.dtype.kind == "O":
+        return np.fromiter(map(_is_missing, column), dtype=bool, count=len(column))
+    return np.zeros(len(column), dtype=bool)
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)  # NaN alone differs from itself
+    except TypeError:
+        return True  # pandas' NA compares to nothing
 
 
 def _learn(X: Any, j: int) -> npt.NDArray[Any]:

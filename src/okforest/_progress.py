@@ -3,6 +3,8 @@
 import sys
 import time
 
+from okforest._typing import Progress
+
 
 class ProgressBar:
     """Show how many of ``total`` are done, the time spent and an estimate of the time left.
@@ -27,3 +29,17 @@ class ProgressBar:
         end = "\n" if done == self.total else ""
         sys.stderr.write(f"\r{line:<100}{end}")
         sys.stderr.flush()
+
+
+def progress_of(total: int, label: str, verbose: int, callback: Progress | None) -> Progress | None:
+    """Return what to call as work goes on: the bar if ``verbose``, the callback if there is one."""
+    watchers: list[Progress] = [ProgressBar(total, label)] if verbose else []
+    watchers += [callback] if callback is not None else []
+    if not watchers:
+        return None
+
+    def progress(done: int) -> None:
+        for watcher in watchers:
+            watcher(done)
+
+    return progress

@@ -3,27 +3,33 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
+from okforest._categories import encode, learn_categories
 from okforest._compat import check_sample_weight
 from okforest._typing import Floats, Outputs
+from okforest.engine.inputs import Inputs
 from okforest.kernels import OutputKernel
 
 
-def check_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> npt.NDArray[Any]:
-    """Return X as a float32 or float64 array, copied only if it was neither.
+def check_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> Inputs:
+    """Return X as a float32 or float64 array or sparse matrix, copied only if it was neither.
 
-    With ``reset`` the number and names of features are learnt, otherwise compared.
+    With ``reset`` the number, names and categories of features are learnt, otherwise compared.
+    Categories become codes, which takes a copy.
     """
-    return validate_data(
-        estimator,
-        X,
-        reset=reset,
-        dtype=[np.float64, np.float32],
-        ensure_min_samples=2 if reset else 1,
-    )
+    if reset:
+        estimator.categories_ = learn_categories(X, estimator.categorical_features)
+    rules = {
+        "dtype": [np.float64, np.float32],
+        "ensure_all_finite": "allow-nan",
+        "ensure_min_samples": 2 if reset else 1,
+    }
+    if any(values is not None for values in estimator.categories_):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return check_array(encode(X, estimator.categories_), **rules)
+    return validate_data(estimator, X, reset=reset, accept_sparse=("csr", "csc"), **rules)
 
 
 def check_outputs(estimator: BaseEstimator, kernel: OutputKernel, X: Any, y: Any) -> Outputs:
@@ -37,7 +43,7 @@ def check_outputs(estimator: BaseEstimator, kernel: OutputKernel, X: Any, y: Any
     return outputs
 
 
-def check_weights(sample_weight: Any, X: npt.NDArray[Any]) -> Floats:
+def check_weights(sample_weight: Any, X: Inputs) -> Floats:
     """Return one non-negative float64 weight per row of X, ones by default."""
     weight: Floats = check_sample_weight(
         sample_weight, X, dtype=np.float64, ensure_non_negative=True

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from okforest.engine import Rules, grow
 from reference.random import derive
-from reference.trees import as_nested, engine_as_nested, grow_tree
+from reference.trees import (
+    as_nested,
+    engine_as_nested,
+    engine_thresholds,
+    grow_tree,
+    thresholds_of,
+)
 
 RULES = {
     "best": Rules(),
@@ -47,6 +53,7 @@ def test_both_forms_equal_the_oracle(rules, weighted, q):
     for outputs, gram in ((phi, False), (K, True)):
         trees = grow(X, outputs, rules, gram=gram, row_weight=weight, seed=seed)
         assert engine_as_nested(trees[0]) == as_nested(expected)
+        np.testing.assert_allclose(engine_thresholds(trees[0]), thresholds_of(expected))
         assert trees.variance[0] == pytest.approx(expected.variance)
 
 

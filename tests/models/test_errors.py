@@ -16,7 +16,6 @@ CASES = {
     "one row": (X[:1], y[:1], {}, "minimum of 2 is required"),
     "no columns": (X[:, :0], y, {}, "0 feature"),
     "1-d inputs": (y, y, {}, "Expected 2D array"),
-    "NaN in X": (np.where(X > 1, np.nan, X), y, {}, "Input X contains NaN"),
     "infinity in X": (np.where(X > 1, np.inf, X), y, {}, "Input X contains infinity"),
     "text in X": (np.full((20, 3), "a"), y, {}, "could not convert string to float"),
     "NaN in y": (X, np.where(y > 0, np.nan, y), {}, "Input y contains NaN"),
@@ -55,6 +54,9 @@ def test_bad_fits(model, X, y, params, message):
         ({"max_leaf_nodes": 1}, "'max_leaf_nodes' parameter"),
         ({"min_impurity_decrease": -1.0}, "'min_impurity_decrease' parameter"),
         ({"bootstrap": False, "max_samples": 5}, "has no effect with bootstrap=False"),
+        ({"bootstrap": False, "oob_score": True}, "oob_score=True needs bootstrap=True"),
+        ({"ccp_alpha": -0.1}, "'ccp_alpha' parameter"),
+        ({"callback": 3}, "'callback' parameter"),
     ],
 )
 def test_bad_forest_parameters(params, message):
@@ -89,8 +91,8 @@ def test_bad_predictions():
     for method in (model.predict, model.predict_weights, model.apply, model.tree_kernel):
         with pytest.raises(ValueError, match="X has 2 features, but OKTree is expecting 3"):
             method(X[:, :2])
-        with pytest.raises(ValueError, match="Input X contains NaN"):
-            method(np.full((2, 3), np.nan))
+        with pytest.raises(ValueError, match="Input X contains infinity"):
+            method(np.full((2, 3), np.inf))
     with pytest.raises(ValueError, match="decoder='nearest' is not known"):
         model.set_params(decoder="nearest").predict(X)
 

@@ -20,11 +20,11 @@ class Node:
     depth: int
     seed: int
     variance: float
-    split: tuple | None = None  # feature, threshold, gain
+    split: tuple | None = None  # feature, test, gain, which rows go left
     children: list = field(default_factory=list)
 
 
-def grow_tree(X, K, rules, weight, count, seed):
+def grow_tree(X, K, rules, weight, count, seed, categories=None):
     """Grow one tree as the core says it does; return its root."""
     rows = np.flatnonzero(weight > 0)
     root = Node(rows, 0, seed, total_variance(K, weight, rows))
@@ -33,13 +33,16 @@ def grow_tree(X, K, rules, weight, count, seed):
         if rules.order == "depth":
             node = frontier.pop()
         else:
-            node = max(frontier, key=lambda node: priority(X, K, node, rules, weight, count, root))
+            node = max(
+                frontier,
+                key=lambda node: priority(X, K, node, rules, weight, count, root, categories),
+            )
             frontier.remove(node)
-        split = find_split(X, K, node, rules, weight, count, root)
+        split = find_split(X, K, node, rules, weight, count, root, categories)
         if split is None:
             continue
         node.split = split
-        left = X[node.rows, split[0]] <= split[1]
+        left = split[3]
         for side, rows in ((1, node.rows[left]), (2, node.rows[~left])):
             variance = total_variance(K, weight, rows)
             node.children.append(Node(rows, node.depth + 1, derive(node.seed, side), variance))
@@ -48,19 +51,19 @@ def grow_tree(X, K, rules, weight, count, seed):
     return root
 
 
-def priority(X, K, node, rules, weight, count, root):
+def priority(X, K, node, rules, weight, count, root, categories):
     if rules.order == "variance":
         return node.variance
-    split = find_split(X, K, node, rules, weight, count, root)
+    split = find_split(X, K, node, rules, weight, count, root, categories)
     return -1.0 if split is None else split[2]
 
 
-def find_split(X, K, node, rules, weight, count, root):
-    """Return (feature, threshold, gain) of the split of a node, or None if it is a leaf."""
+def find_split(X, K, node, rules, weight, count, root, categories):
+    """Return the split of a node, or None if it is a leaf."""
     rows = node.rows
     if len(rows) < 2 or node.depth >= rules.max_depth:
         return None
-    if count[rows].sum() < max(rules.min_samples_split, 2 * rules.min_samples_leaf):
+    if count[rows].sum() < max(rules.min_samples_split, 2 * rules.min_samples_leaf) - 1e-6:
         return None
     pure = 1e-12 * root.variance / weight[root.rows].sum() * weight[rows].sum()
     if rules.stop_when_pure and node.variance <= pure:
@@ -76,35 +79,102 @@ def find_split(X, K, node, rules, weight, count, root):
         features[visited], features[pick] = features[pick], features[visited]
         feature = features[visited]
         x = X[rows, feature].astype(float)
-        if x.min() == x.max():
-            continue
-        if rules.random_splits:
-            u = rng.uniform()
-            thresholds = [(1 - u) * x.min() + u * x.max()]
+        if categories is not None and categories[feature]:
+            sides = category_sides(x, K, rows, weight, rules, rng, categories[feature])
         else:
-            values = np.unique(x)
-            thresholds = values[:-1] / 2 + values[1:] / 2
-        for threshold in thresholds:
-            left = x <= threshold
-            if min(count[rows[left]].sum(), count[rows[~left]].sum()) < rules.min_samples_leaf:
+            sides = numeric_sides(x, rules, rng)
+        for left, test in sides:
+            if left.all() or not left.any():
+                continue
+            if (
+                min(count[rows[left]].sum(), count[rows[~left]].sum())
+                < rules.min_samples_leaf - 1e-6
+            ):
                 continue
             gain = node.variance - sum(
                 total_variance(K, weight, rows[side]) for side in (left, ~left)
             )
             tie = best is not None and gain * (1 - 1e-9) <= best[2] + 1e-12 * node.variance
             if not tie:
-                best = (feature, threshold, gain)
+                best = (feature, test, gain, left)
     total_weight = weight[root.rows].sum()
     if best is None or best[2] < rules.min_impurity_decrease * total_weight:
         return None
     return best
 
 
+def numeric_sides(x, rules, rng):
+    """Yield (which rows go left, threshold) for the splits of a numeric feature, in order."""
+    missing = np.isnan(x)
+    values = np.unique(x[~missing])
+    if len(values) == 0 or (len(values) == 1 and not missing.any()):
+        return
+    if rules.random_splits:
+        threshold, missing_left = np.inf, False
+        if len(values) > 1:
+            u = rng.uniform()
+            threshold = (1 - u) * values[0] + u * values[-1]
+            missing_left = missing.any() and rng.below(2) == 1
+        yield np.where(missing, missing_left, x <= threshold), threshold
+        return
+    thresholds = values[:-1] / 2 + values[1:] / 2
+    for missing_left in (False, True) if missing.any() else (False,):
+        for threshold in thresholds:
+            yield np.where(missing, missing_left, x <= threshold), threshold
+        if missing.any() and not missing_left:
+            yield ~missing, np.inf
+
+
+def category_sides(x, K, rows, weight, rules, rng, n_categories):
+    """Yield (which rows go left, None) for the splits of a categorical feature, in order."""
+    missing = np.isnan(x) | (x < 0) | (x >= n_categories)
+    codes = np.unique(x[~missing])
+    n_groups = len(codes) + missing.any()
+    if len(codes) == 0 or n_groups < 2:
+        return
+    if rules.random_splits:
+        sides = [rng.below(2) for _ in codes]
+        if len(set(sides)) == 1 and len(codes) > 1:
+            sides[rng.below(len(codes))] ^= 1
+        missing_left = missing.any() and rng.below(2) == 1
+        if len(codes) == 1:
+            missing_left = not sides[0]
+        left = np.isin(x, codes[np.array(sides, dtype=bool)])
+        yield np.where(missing, missing_left, left), None
+        return
+    if n_groups <= 10:  # every subset that holds the first category, in the order of a Gray code
+        groups = [x == c for c in codes] + ([missing] if missing.any() else [])
+        for k in range(2 ** (n_groups - 1)):
+            gray = k ^ (k >> 1)
+            chosen = [0] + [g + 1 for g in range(n_groups - 1) if gray >> g & 1]
+            yield np.any([groups[g] for g in chosen], axis=0), None
+        return
+    # Order the categories by the first principal component of their means, weighted.
+    present = rows[~missing]
+    phi = np.linalg.eigh(K)
+    phi = phi[1] * np.sqrt(np.maximum(phi[0], 0))
+    node_mean = np.average(phi[rows], axis=0, weights=weight[rows])
+    means, totals = [], []
+    for c in codes:
+        members = present[x[~missing] == c]
+        means.append(np.average(phi[members], axis=0, weights=weight[members]) - node_mean)
+        totals.append(weight[members].sum())
+    scaled = np.array(means) * np.sqrt(totals)[:, None]
+    direction = np.linalg.svd(scaled)[2][0]
+    position = np.array(means) @ direction
+    position *= -np.sign(position[0])
+    rank = np.full(n_categories, np.nan)
+    rank[codes.astype(int)] = np.argsort(np.argsort(position))
+    ranks = np.where(missing, np.nan, rank[np.where(missing, 0, x).astype(int)])
+    for left, _ in numeric_sides(ranks, rules, rng):
+        yield left, None
+
+
 def as_nested(node):
-    """Turn a reference tree into nested tuples, to compare shapes."""
+    """Turn a reference tree into nested tuples of features and rows, to compare shapes."""
     if node.split is None:
         return tuple(sorted(node.rows.tolist()))
-    return (node.split[0], round(node.split[1], 9), *map(as_nested, node.children))
+    return (node.split[0], *map(as_nested, node.children))
 
 
 def engine_as_nested(tree, node=0):
@@ -112,13 +182,38 @@ def engine_as_nested(tree, node=0):
     if tree.left[node] < 0:
         return tuple(sorted(set(tree.members[tree.begin[node] : tree.end[node]].tolist())))
     children = (engine_as_nested(tree, tree.left[node] + side) for side in (0, 1))
-    return (int(tree.feature[node]), round(float(tree.threshold[node]), 9), *children)
+    return (int(tree.feature[node]), *children)
+
+
+def thresholds_of(node):
+    """List the thresholds of a reference tree's numeric tests, depth first."""
+    if node.split is None:
+        return []
+    below = [t for child in node.children for t in thresholds_of(child)]
+    return [node.split[1], *below] if node.split[1] is not None else below
+
+
+def engine_thresholds(tree, node=0):
+    """List those of a tree of the engine."""
+    if tree.left[node] < 0:
+        return []
+    below = [t for side in (0, 1) for t in engine_thresholds(tree, tree.left[node] + side)]
+    return [float(tree.threshold[node]), *below] if tree.subset[node] < 0 else below
 
 
 def leaf_of(tree, x, node=0):
     """Follow one input down a tree of the engine."""
     while tree.left[node] >= 0:
-        node = tree.left[node] + (0 if x[tree.feature[node]] <= tree.threshold[node] else 1)
+        value = x[tree.feature[node]]
+        categories = tree.left_categories(node)
+        known = categories is None or 0 <= value < tree.n_categories[tree.feature[node]]
+        if np.isnan(value) or not known:
+            left = tree.missing_left[node]
+        elif categories is None:
+            left = value <= tree.threshold[node]
+        else:
+            left = value in categories
+        node = tree.left[node] + (0 if left else 1)
     return node
 
 

@@ -1,6 +1,7 @@
 """Grow trees and follow them: the array-level front of the compiled core."""
 
 from okforest.engine.growth import Rules, grow
+from okforest.engine.pruning import prune, pruning_path
 from okforest.engine.trees import Trees
 
-__all__ = ["Rules", "Trees", "grow"]
+__all__ = ["Rules", "Trees", "grow", "prune", "pruning_path"]

@@ -49,6 +49,10 @@ class OutputKernel(ABC, BaseEstimator):
         """Return this kernel with the parameters that depend on the training outputs filled in."""
         return self
 
+    def restrict(self, y: Outputs) -> OutputKernel:
+        """Return a kernel that need be known on these outputs only, to save memory."""
+        return self
+
     def diag(self, a: Outputs) -> Floats:
         """Return k(a_i, a_i)."""
         return self.pairs(a, a)

@@ -32,6 +32,10 @@ class _Pair(OutputKernel):
         """Resolve both kernels."""
         return type(self)(self.k1.resolve(y), self.k2.resolve(y))
 
+    def restrict(self, y: Outputs) -> "_Pair":
+        """Restrict both kernels."""
+        return type(self)(self.k1.restrict(y), self.k2.restrict(y))
+
     def _feature_dims(self, y: Outputs) -> tuple[int, int] | None:
         d1, d2 = self.k1.feature_dim(y), self.k2.feature_dim(y)
         return None if d1 is None or d2 is None else (d1, d2)
@@ -164,6 +168,10 @@ class Scaled(_Wrapper):
             raise ValueError(f"Scaled got scale={self.scale!r}; use a positive number.")
         return Scaled(self.kernel.resolve(y), self.scale)
 
+    def restrict(self, y: Outputs) -> "Scaled":
+        """Restrict the kernel."""
+        return Scaled(self.kernel.restrict(y), self.scale)
+
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
         return self.scale * self.kernel(a, b)
@@ -204,6 +212,10 @@ class Normalized(_Wrapper):
     def resolve(self, y: Outputs) -> "Normalized":
         """Resolve the kernel."""
         return Normalized(self.kernel.resolve(y))
+
+    def restrict(self, y: Outputs) -> "Normalized":
+        """Restrict the kernel."""
+        return Normalized(self.kernel.restrict(y))
 
     def _scale(self, a: Outputs) -> Floats:
         norm = np.sqrt(self.kernel.diag(a))

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from okforest._typing import Floats, Outputs
 from okforest.kernels._base import OutputKernel
@@ -19,6 +20,9 @@ class Precomputed(OutputKernel):
     ----------
     gram : ndarray of shape (n, n)
         The matrix of k(y_i, y_j): symmetric and positive semi-definite.
+    positions : ndarray of shape (n,), optional
+        The positions that its rows stand for, ascending, if it is a block of a larger matrix; by
+        default 0…n−1.
 
     Examples
     --------
@@ -30,8 +34,9 @@ class Precomputed(OutputKernel):
            [0. , 0.5]])
     """
 
-    def __init__(self, gram: Floats):
+    def __init__(self, gram: Floats, positions: npt.NDArray[np.integer[Any]] | None = None):
         self.gram = gram
+        self.positions = positions
 
     def __sklearn_clone__(self) -> "Precomputed":
         return self  # immutable: a search must not copy the matrix for every candidate
@@ -59,12 +64,28 @@ class Precomputed(OutputKernel):
                 f"y has shape {positions.shape}; with a precomputed kernel it must be a 1-d array "
                 "of positions into the Gram matrix."
             )
-        if len(positions) and not (positions.min() >= 0 and positions.max() < n):
-            bad = positions.min() if positions.min() < 0 else positions.max()
+        known = self._rows(positions) >= 0
+        if not known.all():
+            bad = positions[~known][0]
             raise ValueError(
                 f"y holds position {bad}; the Gram matrix has positions 0…{n - 1} only."
+                if self.positions is None
+                else f"y holds position {bad}, which this block of a Gram matrix does not have."
             )
         return positions
+
+    def restrict(self, y: Outputs) -> "Precomputed":
+        """Keep the block of these positions."""
+        kept = np.unique(y)
+        return Precomputed(self(kept), kept)
+
+    def _rows(self, positions: Outputs) -> npt.NDArray[np.integer[Any]]:
+        """Return the rows of the matrix where positions are; -1 where they are not."""
+        if self.positions is None:
+            inside = (positions >= 0) & (positions < len(self.gram))
+            return np.where(inside, positions, -1)
+        rows = np.minimum(np.searchsorted(self.positions, positions), len(self.positions) - 1)
+        return np.where(self.positions[rows] == positions, rows, -1)
 
     def _check_matrix(self) -> int:
         shape = np.shape(self.gram)
@@ -82,8 +103,9 @@ class Precomputed(OutputKernel):
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the block of the matrix."""
-        return np.asarray(self.gram)[np.ix_(a, a if b is None else b)].astype(float, copy=False)
+        rows, columns = self._rows(a), self._rows(a if b is None else b)
+        return np.asarray(self.gram)[np.ix_(rows, columns)].astype(float, copy=False)
 
     def pairs(self, a: Outputs, b: Outputs) -> Floats:
         """Return k(a_i, b_i)."""
-        return np.asarray(self.gram)[a, b].astype(np.float64)
+        return np.asarray(self.gram)[self._rows(a), self._rows(b)].astype(float)

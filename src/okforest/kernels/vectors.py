@@ -145,6 +145,10 @@ class RBF(OutputKernel):
         _check_sigma(self, sigma)
         return RBF(sigma, base)
 
+    def restrict(self, y: Outputs) -> "RBF":
+        """Restrict the base."""
+        return RBF(self.sigma, None if self.base is None else self.base.restrict(y))
+
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
         _check_sigma(self, self.sigma)

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.validation import check_consistent_length
 
-from okforest._typing import Floats
+from okforest._typing import Floats, Outputs, Weights
 from okforest.embedding import Span
 from okforest.kernels import as_kernel
 
@@ -40,7 +40,11 @@ def kernel_loss(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     >>> kernel_loss(OKTree(random_state=0).fit(X, y), X, y)
     0.0
     """
-    return float(np.average(_losses(model, X, y), weights=sample_weight))
+    W = model.predict_weights(X)
+    outputs = model.kernel_.check(y)
+    check_consistent_length(W, outputs, sample_weight)
+    losses = Span(model.kernel_, model.outputs_).losses(W, outputs)
+    return float(np.average(losses, weights=sample_weight))
 
 
 def kernel_r2(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -74,12 +78,37 @@ def kernel_r2(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     >>> kernel_r2(OKTree(random_state=0).fit(X, y), X, y)
     1.0
     """
-    losses = _losses(model, X, y)
-    if len(losses) < 2:
+    W = model.predict_weights(X)
+    outputs = model.kernel_.check(y)
+    check_consistent_length(W, outputs, sample_weight)
+    weight = np.ones(len(outputs)) if sample_weight is None else np.asarray(sample_weight, float)
+    return weights_r2(Span(model.kernel_, model.outputs_), W, outputs, weight)
+
+
+def weights_r2(span: Span, W: Weights, outputs: Outputs, sample_weight: Floats) -> float:
+    """Return the kernel R² of predictions given by their weights.
+
+    Parameters
+    ----------
+    span : okforest.embedding.Span
+        The kernel and the training outputs.
+    W : csr_array of shape (n, n_train)
+        Weights of the training outputs, one row per prediction.
+    outputs : ndarray of n outputs
+        The true outputs, in the kernel's canonical form.
+    sample_weight : ndarray of shape (n,)
+        Weights of the sums.
+
+    Returns
+    -------
+    score : float
+        See :func:`kernel_r2`.
+    """
+    if len(outputs) < 2:
         warnings.warn("R² needs at least two outputs.", UndefinedMetricWarning, stacklevel=2)
         return float("nan")
-    kernel, outputs = model.kernel_, model.kernel_.check(y)
-    weight = np.ones(len(losses)) if sample_weight is None else np.asarray(sample_weight, float)
+    kernel, weight = span.kernel, sample_weight
+    losses = span.losses(W, outputs)
     spread = Span(kernel.resolve(outputs), outputs).spread(weight)
     loss = weight @ losses
     if spread == 0.0:  # constant outputs: predicted, up to rounding, or not
@@ -116,10 +145,3 @@ def output_loss(kernel: Any, y_true: Any, y_pred: Any, sample_weight: Any = None
     check_consistent_length(true, predicted, sample_weight)
     losses = kernel.diag(true) + kernel.diag(predicted) - 2.0 * kernel.pairs(true, predicted)
     return float(np.average(np.maximum(losses, 0.0), weights=sample_weight))
-
-
-def _losses(model: Any, X: Any, y: Any) -> Floats:
-    W = model.predict_weights(X)
-    outputs = model.kernel_.check(y)
-    check_consistent_length(W, outputs)
-    return Span(model.kernel_, model.outputs_).losses(W, outputs)

@@ -6,6 +6,15 @@ from okforest.models.forests import (
     OKRandomForest,
     OKTotallyRandomTrees,
 )
+from okforest.models.pruning import PruningChoice, select_ccp_alpha
 from okforest.models.tree import OKTree
 
-__all__ = ["OKBagging", "OKExtraTrees", "OKRandomForest", "OKTotallyRandomTrees", "OKTree"]
+__all__ = [
+    "OKBagging",
+    "OKExtraTrees",
+    "OKRandomForest",
+    "OKTotallyRandomTrees",
+    "OKTree",
+    "PruningChoice",
+    "select_ccp_alpha",
+]

@@ -1,7 +1,8 @@
 """The contract that every model keeps: x → w(x), weights over the training outputs."""
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal
+from copy import copy
+from typing import Any, Literal, Self
 
 from sklearn.base import BaseEstimator
 from sklearn.utils import RegressorTags, Tags
@@ -133,6 +134,25 @@ class Averager(ABC, BaseEstimator):
         """
         self._span()
         return kernel_r2(self, X, y, sample_weight)
+
+    def compact(self) -> Self:
+        """Return a copy of the model without what prediction does not need.
+
+        Of a precomputed Gram matrix the block of the training outputs is kept, so that a saved
+        model does not carry the rest; predictions are positions in the whole matrix all the same.
+        Out-of-bag estimates are dropped.
+
+        Returns
+        -------
+        model : estimator
+            The smaller model; it predicts the same.
+        """
+        model = copy(self)
+        for name in [name for name in vars(model) if name.startswith("oob_") and name[-1] == "_"]:
+            delattr(model, name)
+        if hasattr(self, "outputs_"):
+            model.kernel = model.kernel_ = self.kernel_.restrict(self.outputs_)
+        return model
 
     def _span(self) -> Span:
         """Return the span of the training outputs, in which predictions are."""

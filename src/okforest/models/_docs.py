@@ -29,12 +29,22 @@ PARAMETERS = {
     "min_impurity_decrease": """float, default=0.0
         A node is split if that reduces the variance of the outputs, weighted by the node's share
         of all samples, by at least this much.""",
+    "ccp_alpha": """float, default=0.0
+        Branches that reduce the variance of the outputs by no more than this for each of their
+        leaves are cut off after growing; see :func:`okforest.select_ccp_alpha`.""",
     "bootstrap": """bool, default={default}
         Whether each tree is grown on rows drawn with replacement, a row's chance being its
         weight, or on all rows.""",
     "max_samples": """int or float, optional
         How many rows to draw for each tree (or fraction of all); by default as many as there are.
         Only with ``bootstrap=True``.""",
+    "oob_score": """bool, default=False
+        Whether to estimate weights, predictions and score of the training rows by the trees that
+        were not grown on them. Only with ``bootstrap=True``.""",
+    "categorical_features": """array-like, "from_dtype" or None, default="from_dtype"
+        Names, indices or a mask of the features that are categorical; by default the categorical
+        and text columns of a frame. Their splits are subsets of categories. Values never seen in
+        training are treated as missing.""",
     "embedding": """{"auto", "features", "gram", "factor"}, default="auto"
         The form of the outputs from which trees are grown: explicit features, Gram matrix or its
         exact factor. The trees are the same; "auto" takes the cheapest.""",
@@ -44,10 +54,16 @@ PARAMETERS = {
         kernel has one, else the nearest training output.""",
     "random_state": """int, RandomState instance or None, default=None
         The seed. The same seed gives the same trees, whatever ``n_jobs``.""",
+    "warm_start": """bool, default=False
+        Whether :meth:`fit` keeps the trees there are and adds as many as ``n_estimators`` asks for,
+        on the same training set. The forest is the same as one grown at once.""",
     "n_jobs": """int, optional
         Number of threads; -1 for all cores.""",
     "verbose": """int, default=0
         Whether to show a progress bar while fitting.""",
+    "callback": """callable, optional
+        Called while fitting, some twenty times a second, with the number of trees grown so far. An
+        exception that it raises stops the fit.""",
 }
 
 ATTRIBUTES = """kernel_ : OutputKernel
@@ -62,6 +78,8 @@ ATTRIBUTES = """kernel_ : OutputKernel
         Number of columns of that form.
     feature_importances_ : ndarray of shape (p,)
         Each feature's share of the total variance reduction.
+    categories_ : list
+        For each feature its categories, sorted, or None if it is numeric.
     n_features_in_ : int
         Number of features seen in fitting.
     feature_names_in_ : ndarray of shape (p,)

@@ -2,23 +2,33 @@
 
 from math import ceil
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
+from warnings import warn
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from okforest._categories import Categories, category_counts
 from okforest._compat import Interval, RealNotInt, StrOptions, fit_context
-from okforest._progress import ProgressBar
+from okforest._progress import progress_of
 from okforest._threads import thread_count
-from okforest._typing import Floats, Ints, Weights
+from okforest._typing import Floats, Ints, Outputs, Weights
 from okforest._validation import check_inputs, check_outputs, check_weights
-from okforest.embedding import embed
-from okforest.engine import Rules, Trees, grow
+from okforest.embedding import Embedding, embed
+from okforest.engine import Rules, Trees, grow, prune
 from okforest.engine.growth import UNLIMITED
-from okforest.kernels import as_kernel
+from okforest.engine.inputs import Inputs
+from okforest.kernels import OutputKernel, as_kernel
 from okforest.models._base import Averager
+
+
+class Target(NamedTuple):
+    """What a fit learns of the outputs."""
+
+    kernel: OutputKernel
+    outputs: Outputs
+    embedding: Embedding
 
 
 class TreeModel(Averager):
@@ -35,15 +45,21 @@ class TreeModel(Averager):
     min_samples_leaf: float = 1
     max_leaf_nodes: int | None = None
     min_impurity_decrease: float = 0.0
+    ccp_alpha: float = 0.0
     bootstrap: bool = False
     max_samples: float | None = None
+    categorical_features: Any = "from_dtype"
     embedding: Literal["auto", "features", "gram", "factor"] = "auto"
     random_state: Any = None
+    warm_start: bool = False
     n_jobs: int | None = None
     verbose: int = 0
+    callback: Any = None
     _uses_outputs: ClassVar[bool] = True  # whether outputs have a part in the trees' shape
 
     trees_: Trees
+    seed_: int
+    categories_: Categories
     n_features_in_: int
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -67,17 +83,22 @@ class TreeModel(Averager):
         ],
         "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
         "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
+        "ccp_alpha": [Interval(Real, 0.0, None, closed="left")],
         "bootstrap": ["boolean"],
         "max_samples": [
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0.0, 1.0, closed="right"),
             None,
         ],
+        "oob_score": ["boolean"],
+        "categorical_features": "no_validation",  # learn_categories has better messages
         "embedding": [StrOptions({"auto", "features", "gram", "factor"})],
         "decoder": "no_validation",  # as_decoder has better messages
         "random_state": ["random_state"],
+        "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
+        "callback": [callable, None],
     }
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -86,8 +107,9 @@ class TreeModel(Averager):
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
-            Inputs; float32 and float64 arrays are not copied.
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs; float32 and float64 arrays are not copied. NaN is a missing value, for which
+            every split learns a side.
         y : array-like of n outputs
             Outputs, of the kernel's kind: numbers, vectors, labels, a list of any objects, or
             positions in a precomputed Gram matrix.
@@ -99,32 +121,73 @@ class TreeModel(Averager):
         self : object
             The fitted model.
         """
-        X = check_inputs(self, X, reset=True)
+        kept = self.trees_ if self.warm_start and hasattr(self, "trees_") else None
+        X = check_inputs(self, X, reset=kept is None)
         weight = check_weights(sample_weight, X)
-        outputs, gram = self._embed(X, y)
-        self.trees_ = grow(
-            X,
-            outputs,
-            self._rules(weight),
-            gram=gram,
-            row_weight=weight,
-            seed=int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64)),
-            n_trees=self.n_estimators,
-            n_draws=self._n_draws(weight),
-            n_threads=thread_count(self.n_jobs),
-            progress=ProgressBar(self.n_estimators, "growing trees") if self.verbose else None,
-        )
+        n_draws = self._n_draws(weight)
+        if kept is None:
+            self.__dict__.pop("trees_", None)  # an interrupted fit leaves no model, not half of two
+        first_tree = 0 if kept is None else self._check_growing_on(kept, X)
+        target = self._embed(X, y)
+        seed = self.seed_ if kept is not None else self._draw_seed()
+        n_new = self.n_estimators - first_tree
+        if n_new > 0:
+            grown = grow(
+                X,
+                np.empty((X.shape[0], 0)) if target is None else target.embedding.values,
+                self._rules(weight),
+                n_categories=category_counts(self.categories_),
+                gram=target is not None and target.embedding.kind == "gram",
+                row_weight=weight,
+                seed=seed,
+                first_tree=first_tree,
+                n_trees=n_new,
+                n_draws=n_draws,
+                n_threads=thread_count(self.n_jobs),
+                progress=progress_of(n_new, "growing trees", self.verbose, self.callback),
+            )
+            if self.ccp_alpha > 0:
+                grown = prune(grown, self.ccp_alpha)
+            self.trees_ = grown if kept is None else Trees.join([kept, grown])
+        self.seed_ = seed
+        self._learn(target)
         return self
 
-    def _embed(self, X: npt.NDArray[Any], y: Any) -> tuple[Floats, bool]:
-        """Learn the kernel and the outputs; return their numbers, and whether these are a Gram."""
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
+
+    def _check_growing_on(self, kept: Trees, X: Inputs) -> int:
+        """Return how many trees there are, having checked that more can be added."""
+        if X.shape[0] != len(kept.row_weight):
+            raise ValueError(
+                f"X has {X.shape[0]} rows; warm_start=True adds trees on the same training set, "
+                f"which had {len(kept.row_weight)}. Set warm_start=False to start anew."
+            )
+        if self.n_estimators < len(kept):
+            raise ValueError(
+                f"n_estimators={self.n_estimators} is less than the {len(kept)} trees grown so far;"
+                " with warm_start=True it can only grow."
+            )
+        if self.n_estimators == len(kept):
+            warn("warm_start=True without a larger n_estimators grows no trees.", stacklevel=4)
+        return len(kept)
+
+    def _embed(self, X: Inputs, y: Any) -> Target | None:
+        """Return the kernel, the outputs, and their numbers to grow from."""
         kernel = as_kernel(self.kernel)
-        self.outputs_ = check_outputs(self, kernel, X, y)
-        self.kernel_ = kernel.resolve(self.outputs_)
-        embedding = embed(self.kernel_, self.outputs_, self.embedding)
-        self.embedding_ = embedding.kind
-        self.embedding_rank_ = embedding.rank
-        return embedding.values, embedding.kind == "gram"
+        outputs = check_outputs(self, kernel, X, y)
+        kernel = kernel.resolve(outputs)
+        return Target(kernel, outputs, embed(kernel, outputs, self.embedding))
+
+    def _learn(self, target: Target | None) -> None:
+        if target is None:  # of an earlier fit, with y
+            for name in ("outputs_", "kernel_", "embedding_", "embedding_rank_"):
+                self.__dict__.pop(name, None)
+        else:
+            self.kernel_ = target.kernel
+            self.outputs_ = target.outputs
+            self.embedding_ = target.embedding.kind
+            self.embedding_rank_ = target.embedding.rank
 
     def _rules(self, weight: Floats) -> Rules:
         n_samples = _sample_count(weight)
@@ -156,9 +219,9 @@ class TreeModel(Averager):
         return max(1, round(self.max_samples * n_samples))
 
     def _leaves(self, X: Any) -> Ints:
-        check_is_fitted(self)
+        check_is_fitted(self, "trees_")
         X = check_inputs(self, X, reset=False)
-        return self.trees_.apply(X, self._prediction_threads(len(X)))
+        return self.trees_.apply(X, self._prediction_threads(X.shape[0]))
 
     def _prediction_threads(self, n_rows: int) -> int:
         # A thread costs as much as some hundred rows.
@@ -169,7 +232,7 @@ class TreeModel(Averager):
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : array-like, frame or sparse matrix of shape (n, p)
             Inputs.
 
         Returns
@@ -187,9 +250,9 @@ class TreeModel(Averager):
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : array-like, frame or sparse matrix of shape (n, p)
             Inputs.
-        Z : array-like of shape (m, p), optional
+        Z : array-like, frame or sparse matrix of shape (m, p), optional
             Other inputs; by default X.
         scheme : {"convolve", "average"}, default="convolve"
             w(x)ᵀ K w(z) with the weights of the whole ensemble, or the mean over trees of that.
@@ -218,9 +281,9 @@ class TreeModel(Averager):
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : array-like, frame or sparse matrix of shape (n, p)
             Inputs.
-        Z : array-like of shape (m, p), optional
+        Z : array-like, frame or sparse matrix of shape (m, p), optional
             Other inputs; by default X.
 
         Returns
@@ -230,9 +293,9 @@ class TreeModel(Averager):
             Z the training inputs, these are the weights of :meth:`predict_weights`, if trees were
             grown on all rows, equally weighted.
         """
-        trees = [self._leaves(X)]
-        trees.append(trees[0] if Z is None else self._leaves(Z))
-        A, B = (self.trees_.leaf_indicator(leaves) for leaves in trees)
+        leaves = self._leaves(X)
+        A = self.trees_.leaf_indicator(leaves)
+        B = A.copy() if Z is None else self.trees_.leaf_indicator(self._leaves(Z))
         A.data /= self.trees_.weight[A.indices] * len(self.trees_)
         return (A @ B.T).toarray()
 
@@ -241,7 +304,7 @@ class TreeModel(Averager):
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : array-like, frame or sparse matrix of shape (n, p)
             Inputs.
 
         Returns
@@ -254,10 +317,16 @@ class TreeModel(Averager):
     @property
     def feature_importances_(self) -> Floats:
         """Each feature's share of the total variance reduction, summing to one."""
-        check_is_fitted(self)
+        check_is_fitted(self, "trees_")
         reduction = np.maximum(self.trees_.variance_reduction(self.n_features_in_), 0.0)
         total = reduction.sum()
         return reduction / total if total > 0 else reduction
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
 
 
 def _sample_count(weight: Floats) -> float:

@@ -5,11 +5,12 @@ from types import FunctionType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from okforest._typing import Floats
+from okforest.decode import as_decoder
+from okforest.engine.inputs import Inputs
 from okforest.models._docs import document
-from okforest.models._trees import TreeModel
+from okforest.models._out_of_bag import out_of_bag
+from okforest.models._trees import Target, TreeModel
 
 
 class _Forest(TreeModel):
@@ -24,13 +25,18 @@ class _Forest(TreeModel):
         min_samples_leaf: float = 1,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
         bootstrap: bool = False,
         max_samples: float | None = None,
+        oob_score: bool = False,
+        categorical_features: Any = "from_dtype",
         embedding: Literal["auto", "features", "gram", "factor"] = "auto",
         decoder: Any = "auto",
         random_state: Any = None,
+        warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
+        callback: Any = None,
     ):
         self.n_estimators = n_estimators
         self.kernel = kernel
@@ -40,13 +46,37 @@ class _Forest(TreeModel):
         self.min_samples_leaf = min_samples_leaf
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
         self.bootstrap = bootstrap
         self.max_samples = max_samples
+        self.oob_score = oob_score
+        self.categorical_features = categorical_features
         self.embedding = embedding
         self.decoder = decoder
         self.random_state = random_state
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_Forest":
+        if self.oob_score and not self.bootstrap:
+            raise ValueError(
+                "oob_score=True needs bootstrap=True: without it no row is left out of a tree."
+            )
+        super().fit(X, y, sample_weight)
+        if self.oob_score:
+            span = self._span()
+            self.oob_weights_, self.oob_prediction_, self.oob_score_ = out_of_bag(
+                self.trees_,
+                self._leaves(X),
+                span,
+                as_decoder(self.decoder, span.kernel),
+                np.ones(len(span)) if sample_weight is None else np.asarray(sample_weight, float),
+            )
+        return self
+
+    fit.__doc__ = TreeModel.fit.__doc__
 
 
 def _with_defaults(init: Callable[..., None], **defaults: Any) -> Callable[..., None]:
@@ -197,30 +227,36 @@ class OKTotallyRandomTrees(TreeModel):
         max_depth: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,
+        categorical_features: Any = "from_dtype",
         embedding: Literal["auto", "features", "gram", "factor"] = "auto",
         decoder: Any = "auto",
         random_state: Any = None,
+        warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
+        callback: Any = None,
     ):
         self.n_estimators = n_estimators
         self.kernel = kernel
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
+        self.categorical_features = categorical_features
         self.embedding = embedding
         self.decoder = decoder
         self.random_state = random_state
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.callback = callback
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "OKTotallyRandomTrees":
         """Grow the trees.
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
-            Inputs; float32 and float64 arrays are not copied.
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs; float32 and float64 arrays are not copied. NaN is a missing value.
         y : array-like of n outputs, optional
             Outputs, of the kernel's kind, for predictions; the trees do not depend on them.
         sample_weight : array-like of shape (n,), optional
@@ -234,12 +270,8 @@ class OKTotallyRandomTrees(TreeModel):
         super().fit(X, y, sample_weight)
         return self
 
-    def _embed(self, X: npt.NDArray[Any], y: Any) -> tuple[Floats, bool]:
-        if y is not None:
-            return super()._embed(X, y)
-        for name in ("outputs_", "kernel_", "embedding_", "embedding_rank_"):
-            self.__dict__.pop(name, None)  # of an earlier fit, with y
-        return np.empty((len(X), 0)), False
+    def _embed(self, X: Inputs, y: Any) -> Target | None:
+        return None if y is None else super()._embed(X, y)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

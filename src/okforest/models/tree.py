@@ -2,7 +2,11 @@
 
 from typing import Any, Literal
 
+from sklearn.base import clone
+from sklearn.utils import Bunch
+
 from okforest._typing import Ints
+from okforest.engine import pruning_path
 from okforest.models._docs import document
 from okforest.models._trees import TreeModel
 
@@ -53,6 +57,8 @@ class OKTree(TreeModel):
         min_samples_leaf: float = 1,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
+        categorical_features: Any = "from_dtype",
         embedding: Literal["auto", "features", "gram", "factor"] = "auto",
         decoder: Any = "auto",
         random_state: Any = None,
@@ -65,16 +71,44 @@ class OKTree(TreeModel):
         self.min_samples_leaf = min_samples_leaf
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
+        self.categorical_features = categorical_features
         self.embedding = embedding
         self.decoder = decoder
         self.random_state = random_state
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
+        """Return the prunings of the tree that would be grown on this data.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+        y : array-like of n outputs
+            Outputs.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        path : Bunch
+            ``ccp_alphas``, from which each pruning is the best, and ``impurities``, the variance of
+            the outputs that its leaves leave.
+
+        See Also
+        --------
+        okforest.select_ccp_alpha : Choose one of them by cross-validation.
+        """
+        whole = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)
+        alphas, variances = pruning_path(whole.trees_[0])
+        return Bunch(ccp_alphas=alphas, impurities=variances)
 
     def apply(self, X: Any) -> Ints:
         """Return the leaves that inputs reach.
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : array-like, frame or sparse matrix of shape (n, p)
             Inputs.
 
         Returns

@@ -1,0 +1,101 @@
+"""Choosing how far to prune a tree, by cross-validation of the loss in H."""
+
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+
+from okforest._compat import rows_of
+from okforest._typing import Floats
+from okforest.engine import prune
+from okforest.metrics import kernel_loss
+from okforest.models.tree import OKTree
+
+
+@dataclass(frozen=True)
+class PruningChoice:
+    """The outcome of :func:`select_ccp_alpha`.
+
+    Parameters
+    ----------
+    ccp_alpha : float
+        The chosen alpha.
+    ccp_alphas : ndarray
+        The candidates, ascending.
+    losses : ndarray
+        Their mean losses in H over the folds.
+    standard_errors : ndarray
+        The standard errors of these means.
+    """
+
+    ccp_alpha: float
+    ccp_alphas: Floats
+    losses: Floats
+    standard_errors: Floats
+
+
+def select_ccp_alpha(
+    tree: OKTree,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    cv: Any = 5,
+    one_standard_error: bool = False,
+) -> PruningChoice:
+    """Choose a tree's ``ccp_alpha`` by cross-validation of the loss in H; no pre-image is needed.
+
+    Parameters
+    ----------
+    tree : OKTree
+        The tree to prune; it is not changed.
+    X, y : array-like
+        Inputs and outputs.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+    cv : int or splitter, default=5
+        The folds, as in :func:`sklearn.model_selection.cross_val_score`.
+    one_standard_error : bool, default=False
+        Whether to take the smallest tree within a standard error of the best, instead of the best.
+
+    Returns
+    -------
+    choice : PruningChoice
+        The alpha, and the losses of all candidates.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from okforest import OKTree, select_ccp_alpha
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> tree = OKTree(random_state=0)
+    >>> choice = select_ccp_alpha(tree, X, y)
+    >>> pruned = tree.set_params(ccp_alpha=choice.ccp_alpha).fit(X, y)
+    >>> len(pruned.trees_.feature) < 50
+    True
+    """
+    path = tree.cost_complexity_pruning_path(X, y, sample_weight).ccp_alphas
+    # Between two alphas of the path the tree is the same: their geometric mean stands for it.
+    alphas = np.append(np.sqrt(path[:-1] * path[1:]), path[-1])
+    weight = None if sample_weight is None else np.asarray(sample_weight)
+    folds = []
+    for train, test in check_cv(cv).split(X, y):
+        whole = clone(tree).set_params(ccp_alpha=0.0)
+        whole.fit(rows_of(X, train), rows_of(y, train), None if weight is None else weight[train])
+        X_test, y_test = rows_of(X, test), rows_of(y, test)
+        losses = []
+        for alpha in alphas:
+            pruned = copy(whole)
+            pruned.trees_ = prune(whole.trees_, alpha)
+            losses.append(
+                kernel_loss(pruned, X_test, y_test, None if weight is None else weight[test])
+            )
+        folds.append(losses)
+    mean = np.mean(folds, axis=0)
+    error = np.std(folds, axis=0, ddof=1) / np.sqrt(len(folds))
+    best = int(mean.argmin())
+    limit = mean[best] + error[best] if one_standard_error else mean[best]
+    return PruningChoice(float(alphas[mean <= limit].max()), alphas, mean, error)

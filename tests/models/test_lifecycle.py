@@ -1,0 +1,181 @@
+"""Out-of-bag estimates, growing on, callbacks, pruning and compact models."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.metrics import r2_score
+from sklearn.model_selection import KFold
+from sklearn.tree import DecisionTreeRegressor
+
+from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTree, select_ccp_alpha
+from okforest.kernels import RBF, Dirac, Linear, Normalized, Precomputed
+from okforest.metrics import kernel_loss
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(80, 4))
+Y = np.c_[X[:, 0] * X[:, 1], X[:, 2] > 0] + 0.1 * rng.normal(size=(80, 2))
+LABELS = np.where(X[:, 0] > 0, "up", "down")
+
+
+@pytest.mark.parametrize("weight", [None, rng.integers(1, 3, 80)], ids=["equal", "weighted"])
+def test_out_of_bag_by_hand(weight):
+    """Each row's weights are the mean over the trees it was not drawn for."""
+    model = OKBagging(60, oob_score=True, random_state=0).fit(X, Y, weight)
+    expected = np.zeros((80, 80))
+    for i in range(80):
+        trees = [t for t in range(60) if i not in model.trees_[t].members]
+        for t in trees:
+            tree = model.trees_[t]
+            leaf = tree.apply(X[i : i + 1])[0, 0]
+            members = tree.members[tree.begin[leaf] : tree.end[leaf]]
+            for m in members:
+                expected[i, m] += 1 / len(members) / len(trees)
+    np.testing.assert_allclose(model.oob_weights_.toarray(), expected)
+    np.testing.assert_allclose(model.oob_prediction_, expected @ Y)
+    score = r2_score(Y, expected @ Y, sample_weight=weight, multioutput="variance_weighted")
+    assert model.oob_score_ == pytest.approx(score)
+
+
+def test_out_of_bag_of_other_outputs():
+    """Labels and RBF outputs have out-of-bag predictions too; a good model scores well."""
+    model = OKRandomForest(50, kernel=Dirac(), oob_score=True, random_state=0).fit(X, LABELS)
+    assert (model.oob_prediction_ == LABELS).mean() > 0.8
+    model = OKRandomForest(50, kernel=RBF(), oob_score=True, random_state=0).fit(X, Y)
+    assert 0.2 < model.oob_score_ < model.score(X, Y)
+
+
+def test_rows_without_out_of_bag_trees_are_told():
+    """With few trees some rows are in all of them: a warning, and no made-up prediction."""
+    with pytest.warns(UserWarning, match="have no out-of-bag prediction; grow more trees"):
+        model = OKBagging(2, oob_score=True, random_state=0).fit(X, Y)
+    unknown = np.diff(model.oob_weights_.indptr) == 0
+    assert unknown.any()
+    assert np.isnan(model.oob_prediction_[unknown]).all()
+    assert np.isfinite(model.oob_prediction_[~unknown]).all()
+    assert np.isfinite(model.oob_score_)
+
+
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_growing_on_gives_the_forest_grown_at_once(bootstrap):
+    """warm_start adds trees; the forest does not depend on the steps."""
+    at_once = OKExtraTrees(9, bootstrap=bootstrap, random_state=3).fit(X, Y)
+    model = OKExtraTrees(4, bootstrap=bootstrap, random_state=3, warm_start=True).fit(X, Y)
+    model.set_params(n_estimators=9).fit(X, Y)
+    for name, array in vars(at_once.trees_).items():
+        assert np.array_equal(array, getattr(model.trees_, name)), name
+    with pytest.warns(UserWarning, match="grows no trees"):
+        model.fit(X, Y)
+    with pytest.raises(ValueError, match="less than the 9 trees grown so far"):
+        model.set_params(n_estimators=3).fit(X, Y)
+    with pytest.raises(ValueError, match="X has 70 rows; warm_start=True adds trees on the same"):
+        model.set_params(n_estimators=12).fit(X[:70], Y[:70])
+
+
+def test_callback_sees_progress_and_can_stop():
+    """The callback is called with the number of trees; its exception ends the fit."""
+    seen = []
+    OKExtraTrees(20, callback=seen.append).fit(X, Y)
+    assert seen[-1] == 20
+
+    def stop(done):
+        raise StopIteration("enough")
+
+    model = OKExtraTrees(20, callback=stop)
+    with pytest.raises(StopIteration, match="enough"):
+        model.fit(X, Y)
+    assert not hasattr(model, "trees_")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pruning_is_scikit_learns(seed):
+    """With the linear kernel, path and pruned trees are those of DecisionTreeRegressor."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(150, 4)).astype(np.float32)
+    y = np.sin(5 * X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=150)
+    ours = OKTree(min_samples_leaf=8, random_state=0)
+    theirs = DecisionTreeRegressor(min_samples_leaf=8, random_state=0)
+    our_path = ours.cost_complexity_pruning_path(X, y)
+    their_path = theirs.cost_complexity_pruning_path(X, y)
+    np.testing.assert_allclose(our_path.ccp_alphas, their_path.ccp_alphas, atol=1e-12)
+    np.testing.assert_allclose(our_path.impurities, their_path.impurities)
+    for alpha in np.append(our_path.ccp_alphas[::4] * 1.0001, 0.01):
+        ours.set_params(ccp_alpha=alpha).fit(X, y)
+        theirs.set_params(ccp_alpha=alpha).fit(X, y)
+        np.testing.assert_allclose(ours.predict(X), theirs.predict(X))
+        assert len(ours.trees_.feature) == theirs.tree_.node_count
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(1.0)], ids=repr)
+def test_pruned_trees_are_the_best_by_brute_force(kernel):
+    """No pruning of a small tree has a smaller cost than the one chosen."""
+    whole = OKTree(kernel=kernel, max_depth=3, random_state=0).fit(X[:40], Y[:40]).trees_[0]
+    total = whole.weight[0]
+
+    def prunings(node):
+        yield whole.variance[node] / total, 1
+        if whole.left[node] >= 0:
+            for cost_l, n_l in prunings(whole.left[node]):
+                for cost_r, n_r in prunings(whole.left[node] + 1):
+                    yield cost_l + cost_r, n_l + n_r
+
+    for alpha in (0.001, 0.01, 0.03, 0.1, 1.0):
+        model = OKTree(kernel=kernel, max_depth=3, ccp_alpha=alpha, random_state=0)
+        tree = model.fit(X[:40], Y[:40]).trees_
+        leaves = tree.left < 0
+        cost = tree.variance[leaves].sum() / total + alpha * leaves.sum()
+        assert cost == pytest.approx(min(c + alpha * n for c, n in prunings(0)))
+
+
+def test_pruned_forests_keep_their_contract():
+    """Weights of pruned trees with categories and a bootstrap still sum to one."""
+    codes = np.c_[X, rng.integers(0, 20, 80)]
+    model = OKBagging(5, ccp_alpha=0.01, categorical_features=[4], random_state=0).fit(codes, Y)
+    whole = OKBagging(5, categorical_features=[4], random_state=0).fit(codes, Y)
+    assert len(model.trees_.feature) < len(whole.trees_.feature)
+    np.testing.assert_allclose(model.predict_weights(codes).sum(axis=1), 1.0)
+
+
+def test_alpha_by_cross_validation():
+    """The chosen alpha has the least mean loss over folds, as fitting pruned trees anew gives."""
+    X, y = load_diabetes(return_X_y=True)
+    tree = OKTree(random_state=0)
+    folds = KFold(4)
+    choice = select_ccp_alpha(tree, X, y, cv=folds)
+    assert choice.losses.min() == choice.losses[choice.ccp_alphas == choice.ccp_alpha][0]
+    losses = []
+    for train, test in folds.split(X):
+        tree.set_params(ccp_alpha=choice.ccp_alpha).fit(X[train], y[train])
+        losses.append(kernel_loss(tree, X[test], y[test]))
+    assert np.mean(losses) == pytest.approx(choice.losses.min())
+    assert tree.ccp_alpha > 0
+    smaller = select_ccp_alpha(tree, X, y, cv=folds, one_standard_error=True)
+    assert smaller.ccp_alpha >= choice.ccp_alpha
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Precomputed(Y @ Y.T),
+        RBF(1.0, base=Precomputed(Y @ Y.T)),
+        Normalized(Precomputed(Y @ Y.T)) + 2.0 * Precomputed(np.eye(80)),
+    ],
+    ids=["plain", "base", "composed"],
+)
+def test_compact_keeps_the_training_block(kernel):
+    """A compact model is smaller and predicts the same positions."""
+    train = np.arange(10, 50)
+    model = OKBagging(20, kernel=kernel, oob_score=True, random_state=0).fit(X[train], train)
+    compact = model.compact()
+    np.testing.assert_array_equal(compact.predict(X), model.predict(X))
+    assert compact.score(X[train], train) == pytest.approx(model.score(X[train], train))
+    assert not hasattr(compact, "oob_weights_")
+    assert hasattr(model, "oob_weights_")
+    with pytest.raises(ValueError, match="position 60, which this block"):
+        compact.score(X[60:62], np.array([60, 61]))
+
+
+def test_compact_blocks_are_small():
+    """The block has the size of the training set."""
+    model = OKTree(kernel=Precomputed(np.eye(80))).fit(X[:5], np.arange(5)).compact()
+    assert model.kernel_.gram.shape == (5, 5)
+    assert model.kernel.gram.shape == (5, 5)
