@@ -28,6 +28,7 @@ inline ForestView forest_view(const nb::dict& arrays) {
   fill(forest.begin, "begin");
   fill(forest.end, "end");
   fill(forest.members, "members");
+  fill(forest.times, "times");
   fill(forest.row_weight, "row_weight");
   fill(forest.n_categories, "n_categories");
 
@@ -45,6 +46,7 @@ inline ForestView forest_view(const nb::dict& arrays) {
   };
   sound = sound && ends_at(forest.node_offsets, n_nodes) &&
           ends_at(forest.member_offsets, forest.members.size()) &&
+          (forest.times.empty() || forest.times.size() == forest.members.size()) &&
           ends_at(forest.subset_offsets, forest.subset_words.size());
   if (!sound) throw std::invalid_argument("the arrays of the trees do not fit together");
   return forest;

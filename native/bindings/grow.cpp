@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -56,12 +57,13 @@ NamedArrays joined(std::vector<Tree>&& trees) {
   result["begin"] = join(&Tree::begin);
   result["end"] = join(&Tree::end);
   result["members"] = join(&Tree::members);
+  result["times"] = join(&Tree::times);
   return result;
 }
 
 NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                  const Vector<double>& row_weight, std::uint64_t seed, std::int64_t first_tree,
-                 std::int64_t n_trees, std::int64_t n_draws, int n_threads,
+                 std::int64_t n_trees, std::int32_t n_draws, int n_threads,
                  const std::string& order, bool random_splits, std::int32_t max_features,
                  std::int32_t max_depth, std::int32_t max_leaf_nodes, double min_samples_split,
                  double min_samples_leaf, double min_impurity_decrease, bool stop_when_pure,
@@ -70,6 +72,11 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                      static_cast<std::int64_t>(outputs.shape(1))};
   if (static_cast<std::int64_t>(row_weight.size()) != y.n_rows || (gram && y.n_cols != y.n_rows)) {
     throw std::invalid_argument("outputs and row_weight differ in length");
+  }
+  const auto weights = view(row_weight);
+  if (n_threads < 1 || n_trees < 0 || n_draws < 0 ||
+      std::none_of(weights.begin(), weights.end(), [](double w) { return w > 0.0; })) {
+    throw std::invalid_argument("there must be a row of positive weight, and a thread");
   }
   const Rules rules{random_splits ? SplitKind::random : SplitKind::best,
                     growth_order(order),

@@ -36,9 +36,7 @@ Result<std::int32_t, 2> apply_binding(const AnyInputs& X, const nb::dict& trees,
   return to_numpy<std::int32_t, 2>(std::move(leaves), {n_rows, n_trees});
 }
 
-CsrArrays leaf_weights_binding(const Matrix<std::int32_t>& leaves, const nb::dict& trees,
-                               int n_threads) {
-  const ForestView forest = forest_view(trees);
+void check_leaves(const Matrix<std::int32_t>& leaves, const ForestView& forest) {
   if (static_cast<std::int64_t>(leaves.shape(1)) != forest.n_trees()) {
     throw std::invalid_argument("leaves must have one column per tree");
   }
@@ -49,6 +47,12 @@ CsrArrays leaf_weights_binding(const Matrix<std::int32_t>& leaves, const nb::dic
       throw std::invalid_argument("leaves names a node that its tree does not have");
     }
   }
+}
+
+CsrArrays leaf_weights_binding(const Matrix<std::int32_t>& leaves, const nb::dict& trees,
+                               int n_threads) {
+  const ForestView forest = forest_view(trees);
+  check_leaves(leaves, forest);
   SparseRows rows;
   {
     nb::gil_scoped_release nogil;
@@ -59,11 +63,30 @@ CsrArrays leaf_weights_binding(const Matrix<std::int32_t>& leaves, const nb::dic
                                   to_numpy(std::move(rows.offsets))));
 }
 
+Result<double, 2> leaf_means_binding(const Matrix<std::int32_t>& leaves, const nb::dict& trees,
+                                     const Matrix<double>& values, int n_threads) {
+  const ForestView forest = forest_view(trees);
+  check_leaves(leaves, forest);
+  const MatrixView view{values.data(), static_cast<std::int64_t>(values.shape(0)),
+                        static_cast<std::int64_t>(values.shape(1))};
+  if (view.n_rows != static_cast<std::int64_t>(forest.row_weight.size())) {
+    throw std::invalid_argument("values must have one row per training row");
+  }
+  std::vector<double> means;
+  {
+    nb::gil_scoped_release nogil;
+    means = leaf_means({leaves.data(), leaves.size()}, forest, view, n_threads);
+  }
+  return to_numpy<double, 2>(std::move(means), {leaves.shape(0), values.shape(1)});
+}
+
 }  // namespace
 
 void bind_predict(nb::module_& m) {
   using namespace nb::literals;
   m.def("apply", &apply_binding, "X"_a.noconvert(), "trees"_a, "n_threads"_a);
+  m.def("leaf_means", &leaf_means_binding, "leaves"_a.noconvert(), "trees"_a,
+        "values"_a.noconvert(), "n_threads"_a);
   m.def("leaf_weights", &leaf_weights_binding, "leaves"_a.noconvert(), "trees"_a, "n_threads"_a);
 }
 

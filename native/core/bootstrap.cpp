@@ -16,10 +16,11 @@ Bootstrap::Bootstrap(const std::vector<std::uint64_t>& keys, std::span<const dou
   }
 }
 
-std::vector<std::int32_t> Bootstrap::draw(std::int64_t n_draws, Rng rng) const {
+std::vector<std::int32_t> Bootstrap::draw(std::int32_t n_draws, Rng rng,
+                                          const std::atomic<bool>& stopped) const {
   std::vector<std::int32_t> times(order_.size(), 0);
   const auto begin = cumulative_weight_.begin(), end = cumulative_weight_.end();
-  for (std::int64_t d = 0; d < n_draws; ++d) {
+  for (std::int32_t d = 0; d < n_draws && !stopped; ++d) {
     // The first row whose share of the cumulative weight covers u; u < total, so there is one.
     const double u = rng.uniform() * cumulative_weight_.back();
     ++times[order_[std::min(std::upper_bound(begin, end, u), end - 1) - begin]];

@@ -53,7 +53,19 @@ double GramScorer::enter(Rows rows, double total_weight) {
     square += weight_[i] * k_i[place_[i]];
   }
   mean_norm_ = sum_norm / (total_weight * total_weight);
-  return std::max(0.0, square - sum_norm / total_weight);
+  scale_ = square;
+  if (base_ != block_.data()) return std::max(0.0, square - sum_norm / total_weight);
+
+  // A block of one's own is centred on the node's mean: no digit is lost where that is far away.
+  double variance = 0.0;
+  double* k_ij = block_.data();
+  for (const auto i : rows) {
+    for (const auto j : rows) *k_ij++ += mean_norm_ - inner_[i] - inner_[j];
+    variance += weight_[i] * row(i)[place_[i]];
+  }
+  for (const auto i : rows) inner_[i] = 0.0;
+  mean_norm_ = 0.0;
+  return std::max(0.0, variance);
 }
 
 // ||s - w m||^2 of a sum s of total weight w, from ||s||^2 and <s, m>, m being the node's mean.

@@ -22,6 +22,9 @@ class GramScorer {
   // Makes `rows` the current node and returns its total variance.
   double enter(std::span<const std::int32_t> rows, double total_weight);
 
+  // The sum over the current node of w_i ||phi_i||^2: what its variance is rounded at.
+  double scale() const { return scale_; }
+
   // norms[k] = || sum over the first k + 1 rows of order, of w_i (phi_i - node mean) ||^2
   void prefix_norms(std::span<const std::int32_t> order, std::span<double> norms);
 
@@ -46,6 +49,7 @@ class GramScorer {
   std::vector<double> inner_;  // training row i of the node -> <phi_i, node mean>
   std::vector<double> reach_;  // scratch of a sweep: <phi_j, sum so far>
   double mean_norm_ = 0.0;     // ||node mean||^2
+  double scale_ = 0.0;
 };
 
 }  // namespace okforest

@@ -13,20 +13,6 @@ namespace okforest {
 
 namespace {
 
-// Writes a row as often as it was drawn, so that members need no weights of their own.
-void repeat_members(Tree& tree, std::span<const std::int32_t> times) {
-  std::vector<std::int32_t> members;
-  std::vector<std::int32_t> place{0};  // of each member among the repeated ones
-  place.reserve(tree.members.size() + 1);
-  for (const auto i : tree.members) {
-    members.insert(members.end(), times[i], i);
-    place.push_back(static_cast<std::int32_t>(members.size()));
-  }
-  for (auto& begin : tree.begin) begin = place[begin];
-  for (auto& end : tree.end) end = place[end];
-  tree.members = std::move(members);
-}
-
 template <class Inputs, class Scorer>
 std::vector<Tree> grow_with(const Inputs& X, const typename Scorer::Outputs& outputs,
                             std::span<const double> row_weight, const Rules& rules,
@@ -51,7 +37,7 @@ std::vector<Tree> grow_with(const Inputs& X, const typename Scorer::Outputs& out
       trees[t] = Grower<Inputs, Scorer>(X, scorer, rules, sample, stopped).grow(seed);
       return;
     }
-    const auto times = bootstrap->draw(plan.n_draws, Rng(derive(seed, 0)));
+    const auto times = bootstrap->draw(plan.n_draws, Rng(derive(seed, 0)), stopped);
     const std::vector<double> weight(times.begin(), times.end());
     std::vector<std::int32_t> rows;
     for (const auto i : all_rows) {
@@ -60,7 +46,7 @@ std::vector<Tree> grow_with(const Inputs& X, const typename Scorer::Outputs& out
     const Sample sample{rows, weight, weight};
     Scorer scorer(outputs, sample.weight);
     trees[t] = Grower<Inputs, Scorer>(X, scorer, rules, sample, stopped).grow(seed);
-    repeat_members(trees[t], times);
+    for (const auto member : trees[t].members) trees[t].times.push_back(times[member]);
   };
   if (!supervised_for(plan.n_trees, plan.n_threads, grow_one, watch)) trees.clear();
   return trees;

@@ -13,7 +13,7 @@ namespace okforest {
 
 // A grown tree, as plain arrays; the fields are those of ForestView.
 struct Tree {
-  std::vector<std::int32_t> feature, subset, left, begin, end, members;
+  std::vector<std::int32_t> feature, subset, left, begin, end, members, times;
   std::vector<double> threshold, weight, variance;
   std::vector<char> missing_left;  // a bool each
   std::vector<std::uint64_t> subset_words;
@@ -25,7 +25,7 @@ struct ForestPlan {
   std::uint64_t seed;       // tree t is grown from derive(seed, t)
   std::int64_t first_tree;  // number of the first tree to grow
   std::int64_t n_trees;
-  std::int64_t n_draws;  // rows drawn with replacement for each tree; 0: every row, once
+  std::int32_t n_draws;  // rows drawn with replacement for each tree; 0: every row, once
   int n_threads;
 };
 

@@ -13,8 +13,8 @@
 
 namespace okforest {
 
-// A node is pure when its variance is below this part of the root's.
-inline constexpr double kPure = 1e-12;
+// A node is pure when its total variance is below this part of what it is rounded at.
+inline constexpr double kPure = 1e-14;
 
 template <class Inputs, class Scorer>
 class Grower {
@@ -85,22 +85,19 @@ class Grower {
     Node& node = candidate.node;
     node.variance = scorer_.enter(rows_of(node), node.weight);
     tree_.variance[node.id] = node.variance;
-    if (node.id == 0) pure_variance_ = kPure * node.variance / node.weight;
     if (node.end - node.begin < 2 || node.depth >= rules_.max_depth) return false;
     if (fewer(node.count, rules_.min_samples_split) ||
         fewer(node.count, 2 * rules_.min_samples_leaf)) {
       return false;
     }
-    return !rules_.stop_when_pure || node.variance > pure_variance_ * node.weight;
+    return !rules_.stop_when_pure || node.variance > kPure * scorer_.scale();
   }
 
   bool find_split(Candidate& candidate) {
     candidate.split = splitter_.search(candidate.node, rows_of(candidate.node));
-    return candidate.split.found() &&
-           candidate.split.gain >= rules_.min_impurity_decrease * root_weight();
+    const double gain = candidate.split.gain * (1.0 + kTie) + kNoise * candidate.node.variance;
+    return candidate.split.found() && gain >= rules_.min_impurity_decrease * tree_.weight[0];
   }
-
-  double root_weight() const { return tree_.weight[0]; }
 
   void push(Candidate candidate) {
     if (rules_.order != GrowthOrder::depth) {
@@ -180,7 +177,6 @@ class Grower {
   std::vector<Value<typename Inputs::Element>> values_;
   std::vector<Candidate> frontier_;
   Tree tree_;
-  double pure_variance_ = 0.0;
 };
 
 }  // namespace okforest

@@ -127,9 +127,21 @@ double FactorScorer<L>::enter(Rows rows, double total_weight) {
     sum_norm += total(mean.v * mean.v);
     mean.v /= total_weight;
   }
-  double square = 0.0;
-  for (const auto i : rows) square += weight_[i] * squared_norm_[i];
-  return std::max(0.0, square - sum_norm / total_weight);
+  scale_ = 0.0;
+  for (const auto i : rows) scale_ += weight_[i] * squared_norm_[i];
+  const double variance = scale_ - sum_norm / total_weight;
+  if (variance > 1e-6 * scale_) return variance;
+
+  // Most digits have gone: sum the squares around the mean instead.
+  double squares = 0.0;
+  for (std::int64_t p = 0; p < outputs_.n_panels; ++p) {
+    const L* panel = outputs_.panel(p);
+    for (const auto i : rows) {
+      const auto difference = panel[i].v - mean_[p].v;
+      squares += weight_[i] * total(difference * difference);
+    }
+  }
+  return squares;
 }
 
 template <class L>

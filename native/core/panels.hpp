@@ -46,6 +46,9 @@ class FactorScorer {
   // Makes `rows` the current node and returns its total variance.
   double enter(std::span<const std::int32_t> rows, double total_weight);
 
+  // The sum over the current node of w_i ||phi_i||^2: what its variance is rounded at.
+  double scale() const { return scale_; }
+
   // norms[k] = || sum over the first k + 1 rows of order, of w_i (phi_i - node mean) ||^2
   void prefix_norms(std::span<const std::int32_t> order, std::span<double> norms) const;
 
@@ -62,6 +65,7 @@ class FactorScorer {
   std::span<const double> weight_;
   std::vector<double> squared_norm_;  // ||phi_i||^2
   std::vector<L> mean_;               // of the current node
+  double scale_ = 0.0;
 };
 
 }  // namespace okforest

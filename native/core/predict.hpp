@@ -2,6 +2,7 @@
 // rows.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -26,5 +27,15 @@ struct SparseRows {
 // each leaf's summing to one. A tree whose leaf is -1 takes no part in the row's mean.
 SparseRows leaf_weights(std::span<const std::int32_t> leaves, const ForestView& forest,
                         int n_threads);
+
+// Row i holds the mean, by these weights, of the training rows' values: what multiplying the matrix
+// above by `values` gives, without making it.
+std::vector<double> leaf_means(std::span<const std::int32_t> leaves, const ForestView& forest,
+                               const MatrixView& values, int n_threads);
+
+// How many trees take part in a row's mean.
+inline double n_trees_used(std::span<const std::int32_t> row) {
+  return static_cast<double>(row.size() - std::count(row.begin(), row.end(), -1));
+}
 
 }  // namespace okforest

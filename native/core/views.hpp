@@ -34,10 +34,21 @@ struct ForestView {
   std::span<const std::int32_t> begin;           // per node: its range of members
   std::span<const std::int32_t> end;
   std::span<const std::int32_t> members;       // training rows, grouped by node
+  std::span<const std::int32_t> times;         // per member: how often it was drawn; empty: once
   std::span<const double> row_weight;          // per training row: the weight of one membership
   std::span<const std::int32_t> n_categories;  // per feature; 0: numeric
 
   std::int64_t n_trees() const { return static_cast<std::int64_t>(node_offsets.size()) - 1; }
+
+  // Calls body(member, part) for the members of a node, their parts of its weight summing to one.
+  template <class Body>
+  void for_members(std::int64_t tree, std::int64_t node, Body&& body) const {
+    const std::int64_t k = node_offsets[tree] + node;
+    for (auto m = member_offsets[tree] + begin[k]; m < member_offsets[tree] + end[k]; ++m) {
+      const double drawn = times.empty() ? 1.0 : times[m];
+      body(members[m], drawn * row_weight[members[m]] / weight[k]);
+    }
+  }
 
   Test test(std::int64_t tree, std::int64_t node) const {
     const std::int64_t k = node_offsets[tree] + node;

@@ -22,17 +22,13 @@ SparseRows leaf_weights(std::span<const std::int32_t> leaves, const ForestView& 
     const std::int64_t end = std::min(n_rows, (task + 1) * block);
     for (std::int64_t i = task * block; i < end; ++i) {
       const auto row = leaves.subspan(i * n_trees, n_trees);
-      const auto n_used = n_trees - std::count(row.begin(), row.end(), -1);
+      const double share = 1.0 / n_trees_used(row);
       for (std::int64_t t = 0; t < n_trees; ++t) {
         if (row[t] < 0) continue;
-        const std::int64_t node = forest.node_offsets[t] + row[t];
-        const double share = 1.0 / (forest.weight[node] * static_cast<double>(n_used));
-        const auto members = forest.members.subspan(forest.member_offsets[t] + forest.begin[node],
-                                                    forest.end[node] - forest.begin[node]);
-        for (const auto m : members) {
-          if (sum[m] == 0.0) touched.push_back(m);
-          sum[m] += share * forest.row_weight[m];
-        }
+        forest.for_members(t, row[t], [&](std::int32_t member, double part_of_leaf) {
+          if (sum[member] == 0.0) touched.push_back(member);
+          sum[member] += share * part_of_leaf;
+        });
       }
       std::sort(touched.begin(), touched.end());
       for (const auto m : touched) {

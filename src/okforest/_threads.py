@@ -4,6 +4,8 @@ import os
 
 import joblib
 
+MOST_THREADS = 1024
+
 
 def thread_count(n_jobs: int | None) -> int:
     """Turn scikit-learn's ``n_jobs`` into a number of threads.
@@ -19,6 +21,7 @@ def thread_count(n_jobs: int | None) -> int:
         raise ValueError("n_jobs=0 means nothing; use a number of threads, or -1 for all cores.")
     else:
         n_threads = n_jobs if n_jobs > 0 else max(1, joblib.cpu_count() + 1 + n_jobs)
+    n_threads = min(n_threads, MOST_THREADS)
     for name in ("OKFOREST_NUM_THREADS", "OMP_NUM_THREADS"):
         limit = os.environ.get(name, "")
         if limit.isdigit() and int(limit) > 0:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
@@ -29,7 +30,10 @@ def check_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> Inputs:
     if any(values is not None for values in estimator.categories_):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return check_array(encode(X, estimator.categories_), **rules)
-    return validate_data(estimator, X, reset=reset, accept_sparse=("csr", "csc"), **rules)
+    X = validate_data(estimator, X, reset=reset, accept_sparse=("csr", "csc"), **rules)
+    if not sp.issparse(X) and any(stride % X.itemsize for stride in X.strides):
+        X = X.copy()  # a field of records: the engine steps from number to number
+    return X
 
 
 def check_outputs(estimator: BaseEstimator, kernel: OutputKernel, X: Any, y: Any) -> Outputs:

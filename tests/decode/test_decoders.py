@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from okforest.decode import Candidates, Decoder, Majority, Mean, Support, TrainingSet, as_decoder
 from okforest.embedding import Span
-from okforest.kernels import RBF, Dirac, Linear, Mahalanobis, Precomputed
+from okforest.kernels import RBF, Dirac, FromCallable, Linear, Mahalanobis, Precomputed
 
 rng = np.random.default_rng(0)
 Y = rng.normal(size=(30, 2))
@@ -73,8 +73,23 @@ def test_top_is_ranked_by_distance():
     assert (np.diff(losses, axis=1) >= 0).all()
     for j in range(4):
         np.testing.assert_allclose(losses[:, j], SPAN.losses(W, outputs[:, j]))
-    with pytest.raises(ValueError, match="with 30 candidates use 1 to that many"):
+    with pytest.raises(ValueError, match="with 30 different candidates use a whole number"):
         TrainingSet().top(W, SPAN, 31)
+
+
+def test_top_has_no_output_twice():
+    """Repeated training outputs are one candidate."""
+    labels = np.repeat(["a", "b", "c"], 10)
+    outputs, losses = TrainingSet().top(weights(), Span(Dirac(np.unique(labels)), labels), 3)
+    assert all(set(row) == {"a", "b", "c"} for row in outputs)
+    assert (np.diff(losses, axis=1) >= 0).all()
+    objects = np.empty(30, dtype=object)
+    objects[:] = [frozenset({i % 4}) for i in range(30)]
+    kernel = FromCallable(lambda a, b: len(a & b), elementwise=True)
+    outputs, _ = TrainingSet().top(weights(), Span(kernel, objects), 4)
+    assert all(len(set(row)) == 4 for row in outputs)
+    with pytest.raises(ValueError, match=r"k=2\.5"):
+        TrainingSet().top(weights(), SPAN, 2.5)
 
 
 def test_top_of_a_small_support():

@@ -28,7 +28,7 @@ def test_embeddings_are_exact(kernel, kind):
     assert values.flags.c_contiguous
     assert values.dtype == np.float64
     K = values if embedding.kind == "gram" else values @ values.T
-    np.testing.assert_allclose(K, centred(kernel(Y)), atol=1e-10)
+    np.testing.assert_allclose(centred(K), centred(kernel(Y)), atol=1e-10)  # wherever the origin is
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,12 @@ def test_asymmetric_and_indefinite_functions_are_told_apart():
     a = np.arange(10.0)
     with pytest.raises(ValueError, match=r"asymmetric: entries \(.*\) differ by"):
         embed(FromCallable(lambda a, b: a[:, None] - b[None, :]), a)
-    with pytest.raises(ValueError, match="indefinite: its smallest eigenvalue is -"):
+    with pytest.raises(ValueError, match=r"indefinite: entry \(0, 9\) is larger than"):
         embed(FromCallable(lambda a, b: np.abs(a[:, None] - b[None, :])), a)
+    with pytest.raises(ValueError, match=r"indefinite: its smallest eigenvalue is -4\.4"):
+        embed(FromCallable(lambda a, b: 1.6 * np.equal.outer(a, b) - 0.6), a)
+    with pytest.raises(ValueError, match="real numbers"):
+        embed(FromCallable(lambda a, b: np.outer(a, b) * 1j), a)
     with pytest.raises(ValueError, match="NaN or infinite"):
         embed(FromCallable(lambda a, b: np.full((len(a), len(b)), np.inf)), a)
     with pytest.raises(ValueError, match="indefinite"):
@@ -73,10 +77,31 @@ def test_asymmetric_and_indefinite_functions_are_told_apart():
 
 
 def test_indefinite_large_matrices_are_found():
-    """Above 2,048 outputs a block is tested."""
-    K = -np.eye(2500)
-    with pytest.raises(ValueError, match="indefinite"):
+    """Above 2,048 outputs a block of the matrix is tested, and every pair."""
+    K = np.eye(2500)
+    K[3, 8] = K[8, 3] = 50.0
+    with pytest.raises(ValueError, match=r"indefinite: entry \(3, 8\)"):
         embed(Precomputed(K), np.arange(2500))
+    with pytest.raises(ValueError, match=r"indefinite: its smallest eigenvalue"):
+        embed(Precomputed(1.6 * np.eye(2500) - 0.6), np.arange(2500))
+
+
+def test_outputs_out_of_scale():
+    """Outputs whose squares overflow or vanish are refused, not taken for constant."""
+    for scale in (1e200, 1e-200):
+        for kind in ("features", "gram"):
+            with pytest.raises(ValueError, match="rescale them"):
+                embed(Linear(), Y * scale, kind)
+    embed(Linear(), np.zeros((5, 2)))
+
+
+def test_outliers_do_not_move_the_centre():
+    """Most outputs stay near the origin of the embedding, whatever a few are."""
+    y = Y.copy()
+    y[0] = 1e9
+    assert np.abs(np.median(embed(Linear(), y).values, axis=0)).max() < 1
+    K = embed(Linear(), y, "gram").values
+    assert np.median(np.abs(K)) < 10
 
 
 def test_functions_keep_their_arrays():

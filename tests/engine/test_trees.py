@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from okforest.engine import Rules, grow
+from okforest.engine import LeafWeights, Rules, grow
 from reference.trees import forest_weights, leaf_of
 
 
@@ -33,13 +33,37 @@ def test_apply_and_weights_equal_the_oracle(grown, dtype, n_threads):
     np.testing.assert_allclose(W.sum(axis=1), 1.0)
 
 
-def test_bootstrap_members_are_repeated(grown):
-    """Each tree has as many members as draws, and a node as many as its weight says."""
+def test_members_weigh_what_their_nodes_do(grown):
+    """Members are different rows; how often they were drawn, and their weights, make the node's."""
     trees, X, _ = grown
     for t in range(len(trees)):
-        assert len(trees[t].members) == len(X)
-        sizes = trees[t].row_weight[trees[t].members].cumsum()
-        np.testing.assert_allclose(sizes[-1], trees[t].weight[0])
+        tree = trees[t]
+        assert len(set(tree.members)) == len(tree.members)
+        drawn = len(tree.times) > 0
+        assert (tree.times.sum() if drawn else len(tree.members)) == len(X)
+        weight = tree.row_weight[tree.members] * (tree.times if drawn else 1.0)
+        for node in range(len(tree.weight)):
+            members = slice(tree.begin[node], tree.end[node])
+            assert weight[members].sum() == pytest.approx(tree.weight[node])
+
+
+def test_leaf_weights_multiply_without_being_made(grown):
+    """Products with the lazy matrix are those with the sparse one, for any number of threads."""
+    trees, _, X = grown
+    leaves = trees.apply(X)
+    leaves[5:9, 2:] = -1
+    W = trees.weights(leaves)
+    values = np.random.default_rng(0).normal(size=(50, 7))
+    for n_threads in (1, 3, 20):
+        lazy = LeafWeights(trees, leaves, n_threads)
+        assert lazy.shape == W.shape
+        np.testing.assert_allclose(lazy @ values, W @ values, atol=1e-12)
+        np.testing.assert_allclose(lazy @ values[:, 0], W @ values[:, 0], atol=1e-12)
+        np.testing.assert_allclose(lazy[3:9] @ values, W[3:9] @ values, atol=1e-12)
+        assert abs(lazy.tocsr() - W).max() == 0
+    np.testing.assert_array_equal(
+        LeafWeights(trees, leaves, 1) @ values, LeafWeights(trees, leaves, 3) @ values
+    )
 
 
 def test_memory_is_in_proportion_to_rows_and_nodes(grown):

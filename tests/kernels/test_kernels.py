@@ -111,6 +111,37 @@ def test_known_formulas():
     assert isinstance(3 * Dirac(), Scaled)
 
 
+@pytest.mark.parametrize("offset", [1e4, 1e6, 1e8])
+def test_rbf_does_not_depend_on_the_origin(offset):
+    """Outputs far from zero lose no digits but their own."""
+    moved = VECTORS + offset
+    squares = ((moved[:, None] - moved[None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(RBF(1.0)(moved), np.exp(-squares / 2), atol=1e-12)
+    np.testing.assert_allclose(RBF(1.0)(moved[:5], moved), np.exp(-squares[:5] / 2), atol=1e-12)
+    np.testing.assert_allclose(
+        RBF(1.0).pairs(moved[:5], moved[5:10]), np.diag(np.exp(-squares[:5, 5:10] / 2)), atol=1e-12
+    )
+    assert RBF(1e200)(moved).min() == 1.0
+
+
+def test_parts_by_name():
+    """Kernels within kernels may be given by name."""
+    np.testing.assert_array_equal(
+        Sum("linear", "dirac")(LABELS.astype(float)), (Linear() + Dirac())(LABELS.astype(float))
+    )
+    np.testing.assert_allclose(RBF(1.0, base="linear")(VECTORS), RBF(1.0)(VECTORS))
+    np.testing.assert_allclose(Normalized("linear")(VECTORS), Normalized(Linear())(VECTORS))
+    with pytest.raises(ValueError, match="kernel='lineal' is not known"):
+        Scaled("lineal").check(VECTORS)
+
+
+def test_precomputed_of_any_real_type():
+    """Truth values, integers, memory maps and lists are matrices too."""
+    for gram in (np.eye(3, dtype=bool), np.eye(3, dtype=int), np.eye(3).tolist()):
+        kernel = Precomputed(gram)
+        np.testing.assert_array_equal(kernel(kernel.check([0, 2])), np.eye(2))
+
+
 def test_median_width():
     """sigma="median" is the median distance between outputs."""
     y = np.array([0.0, 1.0, 5.0])  # distances 1, 4, 5
@@ -158,8 +189,13 @@ def test_names():
 def test_precomputed_is_shared_by_clones():
     """A search does not copy the matrix."""
     kernel = RBF(base=Precomputed(GRAM))
-    assert clone(kernel).base is kernel.base
-    assert "12, 12" in repr(kernel)
+    copy = clone(kernel)
+    assert copy.base.gram is kernel.base.gram
+    copy.set_params(base__gram=np.eye(3))
+    assert kernel.base.gram is GRAM
+    with pytest.raises(ValueError, match="position 5"):
+        copy.check([5])
+    assert repr(RBF(base=Precomputed(np.eye(2)))).startswith("RBF(base=Precomputed(gram=array(")
 
 
 @pytest.mark.parametrize(
@@ -190,6 +226,8 @@ def test_precomputed_errors(gram, y, message):
         (Laplacian(0), VECTORS, "Laplacian got sigma=0"),
         (Polynomial(0), VECTORS, "whole number"),
         (Polynomial(2, coef0=-1), VECTORS, "coef0"),
+        (Polynomial(2, coef0=np.nan), VECTORS, "coef0"),
+        (Polynomial(2, gamma="1"), VECTORS, "gamma"),
         (Mahalanobis(np.eye(2)), VECTORS, r"V of shape \(2, 2\); outputs need \(3, 3\)"),
         (Mahalanobis(-np.eye(3)), VECTORS, "not positive definite"),
         (Mahalanobis(), np.c_[VECTORS, VECTORS], "not positive definite"),

@@ -193,7 +193,7 @@ def test_max_features(max_features, expected):
 def test_max_samples(max_samples, expected):
     """Rows drawn for each tree."""
     model = make(OKBagging, max_samples=max_samples).fit(X, Y)
-    assert np.diff(model.trees_.member_offsets).tolist() == [expected] * 8
+    assert [model.trees_[t].times.sum() for t in range(8)] == [expected] * 8
 
 
 def test_fractions_of_samples():

@@ -27,9 +27,9 @@ def test_out_of_bag_by_hand(weight):
         for t in trees:
             tree = model.trees_[t]
             leaf = tree.apply(X[i : i + 1])[0, 0]
-            members = tree.members[tree.begin[leaf] : tree.end[leaf]]
-            for m in members:
-                expected[i, m] += 1 / len(members) / len(trees)
+            members = slice(tree.begin[leaf], tree.end[leaf])
+            times = tree.times[members]
+            expected[i, tree.members[members]] += times / times.sum() / len(trees)
     np.testing.assert_allclose(model.oob_weights_.toarray(), expected)
     np.testing.assert_allclose(model.oob_prediction_, expected @ Y)
     score = r2_score(Y, expected @ Y, sample_weight=weight, multioutput="variance_weighted")

@@ -224,8 +224,9 @@ def forest_weights(trees, X, n_train):
         tree = trees[t]
         for i, x in enumerate(X):
             leaf = leaf_of(tree, x)
-            members = tree.members[tree.begin[leaf] : tree.end[leaf]]
-            total = sum(tree.row_weight[m] for m in members)
-            for m in members:
-                W[i, m] += tree.row_weight[m] / total / len(trees)
+            members = slice(tree.begin[leaf], tree.end[leaf])
+            w = tree.row_weight[tree.members[members]]
+            if len(tree.times):
+                w = w * tree.times[members]
+            W[i, tree.members[members]] += w / w.sum() / len(trees)
     return W

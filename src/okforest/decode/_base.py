@@ -1,12 +1,14 @@
 """The contract of a decoder."""
 
 from abc import ABC, abstractmethod
+from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from okforest._typing import Booleans, Floats, Outputs, Weights
+from okforest._typing import Booleans, Floats, Outputs, WeightMatrix
 from okforest.embedding import Span
+from okforest.embedding.alike import distinct
 
 ROWS = 4096  # predictions searched at a time: bounds the memory of their distances
 
@@ -20,7 +22,7 @@ class Decoder(ABC, BaseEstimator):
     """
 
     @abstractmethod
-    def decode(self, W: Weights, span: Span) -> Outputs:
+    def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return one output for each row of W."""
 
 
@@ -35,11 +37,11 @@ class SearchDecoder(Decoder):
     def candidates(self, span: Span) -> Outputs:
         """Return the candidates, in the kernel's canonical form."""
 
-    def allowed(self, W: Weights) -> Booleans | None:
+    def allowed(self, W: WeightMatrix) -> Booleans | None:
         """Return which candidates (columns) each prediction (row) may take; None for all."""
         return None
 
-    def decode(self, W: Weights, span: Span) -> Outputs:
+    def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return the nearest candidate to each prediction; the first, of several."""
         candidates = self.candidates(span)
         diag = span.kernel.diag(candidates)
@@ -49,27 +51,32 @@ class SearchDecoder(Decoder):
         ]
         return candidates[np.concatenate(nearest)]
 
-    def top(self, W: Weights, span: Span, k: int) -> tuple[Outputs, Floats]:
-        """Return the k nearest candidates to each prediction and their squared distances in H.
+    def top(self, W: WeightMatrix, span: Span, k: int) -> tuple[Outputs, Floats]:
+        """Return the k nearest different candidates to each prediction, and their distances.
 
-        Both have shape (n, k), nearest first; a distance is infinite where fewer are allowed.
+        Outputs and squared distances in H have shape (n, k), nearest first; a distance is infinite
+        where fewer are allowed.
         """
         candidates = self.candidates(span)
-        if not 1 <= k <= len(candidates):
-            raise ValueError(f"k={k}; with {len(candidates)} candidates use 1 to that many.")
+        first, group = distinct(candidates)
+        if not isinstance(k, Integral) or not 1 <= k <= len(first):
+            raise ValueError(
+                f"k={k!r}; with {len(first)} different candidates use a whole number up to that."
+            )
         diag = span.kernel.diag(candidates)
+        by_group = np.argsort(group, kind="stable")
+        starts = np.searchsorted(group[by_group], np.arange(len(first)))
         picks, losses = [], []
         for i in range(0, W.shape[0], ROWS):
-            part = W[i : i + ROWS]
-            distances = self._distances(part, span, candidates, diag)
+            distances = self._distances(W[i : i + ROWS], span, candidates, diag)
+            distances = np.minimum.reduceat(distances[:, by_group], starts, axis=1)
             order = np.argsort(distances, axis=1, kind="stable")[:, :k]
-            picks.append(order)
-            losses.append(
-                np.take_along_axis(distances, order, axis=1) + span.squared_norms(part)[:, None]
-            )
+            picks.append(first[order])
+            norms = span.squared_norms(W[i : i + ROWS])
+            losses.append(np.take_along_axis(distances, order, axis=1) + norms[:, None])
         return candidates[np.concatenate(picks)], np.maximum(np.concatenate(losses), 0.0)
 
-    def _distances(self, W: Weights, span: Span, candidates: Outputs, diag: Floats) -> Floats:
+    def _distances(self, W: WeightMatrix, span: Span, candidates: Outputs, diag: Floats) -> Floats:
         """Return ‖φ(c) − F‖² less ‖F‖², infinite where a candidate is not allowed."""
         distances = span.inner(W, candidates)
         distances *= -2.0

@@ -22,7 +22,7 @@ def as_decoder(decoder: Any, kernel: OutputKernel) -> Decoder:
     """
     if isinstance(decoder, Decoder):
         return decoder
-    if decoder == "auto":
+    if isinstance(decoder, str) and decoder == "auto":
         return NAMES[kernel.preimage or "training_set"]()
     if isinstance(decoder, str) and decoder in NAMES:
         return NAMES[decoder]()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from okforest._typing import Outputs, Weights
+from okforest._typing import Outputs, WeightMatrix
 from okforest.decode._base import Decoder
 from okforest.embedding import Span
 
@@ -10,7 +10,7 @@ from okforest.embedding import Span
 class Mean(Decoder):
     """The weighted mean of the training outputs: exact for the linear kernel on vectors."""
 
-    def decode(self, W: Weights, span: Span) -> Outputs:
+    def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return W y."""
         if span.outputs.dtype.kind not in "fiu":
             raise ValueError(
@@ -23,7 +23,7 @@ class Mean(Decoder):
 class Majority(Decoder):
     """The label with the largest total weight (the first of equals): exact for the Dirac kernel."""
 
-    def decode(self, W: Weights, span: Span) -> Outputs:
+    def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return the winner of each row's vote."""
         classes, codes = np.unique(span.outputs, return_inverse=True)
         if codes.ndim != 1:

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from okforest._typing import Booleans, Outputs, Weights
+from okforest._typing import Booleans, Outputs, WeightMatrix
 from okforest.decode._base import SearchDecoder
-from okforest.embedding import Span
+from okforest.embedding import Span, check_alike
 
 
 class TrainingSet(SearchDecoder):
@@ -23,9 +23,12 @@ class Support(TrainingSet):
     Faster in principle, but a little worse than :class:`TrainingSet` on large training sets.
     """
 
-    def allowed(self, W: Weights) -> Booleans:
+    def allowed(self, W: WeightMatrix) -> Booleans:
         """Return where the weights are not zero."""
-        return W.toarray() != 0
+        W = W.tocsr()
+        allowed = np.zeros(W.shape, dtype=bool)
+        allowed[np.repeat(np.arange(W.shape[0]), np.diff(W.indptr)), W.indices] = W.data != 0
+        return allowed
 
 
 class Candidates(SearchDecoder):
@@ -45,4 +48,5 @@ class Candidates(SearchDecoder):
         candidates = span.kernel.check(self.outputs)
         if len(candidates) == 0:
             raise ValueError("candidates is empty; give at least one output.")
+        check_alike(candidates, span.outputs, "candidates")
         return np.asarray(candidates)

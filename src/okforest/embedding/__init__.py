@@ -1,6 +1,7 @@
 """Outputs as numbers: embeddings to grow trees from, and the span of the training outputs."""
 
+from okforest.embedding.alike import check_alike
 from okforest.embedding.choice import Embedding, embed
 from okforest.embedding.span import Span
 
-__all__ = ["Embedding", "Span", "embed"]
+__all__ = ["Embedding", "Span", "check_alike", "embed"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg.lapack as lapack
 
 from okforest._typing import Floats, Outputs
@@ -54,10 +55,13 @@ def embed(kernel: OutputKernel, y: Outputs, kind: Kind | Literal["auto"] = "auto
             "use 'auto', 'gram' or 'factor'."
         )
     if dim is not None and (kind == "features" or (kind == "auto" and dim <= len(y))):
-        features = kernel.features(y)
-        return Embedding("features", np.ascontiguousarray(features - features.mean(axis=0)))
+        return Embedding("features", _centred_features(kernel, y))
 
-    K = _centred_gram(kernel, y)
+    if dim is not None and dim <= len(y):
+        features = _centred_features(kernel, y)  # products of small numbers have smaller errors
+        K = features @ features.T
+    else:
+        K = _centred_gram(kernel, y)
     if kind == "factor" or (kind == "auto" and _may_have_low_rank(K)):
         factor = _exact_factor(K)
         if kind == "factor" or factor.shape[1] <= LOW_RANK * len(K):
@@ -65,16 +69,50 @@ def embed(kernel: OutputKernel, y: Outputs, kind: Kind | Literal["auto"] = "auto
     return Embedding("gram", K)
 
 
+def _centred_features(kernel: OutputKernel, y: Outputs) -> Floats:
+    """Return features of φ(y) around their centre."""
+    features = kernel.features(y)
+    features = features - features.mean(axis=0)
+    squares = np.einsum("ij,ij->i", features, features)
+    _check_scale(features, squares)
+    features -= features[_central(squares)].mean(axis=0)
+    return np.ascontiguousarray(features)
+
+
 def _centred_gram(kernel: OutputKernel, y: Outputs) -> Floats:
-    """Return the Gram matrix of φ(y) − mean."""
+    """Return the Gram matrix of φ(y) around their centre."""
     K = np.ascontiguousarray(kernel(y))
     if not kernel.known_psd:
         check_gram(K, f"the Gram matrix of {kernel!r}")
-    mean = K.mean(axis=0)
-    K -= mean[:, None]
-    K -= mean[None, :]
-    K += mean.mean()
+    _check_scale(K, K)
+    _centre(K, np.arange(len(K)))
+    _centre(K, _central(np.diagonal(K)))
     return K
+
+
+def _centre(K: Floats, rows: npt.NDArray[np.intp]) -> None:
+    """Move the origin of a Gram matrix, in place, to the mean of some outputs."""
+    inner = K[rows].mean(axis=0)
+    norm = inner[rows].mean()
+    K -= inner[:, None]
+    K -= inner[None, :]
+    K += norm
+
+
+def _central(squares: Floats) -> npt.NDArray[np.intp]:
+    """Return the half of the outputs nearest to the mean.
+
+    Their own mean is the centre, so that a few outliers do not move it away from all the others.
+    """
+    return np.argpartition(squares, len(squares) // 2)[: len(squares) // 2 + 1]
+
+
+def _check_scale(values: Floats, squares: Floats) -> None:
+    largest = np.abs(values).max(initial=0.0)
+    if not np.isfinite(squares).all() or 0.0 < largest < 1e-150:
+        raise ValueError(
+            f"outputs of size {largest:.3g} have squares beyond the range of numbers; rescale them."
+        )
 
 
 def _may_have_low_rank(K: Floats) -> bool:

@@ -11,14 +11,18 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from okforest._typing import Floats, Outputs, Weights
+from okforest._typing import Floats, Outputs, WeightMatrix
 from okforest.kernels import OutputKernel
 
 BLOCK_BYTES = 2**26
+BLOCK_ROWS = 4096  # predictions whose weights are made at a time
 
 
 class Span:
     """Weighted sums of the training outputs' features.
+
+    Weights W are a sparse matrix, or anything that has a shape and rows, multiplies arrays and can
+    be made one (``W.shape``, ``W[rows]``, ``W @ values``, ``W.tocsr()``).
 
     Parameters
     ----------
@@ -42,7 +46,7 @@ class Span:
             return None
         return self.kernel.features(self.outputs)
 
-    def inner(self, W: Weights, y: Outputs) -> Floats:
+    def inner(self, W: WeightMatrix, y: Outputs) -> Floats:
         """Return ⟨F_i, φ(y_j)⟩ for every row i of W and every output y_j."""
         if self._features is not None:
             return (W @ self._features) @ self.kernel.features(y).T
@@ -51,21 +55,23 @@ class Span:
             result[:, block] = W @ self.kernel(self.outputs, y[block])
         return result
 
-    def inner_pairs(self, W: Weights, y: Outputs) -> Floats:
+    def inner_pairs(self, W: WeightMatrix, y: Outputs) -> Floats:
         """Return ⟨F_i, φ(y_i)⟩ for every row i of W and its own output y_i."""
         if self._features is not None:
             return np.einsum("ij,ij->i", W @ self._features, self.kernel.features(y))
         result = np.empty(len(y))
         for block in self._blocks(len(y)):
             K = self.kernel(y[block], self.outputs)
-            result[block] = W[block].multiply(K).sum(axis=1)
+            result[block] = W[block].tocsr().multiply(K).sum(axis=1)
         return result
 
-    def gram(self, W: Weights, V: Weights | None = None) -> Floats:
+    def gram(self, W: WeightMatrix, V: WeightMatrix | None = None) -> Floats:
         """Return ⟨F_i, G_j⟩ for the rows i of W and j of V (or of W)."""
         return self.mean_gram([W], None if V is None else [V])
 
-    def mean_gram(self, Ws: Sequence[Weights], Vs: Sequence[Weights] | None = None) -> Floats:
+    def mean_gram(
+        self, Ws: Sequence[WeightMatrix], Vs: Sequence[WeightMatrix] | None = None
+    ) -> Floats:
         """Return the mean of :meth:`gram` over pairs of one matrix of Ws and one of Vs."""
         Vs = Ws if Vs is None else Vs
         result = np.zeros((Ws[0].shape[0], Vs[0].shape[0]))
@@ -73,26 +79,28 @@ class Span:
             for W, V in zip(Ws, Vs, strict=True):
                 result += (W @ self._features) @ (V @ self._features).T
         else:
-            columns = [sp.csc_array(V) for V in Vs]
+            columns = [sp.csc_array(V.tocsr()) for V in Vs]
             for block in self._blocks(len(self)):
                 K = self.kernel(self.outputs, self.outputs[block])
                 for W, V_columns in zip(Ws, columns, strict=True):
                     result += (V_columns[:, block] @ (W @ K).T).T
         return result / len(Ws)
 
-    def squared_norms(self, W: Weights) -> Floats:
+    def squared_norms(self, W: WeightMatrix) -> Floats:
         """Return ‖F_i‖² for every row i of W."""
         if self._features is not None:
             F = W @ self._features
             return np.einsum("ij,ij->i", F, F)
         result = np.zeros(W.shape[0])
-        columns = sp.csc_array(W)
-        for block in self._blocks(len(self)):
-            inner = W @ self.kernel(self.outputs, self.outputs[block])
-            result += columns[:, block].multiply(inner).sum(axis=1)
+        for start in range(0, W.shape[0], BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
+            columns = sp.csc_array(W[rows].tocsr())
+            for block in self._blocks(len(self)):
+                inner = W[rows] @ self.kernel(self.outputs, self.outputs[block])
+                result[rows] += columns[:, block].multiply(inner).sum(axis=1)
         return result
 
-    def losses(self, W: Weights, y: Outputs) -> Floats:
+    def losses(self, W: WeightMatrix, y: Outputs) -> Floats:
         """Return ‖φ(y_i) − F_i‖² for every row i of W and its own output y_i."""
         if self._features is None:
             losses = self.kernel.diag(y) - 2.0 * self.inner_pairs(W, y) + self.squared_norms(W)

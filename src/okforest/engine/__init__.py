@@ -1,7 +1,8 @@
 """Grow trees and follow them: the array-level front of the compiled core."""
 
 from okforest.engine.growth import Rules, grow
+from okforest.engine.leaf_weights import LeafWeights
 from okforest.engine.pruning import prune, pruning_path
 from okforest.engine.trees import Trees
 
-__all__ = ["Rules", "Trees", "grow", "prune", "pruning_path"]
+__all__ = ["LeafWeights", "Rules", "Trees", "grow", "prune", "pruning_path"]

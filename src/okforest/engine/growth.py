@@ -111,6 +111,6 @@ def grow(
         progress=progress,
         **asdict(rules),
     )
-    # A drawn row is a member as often as it was drawn: its weight was spent in the draw.
+    # A drawn row weighs as often as it was drawn: its own weight was spent in the draw.
     members_weight = np.ones(n_rows) if n_draws else row_weight
     return Trees(**arrays, row_weight=members_weight, n_categories=n_categories)

@@ -24,7 +24,7 @@ PARTS = {
         "begin",
         "end",
     ),
-    "member_offsets": ("members",),
+    "member_offsets": ("members", "times"),
     "subset_offsets": ("subset_words",),
 }
 
@@ -55,9 +55,11 @@ class Trees:
     begin, end : ndarray of shape (n_nodes,), int32
         A node's range of members.
     members : ndarray of shape (n_members,), int32
-        Training rows, the members of each node side by side; repeated if drawn repeatedly.
+        Training rows, the members of each node side by side.
+    times : ndarray of shape (n_members,) or (0,), int32
+        How often each was drawn for its tree; empty if every tree was grown on all rows.
     row_weight : ndarray of shape (n_train,), float64
-        What one membership of each training row weighs.
+        What each training row weighs as a member, if drawn once.
     n_categories : ndarray of shape (n_features,), int32
         Number of categories of each feature, 0 if it is numeric.
     """
@@ -76,6 +78,7 @@ class Trees:
     begin: Ints
     end: Ints
     members: Ints
+    times: Ints
     row_weight: Floats
     n_categories: Ints
 

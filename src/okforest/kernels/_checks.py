@@ -14,6 +14,7 @@ LARGEST_TESTED = 2048
 def check_gram(K: Floats, name: str) -> None:
     """Raise a ValueError that says what is wrong unless K is finite, symmetric and PSD."""
     check_symmetric(K, name)
+    _check_pairs(K, name)
     if len(K) > LARGEST_TESTED:
         some = np.linspace(0, len(K) - 1, LARGEST_TESTED).astype(int)
         K = K[np.ix_(some, some)]
@@ -30,16 +31,35 @@ def check_gram(K: Floats, name: str) -> None:
         ) from None
 
 
+def _check_pairs(K: Floats, name: str) -> None:
+    """Check every block of two outputs: k_ii ≥ 0 and k_ij² ≤ k_ii k_jj."""
+    diag = np.diagonal(K)
+    tolerance = TOLERANCE * max(float(np.abs(diag).max(initial=0.0)), 1e-300)
+    if diag.min(initial=0.0) < -tolerance:
+        i = int(diag.argmin())
+        raise ValueError(f"{name} is indefinite: entry ({i}, {i}) is {diag[i]:.3g}, below zero.")
+    norm = np.sqrt(np.maximum(diag, 0.0))
+    for i in range(0, len(K), 256):
+        excess = np.abs(K[i : i + 256]) - np.outer(norm[i : i + 256], norm)
+        if excess.max(initial=0.0) > tolerance:
+            row, column = np.unravel_index(excess.argmax(), excess.shape)
+            raise ValueError(
+                f"{name} is indefinite: entry ({i + row}, {column}) is larger than entries "
+                f"({i + row}, {i + row}) and ({column}, {column}) allow; a kernel has "
+                "k(a, b)² ≤ k(a, a) k(b, b)."
+            )
+
+
 def check_symmetric(K: Floats, name: str) -> None:
     """Raise a ValueError that says what is wrong unless K is finite and symmetric."""
     scale = 0.0
     for i in range(0, len(K), 256):  # by blocks: no second N x N array
-        block = K[i : i + 256]
+        block = K[i : i + 256].astype(float)
         if not np.isfinite(block).all():
             raise ValueError(f"{name} has NaN or infinite entries; a kernel has none.")
         scale = max(scale, float(np.abs(block).max(initial=0.0)))
     for i in range(0, len(K), 256):
-        difference = np.abs(K[i : i + 256] - K[:, i : i + 256].T)
+        difference = np.abs(K[i : i + 256].astype(float) - K[:, i : i + 256].T)
         if difference.max(initial=0.0) > TOLERANCE * scale:
             row, column = np.unravel_index(difference.argmax(), difference.shape)
             raise ValueError(

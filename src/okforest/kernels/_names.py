@@ -3,18 +3,19 @@
 from typing import Any
 
 from okforest.kernels._base import OutputKernel
-from okforest.kernels.callables import FromCallable
-from okforest.kernels.classes import Dirac
-from okforest.kernels.vectors import RBF, Laplacian, Linear, Mahalanobis, Polynomial
 
-NAMES: dict[str, type[OutputKernel]] = {
-    "dirac": Dirac,
-    "laplacian": Laplacian,
-    "linear": Linear,
-    "mahalanobis": Mahalanobis,
-    "polynomial": Polynomial,
-    "rbf": RBF,
-}
+
+def _names() -> dict[str, type[OutputKernel]]:
+    from okforest.kernels import classes, vectors  # they use as_kernel for their parts
+
+    return {
+        "dirac": classes.Dirac,
+        "laplacian": vectors.Laplacian,
+        "linear": vectors.Linear,
+        "mahalanobis": vectors.Mahalanobis,
+        "polynomial": vectors.Polynomial,
+        "rbf": vectors.RBF,
+    }
 
 
 def as_kernel(kernel: Any) -> OutputKernel:
@@ -29,10 +30,11 @@ def as_kernel(kernel: Any) -> OutputKernel:
     if isinstance(kernel, OutputKernel):
         return kernel
     if isinstance(kernel, str):
-        if kernel in NAMES:
-            return NAMES[kernel]()
+        names = _names()
+        if kernel in names:
+            return names[kernel]()
         raise ValueError(
-            f"kernel={kernel!r} is not known; use one of {', '.join(map(repr, NAMES))}, "
+            f"kernel={kernel!r} is not known; use one of {', '.join(map(repr, names))}, "
             "an object of okforest.kernels, or a function."
         )
     if isinstance(kernel, type) and issubclass(kernel, OutputKernel):
@@ -40,6 +42,8 @@ def as_kernel(kernel: Any) -> OutputKernel:
             f"kernel={kernel.__name__} is a class; pass an object, such as {kernel.__name__}(...)."
         )
     if callable(kernel):
+        from okforest.kernels.callables import FromCallable
+
         return FromCallable(kernel)
     raise ValueError(
         f"kernel is of type {type(kernel).__name__}; pass an object of okforest.kernels, "

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from okforest._typing import Floats, Outputs
 from okforest.kernels._base import OutputKernel
@@ -40,9 +41,10 @@ class FromCallable(OutputKernel):
         """Return an array as it is, and anything else as a 1-d array of objects."""
         if isinstance(y, np.ndarray):
             outputs = y
-        elif hasattr(y, "to_numpy"):
-            outputs = y.to_numpy()
+        elif hasattr(y, "__array__"):
+            outputs = np.asarray(y)
         else:
+            y = list(y)
             outputs = np.empty(len(y), dtype=object)
             for i, output in enumerate(y):  # assigned whole, NumPy would unpack lists of lists
                 outputs[i] = output
@@ -59,7 +61,13 @@ class FromCallable(OutputKernel):
                     K[i, : i + 1] = K[: i + 1, i] = [self._number(u, v) for v in a[: i + 1]]
                 return K
             return np.array([[self._number(u, v) for v in b] for u in a]).reshape(len(a), len(b))
-        K = np.array(self.function(a, a if b is None else b), dtype=np.float64)  # always a copy
+        K = self.function(a, a if b is None else b)
+        K = np.asarray(K.toarray() if sp.issparse(K) else K)
+        if K.dtype.kind not in "fiub":
+            raise ValueError(
+                f"the kernel function returned {K.dtype}; it must return real numbers."
+            )
+        K = np.array(K, dtype=np.float64)  # a copy: the function may keep its own
         expected = (len(a), len(a if b is None else b))
         if K.shape != expected:
             raise ValueError(

@@ -7,37 +7,43 @@ import numpy as np
 
 from okforest._typing import Floats, Outputs
 from okforest.kernels._base import OutputKernel
+from okforest.kernels._names import as_kernel
 
 
 class _Pair(OutputKernel):
     """Two kernels on the same outputs."""
 
-    def __init__(self, k1: OutputKernel, k2: OutputKernel):
+    def __init__(self, k1: OutputKernel | str, k2: OutputKernel | str):
         self.k1 = k1
         self.k2 = k2
 
     @property
+    def _parts(self) -> tuple[OutputKernel, OutputKernel]:
+        return as_kernel(self.k1), as_kernel(self.k2)
+
+    @property
     def known_psd(self) -> bool:  # type: ignore[override]
-        return self.k1.known_psd and self.k2.known_psd
+        return all(part.known_psd for part in self._parts)
 
     @property
     def numeric(self) -> bool:  # type: ignore[override]
-        return self.k1.numeric and self.k2.numeric
+        return all(part.numeric for part in self._parts)
 
     def check(self, y: Any) -> Outputs:
         """Return what both kernels accept."""
-        return self.k2.check(self.k1.check(y))
+        first, second = self._parts
+        return second.check(first.check(y))
 
     def resolve(self, y: Outputs) -> "_Pair":
         """Resolve both kernels."""
-        return type(self)(self.k1.resolve(y), self.k2.resolve(y))
+        return type(self)(*(part.resolve(y) for part in self._parts))
 
     def restrict(self, y: Outputs) -> "_Pair":
         """Restrict both kernels."""
-        return type(self)(self.k1.restrict(y), self.k2.restrict(y))
+        return type(self)(*(part.restrict(y) for part in self._parts))
 
     def _feature_dims(self, y: Outputs) -> tuple[int, int] | None:
-        d1, d2 = self.k1.feature_dim(y), self.k2.feature_dim(y)
+        d1, d2 = (part.feature_dim(y) for part in self._parts)
         return None if d1 is None or d2 is None else (d1, d2)
 
 
@@ -46,7 +52,7 @@ class Sum(_Pair):
 
     Parameters
     ----------
-    k1, k2 : OutputKernel
+    k1, k2 : OutputKernel or str
         Kernels on the same outputs.
 
     Examples
@@ -60,11 +66,13 @@ class Sum(_Pair):
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        return self.k1(a, b) + self.k2(a, b)
+        first, second = self._parts
+        return first(a, b) + second(a, b)
 
     def pairs(self, a: Outputs, b: Outputs) -> Floats:
         """Return k(a_i, b_i)."""
-        return self.k1.pairs(a, b) + self.k2.pairs(a, b)
+        first, second = self._parts
+        return first.pairs(a, b) + second.pairs(a, b)
 
     def feature_dim(self, y: Outputs) -> int | None:
         """Return the sum of the two dimensions."""
@@ -73,7 +81,7 @@ class Sum(_Pair):
 
     def features(self, a: Outputs) -> Floats:
         """Return both kernels' features side by side."""
-        return np.hstack([self.k1.features(a), self.k2.features(a)])
+        return np.hstack([part.features(a) for part in self._parts])
 
 
 class Product(_Pair):
@@ -81,7 +89,7 @@ class Product(_Pair):
 
     Parameters
     ----------
-    k1, k2 : OutputKernel
+    k1, k2 : OutputKernel or str
         Kernels on the same outputs.
 
     Examples
@@ -95,11 +103,13 @@ class Product(_Pair):
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        return self.k1(a, b) * self.k2(a, b)
+        first, second = self._parts
+        return first(a, b) * second(a, b)
 
     def pairs(self, a: Outputs, b: Outputs) -> Floats:
         """Return k(a_i, b_i)."""
-        return self.k1.pairs(a, b) * self.k2.pairs(a, b)
+        first, second = self._parts
+        return first.pairs(a, b) * second.pairs(a, b)
 
     def feature_dim(self, y: Outputs) -> int | None:
         """Return the product of the two dimensions."""
@@ -108,30 +118,35 @@ class Product(_Pair):
 
     def features(self, a: Outputs) -> Floats:
         """Return the products of every feature of one with every feature of the other."""
-        products = self.k1.features(a)[:, :, None] * self.k2.features(a)[:, None, :]
+        first, second = (part.features(a) for part in self._parts)
+        products = first[:, :, None] * second[:, None, :]
         return products.reshape(len(a), -1)
 
 
 class _Wrapper(OutputKernel):
     """One kernel, changed; outputs are its."""
 
-    kernel: OutputKernel
+    kernel: OutputKernel | str
+
+    @property
+    def _kernel(self) -> OutputKernel:
+        return as_kernel(self.kernel)
 
     @property
     def known_psd(self) -> bool:  # type: ignore[override]
-        return self.kernel.known_psd
+        return self._kernel.known_psd
 
     @property
     def numeric(self) -> bool:  # type: ignore[override]
-        return self.kernel.numeric
+        return self._kernel.numeric
 
     def check(self, y: Any) -> Outputs:
         """Return what the kernel makes of y."""
-        return self.kernel.check(y)
+        return self._kernel.check(y)
 
     def feature_dim(self, y: Outputs) -> int | None:
         """Return the dimension of the kernel's features."""
-        return self.kernel.feature_dim(y)
+        return self._kernel.feature_dim(y)
 
 
 class Scaled(_Wrapper):
@@ -139,7 +154,7 @@ class Scaled(_Wrapper):
 
     Parameters
     ----------
-    kernel : OutputKernel
+    kernel : OutputKernel or str
         Any kernel.
     scale : float, default=1.0
         The number.
@@ -153,40 +168,40 @@ class Scaled(_Wrapper):
            [0., 2.]])
     """
 
-    def __init__(self, kernel: OutputKernel, scale: float = 1.0):
+    def __init__(self, kernel: OutputKernel | str, scale: float = 1.0):
         self.kernel = kernel
         self.scale = scale
 
     @property
     def preimage(self) -> Literal["mean", "majority"] | None:  # type: ignore[override]
         """The kernel's own: a scale does not move it."""
-        return self.kernel.preimage
+        return self._kernel.preimage
 
     def resolve(self, y: Outputs) -> "Scaled":
         """Resolve the kernel and check the scale."""
         if not isinstance(self.scale, Real) or not 0 < self.scale < np.inf:
             raise ValueError(f"Scaled got scale={self.scale!r}; use a positive number.")
-        return Scaled(self.kernel.resolve(y), self.scale)
+        return Scaled(self._kernel.resolve(y), self.scale)
 
     def restrict(self, y: Outputs) -> "Scaled":
         """Restrict the kernel."""
-        return Scaled(self.kernel.restrict(y), self.scale)
+        return Scaled(self._kernel.restrict(y), self.scale)
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        return self.scale * self.kernel(a, b)
+        return self.scale * self._kernel(a, b)
 
     def diag(self, a: Outputs) -> Floats:
         """Return k(a_i, a_i)."""
-        return self.scale * self.kernel.diag(a)
+        return self.scale * self._kernel.diag(a)
 
     def pairs(self, a: Outputs, b: Outputs) -> Floats:
         """Return k(a_i, b_i)."""
-        return self.scale * self.kernel.pairs(a, b)
+        return self.scale * self._kernel.pairs(a, b)
 
     def features(self, a: Outputs) -> Floats:
         """Return the kernel's features times the root of the scale."""
-        return np.sqrt(self.scale) * self.kernel.features(a)
+        return np.sqrt(self.scale) * self._kernel.features(a)
 
 
 class Normalized(_Wrapper):
@@ -194,7 +209,7 @@ class Normalized(_Wrapper):
 
     Parameters
     ----------
-    kernel : OutputKernel
+    kernel : OutputKernel or str
         Any kernel.
 
     Examples
@@ -206,32 +221,32 @@ class Normalized(_Wrapper):
            [0.707, 1.   ]])
     """
 
-    def __init__(self, kernel: OutputKernel):
+    def __init__(self, kernel: OutputKernel | str):
         self.kernel = kernel
 
     def resolve(self, y: Outputs) -> "Normalized":
         """Resolve the kernel."""
-        return Normalized(self.kernel.resolve(y))
+        return Normalized(self._kernel.resolve(y))
 
     def restrict(self, y: Outputs) -> "Normalized":
         """Restrict the kernel."""
-        return Normalized(self.kernel.restrict(y))
+        return Normalized(self._kernel.restrict(y))
 
     def _scale(self, a: Outputs) -> Floats:
-        norm = np.sqrt(self.kernel.diag(a))
+        norm = np.sqrt(self._kernel.diag(a))
         return np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        K = self.kernel(a, b)
+        K = self._kernel(a, b)
         K *= self._scale(a)[:, None]
         K *= self._scale(a if b is None else b)[None, :]
         return K
 
     def pairs(self, a: Outputs, b: Outputs) -> Floats:
         """Return k(a_i, b_i)."""
-        return self._scale(a) * self._scale(b) * self.kernel.pairs(a, b)
+        return self._scale(a) * self._scale(b) * self._kernel.pairs(a, b)
 
     def features(self, a: Outputs) -> Floats:
         """Return the kernel's features, each row scaled to norm one."""
-        return self._scale(a)[:, None] * self.kernel.features(a)
+        return self._scale(a)[:, None] * self._kernel.features(a)

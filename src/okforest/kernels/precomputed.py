@@ -37,12 +37,13 @@ class Precomputed(OutputKernel):
     def __init__(self, gram: Floats, positions: npt.NDArray[np.integer[Any]] | None = None):
         self.gram = gram
         self.positions = positions
+        self._checked: Any = None  # the matrix that was found sound
 
     def __sklearn_clone__(self) -> "Precomputed":
-        return self  # immutable: a search must not copy the matrix for every candidate
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return f"Precomputed(<Gram matrix of shape {np.shape(self.gram)}>)"
+        # A search must not copy, nor check, the matrix for every candidate.
+        clone = Precomputed(self.gram, self.positions)
+        clone._checked = self._checked
+        return clone
 
     def check(self, y: Any) -> Outputs:
         """Return y as positions, after checking the matrix (once) and their range."""
@@ -89,7 +90,7 @@ class Precomputed(OutputKernel):
 
     def _check_matrix(self) -> int:
         shape = np.shape(self.gram)
-        if not hasattr(self, "_matrix_is_checked"):
+        if self._checked is not self.gram:
             gram = np.asarray(self.gram)
             if len(shape) != 2 or shape[0] != shape[1]:
                 raise ValueError(f"Precomputed got a matrix of shape {shape}; it must be square.")
@@ -98,7 +99,7 @@ class Precomputed(OutputKernel):
                     f"Precomputed got a matrix of type {gram.dtype}; it must hold real numbers."
                 )
             check_symmetric(gram, "the precomputed Gram matrix")
-            self._matrix_is_checked = True
+            self._checked = self.gram
         return int(shape[0])
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:

@@ -2,7 +2,7 @@
 
 from itertools import combinations_with_replacement
 from math import comb, factorial, prod, sqrt
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array
 
 from okforest._typing import Floats, Outputs
 from okforest.kernels._base import OutputKernel
+from okforest.kernels._names import as_kernel
 
 MEDIAN_SAMPLE = 1000  # outputs, evenly spread, whose distances give sigma="median"
 
@@ -125,7 +126,7 @@ class RBF(OutputKernel):
 
     @property
     def _base(self) -> OutputKernel:
-        return Linear() if self.base is None else self.base
+        return Linear() if self.base is None else as_kernel(self.base)
 
     @property
     def numeric(self) -> bool:  # type: ignore[override]
@@ -138,7 +139,7 @@ class RBF(OutputKernel):
 
     def resolve(self, y: Outputs) -> "RBF":
         """Fill in the median distance."""
-        base = None if self.base is None else self.base.resolve(y)
+        base = None if self.base is None else self._base.resolve(y)
         sigma = self.sigma
         if isinstance(sigma, str) and sigma == "median":
             sigma = _median_distance(np.sqrt(RBF(1.0, base)._squared_distances(_some(y))))
@@ -147,13 +148,14 @@ class RBF(OutputKernel):
 
     def restrict(self, y: Outputs) -> "RBF":
         """Restrict the base."""
-        return RBF(self.sigma, None if self.base is None else self.base.restrict(y))
+        return RBF(self.sigma, None if self.base is None else self._base.restrict(y))
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
         _check_sigma(self, self.sigma)
         K = self._squared_distances(a, b)
-        K /= -2.0 * float(self.sigma) ** 2
+        K /= float(self.sigma)
+        K /= -2.0 * float(self.sigma)
         return np.exp(K, out=K)
 
     def diag(self, a: Outputs) -> Floats:
@@ -164,11 +166,17 @@ class RBF(OutputKernel):
         """Return k(a_i, b_i)."""
         _check_sigma(self, self.sigma)
         base = self._base
-        squares = np.maximum(base.diag(a) + base.diag(b) - 2.0 * base.pairs(a, b), 0.0)
-        return np.exp(squares / (-2.0 * float(self.sigma) ** 2))
+        if self.base is None:
+            squares = ((_rows(a) - _rows(b)) ** 2).sum(axis=1)
+        else:
+            squares = np.maximum(base.diag(a) + base.diag(b) - 2.0 * base.pairs(a, b), 0.0)
+        return np.exp(squares / float(self.sigma) / (-2.0 * float(self.sigma)))
 
     def _squared_distances(self, a: Outputs, b: Outputs | None = None) -> Floats:
         base = self._base
+        if self.base is None:  # distances do not depend on the origin, but their rounding does
+            origin = _rows(a).mean(axis=0)
+            a, b = _rows(a) - origin, None if b is None else _rows(b) - origin
         squares = base(a, b)
         squares *= -2.0
         squares += base.diag(a)[:, None]
@@ -247,9 +255,10 @@ class Polynomial(_VectorKernel):
 
     def resolve(self, y: Outputs) -> "Polynomial":
         """Check the parameters; nothing depends on the outputs."""
-        if int(self.degree) != self.degree or self.degree < 1:
+        if not isinstance(self.degree, Integral) or self.degree < 1:
             raise ValueError(f"Polynomial got degree={self.degree!r}; use a whole number ≥ 1.")
-        if self.gamma <= 0 or self.coef0 < 0:
+        numbers = isinstance(self.gamma, Real) and isinstance(self.coef0, Real)
+        if not numbers or not (0 < self.gamma < np.inf and 0 <= self.coef0 < np.inf):
             raise ValueError(
                 f"Polynomial got gamma={self.gamma!r} and coef0={self.coef0!r}; it is a kernel "
                 "only for gamma > 0 and coef0 ≥ 0."

@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.validation import check_consistent_length
 
-from okforest._typing import Floats, Outputs, Weights
-from okforest.embedding import Span
+from okforest._compat import check_sample_weight
+from okforest._typing import Floats, Outputs, WeightMatrix
+from okforest.embedding import Span, check_alike
 from okforest.kernels import as_kernel
 
 
@@ -40,11 +41,8 @@ def kernel_loss(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     >>> kernel_loss(OKTree(random_state=0).fit(X, y), X, y)
     0.0
     """
-    W = model.predict_weights(X)
-    outputs = model.kernel_.check(y)
-    check_consistent_length(W, outputs, sample_weight)
-    losses = Span(model.kernel_, model.outputs_).losses(W, outputs)
-    return float(np.average(losses, weights=sample_weight))
+    span, W, outputs, weight = _predicted(model, X, y, sample_weight)
+    return float(np.average(span.losses(W, outputs), weights=weight))
 
 
 def kernel_r2(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -78,14 +76,10 @@ def kernel_r2(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     >>> kernel_r2(OKTree(random_state=0).fit(X, y), X, y)
     1.0
     """
-    W = model.predict_weights(X)
-    outputs = model.kernel_.check(y)
-    check_consistent_length(W, outputs, sample_weight)
-    weight = np.ones(len(outputs)) if sample_weight is None else np.asarray(sample_weight, float)
-    return weights_r2(Span(model.kernel_, model.outputs_), W, outputs, weight)
+    return weights_r2(*_predicted(model, X, y, sample_weight))
 
 
-def weights_r2(span: Span, W: Weights, outputs: Outputs, sample_weight: Floats) -> float:
+def weights_r2(span: Span, W: WeightMatrix, outputs: Outputs, sample_weight: Floats) -> float:
     """Return the kernel R² of predictions given by their weights.
 
     Parameters
@@ -142,6 +136,20 @@ def output_loss(kernel: Any, y_true: Any, y_pred: Any, sample_weight: Any = None
     """
     kernel = as_kernel(kernel)
     true, predicted = kernel.check(y_true), kernel.check(y_pred)
-    check_consistent_length(true, predicted, sample_weight)
+    check_consistent_length(true, predicted)
+    check_alike(predicted, true, "y_pred")
+    weight = check_sample_weight(sample_weight, true, ensure_non_negative=True)
     losses = kernel.diag(true) + kernel.diag(predicted) - 2.0 * kernel.pairs(true, predicted)
-    return float(np.average(np.maximum(losses, 0.0), weights=sample_weight))
+    return float(np.average(np.maximum(losses, 0.0), weights=weight))
+
+
+def _predicted(
+    model: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[Span, WeightMatrix, Outputs, Floats]:
+    """Return what a model predicts for X, beside the true outputs and their weights."""
+    span = model.span_
+    outputs = span.kernel.check(y)
+    check_consistent_length(X, outputs)
+    check_alike(outputs, span.outputs, "y")
+    weight = check_sample_weight(sample_weight, outputs, ensure_non_negative=True)
+    return span, model._weights(X), outputs, weight

@@ -6,8 +6,9 @@ from typing import Any, Literal, Self
 
 from sklearn.base import BaseEstimator
 from sklearn.utils import RegressorTags, Tags
+from sklearn.utils.validation import check_is_fitted
 
-from okforest._typing import Floats, Outputs, Weights
+from okforest._typing import Floats, Outputs, WeightMatrix, Weights
 from okforest.decode import Candidates, SearchDecoder, TrainingSet, as_decoder
 from okforest.embedding import Span
 from okforest.kernels import OutputKernel, as_kernel
@@ -56,8 +57,7 @@ class Averager(ABC, BaseEstimator):
         y : ndarray of n outputs
             With a precomputed kernel, positions in its Gram matrix.
         """
-        W = self.predict_weights(X)
-        span = self._span()
+        span, W = self.span_, self._weights(X)
         if candidates is not None:
             return Candidates(candidates).decode(W, span)
         return as_decoder(self.decoder, span.kernel).decode(W, span)
@@ -82,8 +82,7 @@ class Averager(ABC, BaseEstimator):
         losses : ndarray of shape (n, k)
             Their squared distances to the prediction in H.
         """
-        W = self.predict_weights(X)
-        span = self._span()
+        span, W = self.span_, self._weights(X)
         decoder = as_decoder(self.decoder, span.kernel)
         if candidates is not None:
             decoder = Candidates(candidates)
@@ -112,8 +111,8 @@ class Averager(ABC, BaseEstimator):
         """
         if scheme != "convolve":
             raise ValueError(f"scheme={scheme!r}; {type(self).__name__} has 'convolve' only.")
-        W = self.predict_weights(X)
-        return self._span().gram(W, None if Z is None else self.predict_weights(Z))
+        span = self.span_
+        return span.gram(self._weights(X), None if Z is None else self._weights(Z))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the kernel R², which needs no pre-image.
@@ -132,7 +131,6 @@ class Averager(ABC, BaseEstimator):
         score : float
             1 − Σ‖φ(y) − F(x)‖² / Σ‖φ(y) − φ̄‖²; see :func:`okforest.metrics.kernel_r2`.
         """
-        self._span()
         return kernel_r2(self, X, y, sample_weight)
 
     def compact(self) -> Self:
@@ -154,14 +152,20 @@ class Averager(ABC, BaseEstimator):
             model.kernel = model.kernel_ = self.kernel_.restrict(self.outputs_)
         return model
 
-    def _span(self) -> Span:
-        """Return the span of the training outputs, in which predictions are."""
+    @property
+    def span_(self) -> Span:
+        """The span of the training outputs, in which predictions are."""
+        check_is_fitted(self)
         if not hasattr(self, "outputs_"):
             raise ValueError(
                 f"this {type(self).__name__} was fitted without y: it has weights, leaves and a "
                 "tree kernel, but no outputs. Fit it with y."
             )
         return Span(self.kernel_, self.outputs_)
+
+    def _weights(self, X: Any) -> WeightMatrix:
+        """Return the weights, or what stands for them where the matrix would be large."""
+        return self.predict_weights(X)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -21,14 +21,15 @@ PARAMETERS = {
         Largest depth of a tree.""",
     "min_samples_split": """int or float, default=2
         Fewest samples (or fraction of all) of a node that is split. A row counts as its weight,
-        and at least as one.""",
+        and at least as one; a row drawn twice for a tree counts twice.""",
     "min_samples_leaf": """int or float, default=1
         Fewest samples (or fraction of all) of a leaf, counted likewise.""",
     "max_leaf_nodes": """int, optional
         Most leaves of a tree. With it, nodes are split in the order of their gain.""",
     "min_impurity_decrease": """float, default=0.0
-        A node is split if that reduces the variance of the outputs, weighted by the node's share
-        of all samples, by at least this much.""",
+        A node is split if that reduces the variance of the outputs (summed over their components,
+        where they are vectors), weighted by the node's share of all samples, by at least this
+        much: a test of significance against noise of about that size.""",
     "ccp_alpha": """float, default=0.0
         Branches that reduce the variance of the outputs by no more than this for each of their
         leaves are cut off after growing; see :func:`okforest.select_ccp_alpha`.""",
@@ -36,8 +37,8 @@ PARAMETERS = {
         Whether each tree is grown on rows drawn with replacement, a row's chance being its
         weight, or on all rows.""",
     "max_samples": """int or float, optional
-        How many rows to draw for each tree (or fraction of all); by default as many as there are.
-        Only with ``bootstrap=True``.""",
+        How many rows to draw for each tree (or fraction of all); by default as many as there are,
+        a row of weight 3 being three. Only with ``bootstrap=True``.""",
     "oob_score": """bool, default=False
         Whether to estimate weights, predictions and score of the training rows by the trees that
         were not grown on them. Only with ``bootstrap=True``.""",
@@ -58,7 +59,7 @@ PARAMETERS = {
         Whether :meth:`fit` keeps the trees there are and adds as many as ``n_estimators`` asks for,
         on the same training set. The forest is the same as one grown at once.""",
     "n_jobs": """int, optional
-        Number of threads; -1 for all cores.""",
+        Number of threads to grow trees and to predict; -1 for all cores.""",
     "verbose": """int, default=0
         Whether to show a progress bar while fitting.""",
     "callback": """callable, optional

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from warnings import warn
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,8 +16,9 @@ from okforest._progress import progress_of
 from okforest._threads import thread_count
 from okforest._typing import Floats, Ints, Outputs, Weights
 from okforest._validation import check_inputs, check_outputs, check_weights
+from okforest.decode import as_decoder
 from okforest.embedding import Embedding, embed
-from okforest.engine import Rules, Trees, grow, prune
+from okforest.engine import LeafWeights, Rules, Trees, grow, prune
 from okforest.engine.growth import UNLIMITED
 from okforest.engine.inputs import Inputs
 from okforest.kernels import OutputKernel, as_kernel
@@ -114,7 +116,8 @@ class TreeModel(Averager):
             Outputs, of the kernel's kind: numbers, vectors, labels, a list of any objects, or
             positions in a precomputed Gram matrix.
         sample_weight : array-like of shape (n,), optional
-            Weights of the rows. A row of weight 3 is as good as three equal rows.
+            Weights of the rows. A row of weight 3 is as good as three equal rows; but what a kernel
+            learns from the outputs, as ``sigma="median"``, it learns from rows as they are.
 
         Returns
         -------
@@ -128,7 +131,7 @@ class TreeModel(Averager):
         if kept is None:
             self.__dict__.pop("trees_", None)  # an interrupted fit leaves no model, not half of two
         first_tree = 0 if kept is None else self._check_growing_on(kept, X)
-        target = self._embed(X, y)
+        target = self._embed(X, y, weight)
         seed = self.seed_ if kept is not None else self._draw_seed()
         n_new = self.n_estimators - first_tree
         if n_new > 0:
@@ -172,11 +175,12 @@ class TreeModel(Averager):
             warn("warm_start=True without a larger n_estimators grows no trees.", stacklevel=4)
         return len(kept)
 
-    def _embed(self, X: Inputs, y: Any) -> Target | None:
+    def _embed(self, X: Inputs, y: Any, weight: Floats) -> Target | None:
         """Return the kernel, the outputs, and their numbers to grow from."""
-        kernel = as_kernel(self.kernel)
+        kernel = clone(as_kernel(self.kernel))  # of our own: the user's may change later
         outputs = check_outputs(self, kernel, X, y)
-        kernel = kernel.resolve(outputs)
+        kernel = kernel.resolve(outputs[weight > 0])
+        as_decoder(self.decoder, kernel)
         return Target(kernel, outputs, embed(kernel, outputs, self.embedding))
 
     def _learn(self, target: Target | None) -> None:
@@ -211,12 +215,16 @@ class TreeModel(Averager):
                     "set bootstrap=True or max_samples=None."
                 )
             return 0
-        n_samples = _sample_count(weight)
-        if self.max_samples is None:
-            return round(n_samples)
         if isinstance(self.max_samples, Integral):
-            return int(self.max_samples)
-        return max(1, round(self.max_samples * n_samples))
+            n_draws = int(self.max_samples)
+        else:
+            n_draws = max(1, round((self.max_samples or 1.0) * _sample_count(weight)))
+        if n_draws > UNLIMITED:
+            raise ValueError(
+                f"each tree would draw {n_draws} rows, as many as sample_weight stands for; scale "
+                "the weights down, or set max_samples to a number of rows."
+            )
+        return n_draws
 
     def _leaves(self, X: Any) -> Ints:
         check_is_fitted(self, "trees_")
@@ -240,8 +248,11 @@ class TreeModel(Averager):
         W : csr_array of shape (n, n_train)
             Row i holds w(x_i): not negative, and summing to one.
         """
+        return self._weights(X).tocsr()
+
+    def _weights(self, X: Any) -> LeafWeights:
         leaves = self._leaves(X)
-        return self.trees_.weights(leaves, self._prediction_threads(len(leaves)))
+        return LeafWeights(self.trees_, leaves, self._prediction_threads(len(leaves)))
 
     def predict_kernel(
         self, X: Any, Z: Any = None, scheme: Literal["convolve", "average"] = "convolve"
@@ -267,12 +278,12 @@ class TreeModel(Averager):
         if scheme != "average":
             raise ValueError(f"scheme={scheme!r}; use 'convolve' or 'average'.")
         W = self._weights_by_tree(X)
-        return self._span().mean_gram(W, None if Z is None else self._weights_by_tree(Z))
+        return self.span_.mean_gram(W, None if Z is None else self._weights_by_tree(Z))
 
-    def _weights_by_tree(self, X: Any) -> list[Weights]:
+    def _weights_by_tree(self, X: Any) -> list[LeafWeights]:
         leaves = self._leaves(X)
         return [
-            self.trees_[t].weights(np.ascontiguousarray(leaves[:, t : t + 1]))
+            LeafWeights(self.trees_[t], np.ascontiguousarray(leaves[:, t : t + 1]))
             for t in range(leaves.shape[1])
         ]
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from okforest._typing import Floats
 from okforest.decode import as_decoder
 from okforest.engine.inputs import Inputs
 from okforest.models._docs import document
@@ -66,7 +67,7 @@ class _Forest(TreeModel):
             )
         super().fit(X, y, sample_weight)
         if self.oob_score:
-            span = self._span()
+            span = self.span_
             self.oob_weights_, self.oob_prediction_, self.oob_score_ = out_of_bag(
                 self.trees_,
                 self._leaves(X),
@@ -188,11 +189,13 @@ class OKBagging(_Forest):
 
 
 @document
-class OKTotallyRandomTrees(TreeModel):
+class OKTotallyRandomTrees(_Forest):
     """Totally randomised trees: one random feature and threshold at every node.
 
-    Outputs play no part in the trees, which are the same whatever y, and may be grown without it:
-    they then have weights, leaves and a kernel, but predict nothing.
+    Outputs play no part in the trees, which are the same whatever y and may be grown without it:
+    they then have weights, leaves and a kernel, but predict nothing. (Other values of
+    ``max_features``, ``max_leaf_nodes``, ``min_impurity_decrease`` and ``ccp_alpha`` do look at the
+    outputs.)
 
     Parameters
     ----------
@@ -216,39 +219,8 @@ class OKTotallyRandomTrees(TreeModel):
     """
 
     splitter: Literal["best", "random"] = "random"
-    max_features: Any = 1
     _uses_outputs: ClassVar[bool] = False
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        kernel: Any = "linear",
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        categorical_features: Any = "from_dtype",
-        embedding: Literal["auto", "features", "gram", "factor"] = "auto",
-        decoder: Any = "auto",
-        random_state: Any = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        callback: Any = None,
-    ):
-        self.n_estimators = n_estimators
-        self.kernel = kernel
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.categorical_features = categorical_features
-        self.embedding = embedding
-        self.decoder = decoder
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callback = callback
+    __init__ = _with_defaults(_Forest.__init__, max_features=1)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "OKTotallyRandomTrees":
         """Grow the trees.
@@ -270,8 +242,8 @@ class OKTotallyRandomTrees(TreeModel):
         super().fit(X, y, sample_weight)
         return self
 
-    def _embed(self, X: Inputs, y: Any) -> Target | None:
-        return None if y is None else super()._embed(X, y)
+    def _embed(self, X: Inputs, y: Any, weight: Floats) -> Target | None:
+        return None if y is None else super()._embed(X, y, weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

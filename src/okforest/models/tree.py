@@ -62,6 +62,8 @@ class OKTree(TreeModel):
         embedding: Literal["auto", "features", "gram", "factor"] = "auto",
         decoder: Any = "auto",
         random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.kernel = kernel
         self.splitter = splitter
@@ -76,6 +78,8 @@ class OKTree(TreeModel):
         self.embedding = embedding
         self.decoder = decoder
         self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Return the prunings of the tree that would be grown on this data.

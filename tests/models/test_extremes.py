@@ -1,0 +1,141 @@
+"""Numbers at the edge: far from zero, with outliers, in clusters; and memory in large leaves."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.tree import DecisionTreeRegressor
+
+from okforest import OKBagging, OKExtraTrees, OKTree
+from okforest.engine import Trees
+from okforest.kernels import RBF, Polynomial, Precomputed
+from okforest.metrics import kernel_loss, output_loss
+
+rng = np.random.default_rng(0)
+X = rng.uniform(size=(200, 4)).astype(np.float32)
+Y = rng.normal(size=(200, 3))
+
+
+@pytest.mark.parametrize(
+    "y",
+    {
+        "clusters": np.where(np.arange(200)[:, None] < 100, Y + 100, Y),
+        "outlier": np.where(np.arange(200)[:, None] == 0, 1e5, Y),
+        "offset": Y + 1e8,
+        "small": Y * 1e-8,
+        "large": Y * 1e8,
+    }.values(),
+    ids=["clusters", "outlier", "offset", "small", "large"],
+)
+@pytest.mark.parametrize("model", [OKTree, OKExtraTrees, OKBagging])
+def test_every_form_grows_the_same_trees(model, y):
+    """Gram, factor and features agree where numbers leave them digits to agree on."""
+    models = [
+        model(embedding=embedding, random_state=1).fit(X, y)
+        for embedding in ("features", "gram", "factor")
+    ]
+    for other in models[1:]:
+        assert np.array_equal(other.trees_.feature, models[0].trees_.feature)
+        assert np.array_equal(other.trees_.threshold, models[0].trees_.threshold)
+
+
+@pytest.mark.parametrize("outlier", [1e5, 1e7, 1e9])
+def test_outliers_do_not_stop_the_growth(outlier):
+    """Trees learn what is small beside an outlier, as scikit-learn's do, and further."""
+    y = Y[:, 0].copy()
+    y[0] = outlier
+    ours = OKTree(random_state=0).fit(X, y)
+    theirs = DecisionTreeRegressor(random_state=0).fit(X, y)
+    if outlier < 1e9:  # from there on theirs stops at the outlier
+        assert len(ours.trees_.feature) == theirs.tree_.node_count
+    np.testing.assert_allclose(ours.predict(X), y)
+
+
+@pytest.mark.parametrize("embedding", ["features", "gram", "factor"])
+def test_least_decrease_is_met_up_to_rounding(embedding):
+    """A gain equal to min_impurity_decrease is enough, in every form."""
+    labels = np.array(["a", "b", "c"] * 10)
+    codes = np.unique(labels, return_inverse=True)[1][:, None].astype(float)
+    model = OKTree(kernel="dirac", min_impurity_decrease=1 / 3, embedding=embedding)
+    assert len(model.fit(codes, labels).trees_.feature) == 5
+
+
+def test_large_leaves_make_no_large_matrix(monkeypatch):
+    """Where the kernel has features, predictions never hold n × n_train weights."""
+    model = OKExtraTrees(3, max_depth=2, random_state=0).fit(X, Y)
+    labels = OKTree(kernel="dirac", max_depth=2).fit(X, Y[:, 0] > 0)
+    expected = model.predict_weights(X) @ Y
+
+    def refuse(self, *args):
+        raise AssertionError("the matrix of weights was made")
+
+    monkeypatch.setattr(Trees, "weights", refuse)
+    np.testing.assert_allclose(model.predict(X), expected)
+    assert model.score(X, Y) < 1
+    assert model.predict_kernel(X, scheme="average").shape == (200, 200)
+    assert labels.score(X, Y[:, 0] > 0) < 1
+    assert labels.predict(X).shape == (200,)
+
+
+def test_weights_stand_for_rows_in_a_bootstrap():
+    """Memory is that of the rows, not of the draws, and absurd weights are refused."""
+    model = OKBagging(5, random_state=0).fit(X, Y, np.full(200, 1000.0))
+    assert len(model.trees_.members) <= 5 * 200
+    assert model.trees_.times.sum() == 5 * 200_000
+    with pytest.raises(ValueError, match="scale the weights down, or set max_samples"):
+        OKBagging(5).fit(X, Y, np.full(200, 1e8))
+    OKBagging(5, max_samples=100).fit(X, Y, np.full(200, 1e8))
+
+
+def test_outputs_of_another_width_are_refused():
+    """Numbers are never stretched to fit."""
+    model = OKTree(max_depth=3).fit(X, Y)
+    message = "y has 1 values in each output; the training outputs have 3"
+    with pytest.raises(ValueError, match=message):
+        model.score(X, Y[:, 0])
+    with pytest.raises(ValueError, match="candidates has 2 values"):
+        model.predict(X, candidates=Y[:, :2])
+    with pytest.raises(ValueError, match="y_pred has 1 values"):
+        output_loss(RBF(1.0), Y, Y[:, 0])
+    labels = OKTree(kernel="dirac").fit(X, np.where(Y[:, 0] > 0, "a", "b"))
+    with pytest.raises(ValueError, match="text and numbers are never equal"):
+        labels.score(X, Y[:, 0] > 0)
+
+
+def test_a_fitted_model_keeps_its_kernel():
+    """Changing the parameter afterwards, or searching over matrices, changes no other model."""
+    model = OKTree(kernel=Polynomial(2), max_depth=3).fit(X, Y)
+    before = model.score(X, Y)
+    model.set_params(kernel__degree=4)
+    assert model.score(X, Y) == before
+    grams = [Y @ Y.T, np.eye(200)]
+    base = OKTree(kernel=Precomputed(grams[0]))
+    GridSearchCV(base, {"kernel__gram": grams}, cv=3).fit(X, np.arange(200))
+    assert base.kernel.gram is grams[0]
+
+
+def test_unfitted_models_say_so():
+    """Before fitting, every question gets the same answer."""
+    model = OKTree()
+    for call in (model.predict, model.predict_weights, model.predict_kernel, model.apply):
+        with pytest.raises(NotFittedError):
+            call(X)
+    for call in (model.score, lambda *args: kernel_loss(model, *args)):
+        with pytest.raises(NotFittedError):
+            call(X, Y)
+
+
+def test_weights_of_scores_are_checked():
+    """As in fitting: one per row, finite, not negative."""
+    model = OKTree(max_depth=3).fit(X, Y)
+    for weight in (np.ones(3), -np.ones(200), np.full(200, np.nan)):
+        with pytest.raises(ValueError, match=r"sample_weight|Negative|NaN"):
+            model.score(X, Y, weight)
+
+
+def test_inputs_inside_records():
+    """A field of a structured array is copied where its numbers are not evenly spaced."""
+    records = np.zeros(200, dtype=[("tag", "i1"), ("x", "f8", (4,))])
+    records["x"] = X
+    model = OKTree(random_state=0).fit(records["x"], Y)
+    np.testing.assert_allclose(model.predict(records["x"]), Y)
