@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from okforest import decode, kernels, metrics
+from okforest import decode, kernels, metrics, persistence
 from okforest.models import (
     OKBagging,
     OKExtraTrees,
@@ -10,6 +10,7 @@ from okforest.models import (
     OKTotallyRandomTrees,
     OKTree,
 )
+from okforest.persistence import load, save
 
 __version__ = version("okforest")
 
@@ -22,5 +23,8 @@ __all__ = [
     "__version__",
     "decode",
     "kernels",
+    "load",
     "metrics",
+    "persistence",
+    "save",
 ]
