@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from okforest import decode, kernels, metrics
+from okforest import decode, kernels, metrics, persistence
 from okforest.models import (
     OKBagging,
     OKExtraTrees,
@@ -11,6 +11,7 @@ from okforest.models import (
     OKTree,
     select_ccp_alpha,
 )
+from okforest.persistence import load, save
 
 __version__ = version("okforest")
 
@@ -23,6 +24,9 @@ __all__ = [
     "__version__",
     "decode",
     "kernels",
+    "load",
     "metrics",
+    "persistence",
+    "save",
     "select_ccp_alpha",
 ]

@@ -1,0 +1,6 @@
+"""Saving models to one file, and loading them, without executing code."""
+
+from okforest.persistence._errors import FileFormatError
+from okforest.persistence.saving import load, save
+
+__all__ = ["FileFormatError", "load", "save"]

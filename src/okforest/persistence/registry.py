@@ -1,0 +1,25 @@
+"""The classes that a file may name: okforest's own, and no other."""
+
+from inspect import isabstract, isclass
+from types import ModuleType
+
+from sklearn.base import BaseEstimator
+
+from okforest import decode, kernels, models
+from okforest.kernels import FromCallable
+
+
+def _classes(module: ModuleType) -> dict[str, type[BaseEstimator]]:
+    room = module.__name__.rpartition(".")[2]
+    public = ((name, getattr(module, name)) for name in module.__all__)
+    return {f"{room}.{name}": thing for name, thing in public if isclass(thing)}
+
+
+MODELS = frozenset(_classes(models).values())
+CLASSES = {
+    name: cls
+    for module in (models, kernels, decode)
+    for name, cls in _classes(module).items()
+    if not isabstract(cls) and cls is not FromCallable  # a function is code
+}
+NAMES = {cls: name for name, cls in CLASSES.items()}

@@ -1,0 +1,256 @@
+"""A loaded model is the model that was saved: parameters, fitted attributes and predictions."""
+
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import okforest
+from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees, OKTree
+from okforest.decode import Candidates, Majority, Mean, Support, TrainingSet
+from okforest.engine import Trees
+from okforest.kernels import (
+    RBF,
+    Dirac,
+    Laplacian,
+    Linear,
+    Mahalanobis,
+    Normalized,
+    Polynomial,
+    Precomputed,
+)
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(40, 4))
+NEW = rng.normal(size=(9, 4))
+Y = np.c_[X[:, 0] * X[:, 1], X[:, 2] > 0] + 0.1 * rng.normal(size=(40, 2))
+GRAM = Y @ Y.T
+LABELS = np.where(X[:, 0] > 0, "château", "arbre")
+POSITIONS = np.arange(40)
+
+MODELS = [OKTree, OKExtraTrees, OKRandomForest, OKBagging, OKTotallyRandomTrees]
+KERNELS = {
+    "name": ("rbf", Y),
+    "linear": (Linear(), Y),
+    "linear, one output": (Linear(), Y[:, 0]),
+    "linear, Fortran order": (Linear(), np.asfortranarray(Y)),
+    "rbf": (RBF(), Y),
+    "laplacian": (Laplacian(sigma=np.float32(0.3)), Y),
+    "polynomial": (Polynomial(degree=np.int64(3)), Y),
+    "mahalanobis": (Mahalanobis(), Y),
+    "mahalanobis, V": (Mahalanobis(V=np.diag([1.0, 2.0])), Y),
+    "dirac, text": (Dirac(), LABELS),
+    "dirac, objects": (Dirac(), LABELS.astype(object)),
+    "dirac, bytes": (Dirac(), np.char.encode(LABELS, "utf-8")),
+    "dirac, numbers": (Dirac(), (X[:, 0] > 0).astype(np.int16)),
+    "dirac, booleans": (Dirac(), X[:, 0] > 0),
+    "precomputed": (Precomputed(GRAM), POSITIONS),
+    "rbf of precomputed": (RBF(base=Precomputed(GRAM)), POSITIONS),
+    "sum and multiple": (2.0 * RBF(1.0) + Linear(), Y),
+    "product": (RBF(1.0) * Polynomial(), Y),
+    "normalized": (Normalized(Polynomial(coef0=1.0)), Y),
+}
+DECODERS = {
+    "name": "support",
+    "mean": Mean(),
+    "majority": Majority(),
+    "training set": TrainingSet(),
+    "support": Support(),
+    "candidates, array": Candidates(Y[:5]),
+    "candidates, list": Candidates([[0.5, 1.0], [-0.5, 0.0]]),
+    "candidates, tuple": Candidates(((0.5, 1.0), (-0.5, 0.0))),
+}
+
+
+def make(model, **params):
+    return model(**({} if model is OKTree else {"n_estimators": 4}) | {"random_state": 0} | params)
+
+
+def assert_same(a, b):
+    """Assert that two values are the same in type and content, to the last bit."""
+    assert type(a) is type(b)
+    if isinstance(a, np.ndarray):
+        assert a.dtype == b.dtype
+        assert a.shape == b.shape
+        if a.dtype == object:
+            assert_same(a.tolist(), b.tolist())
+        else:
+            np.testing.assert_array_equal(a, b)
+        assert a.flags.c_contiguous == b.flags.c_contiguous or not b.flags.forc
+    elif isinstance(a, Trees):
+        for field in fields(a):
+            assert_same(getattr(a, field.name), getattr(b, field.name))
+    elif sp.issparse(a):
+        np.testing.assert_array_equal(a.toarray(), b.toarray())
+    elif hasattr(a, "get_params"):
+        assert_same(a.get_params(deep=False), b.get_params(deep=False))
+    elif isinstance(a, dict):
+        assert a.keys() == b.keys()
+        for key in a:
+            assert_same(a[key], b[key])
+    elif isinstance(a, list | tuple):
+        assert len(a) == len(b)
+        for pair in zip(a, b, strict=True):
+            assert_same(*pair)
+    else:
+        assert a == b or (a != a and b != b)
+
+
+def plain(params):
+    """Return parameters with NumPy's numbers as Python's, as files have them."""
+    return {k: v.item() if isinstance(v, np.generic) else v for k, v in params.items()}
+
+
+def fitted(model):
+    return {
+        name: value
+        for name, value in vars(model).items()
+        if name.endswith("_") and name != "kernel_"
+    }
+
+
+@pytest.fixture(params=[False, True], ids=["in memory", "mapped"])
+def round_trip(request, tmp_path):
+    def save_and_load(model):
+        okforest.save(model, tmp_path / "model.okforest")
+        return okforest.load(tmp_path / "model.okforest", mmap=request.param)
+
+    return save_and_load
+
+
+@pytest.mark.parametrize(("kernel", "y"), KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("model", MODELS)
+def test_kernels(round_trip, model, kernel, y):
+    """Every model with every kernel."""
+    model = make(model, kernel=kernel, min_samples_leaf=2).fit(X, y)
+    loaded = round_trip(model)
+    assert type(loaded) is type(model)
+    assert repr(loaded) == repr(model) or isinstance(kernel, Laplacian | Polynomial)
+    assert_same(fitted(loaded), fitted(model))
+    np.testing.assert_array_equal(loaded.kernel_(loaded.outputs_), model.kernel_(model.outputs_))
+    np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
+    assert_same(loaded.predict_weights(NEW), model.predict_weights(NEW))
+    np.testing.assert_array_equal(loaded.predict_kernel(NEW), model.predict_kernel(NEW))
+    np.testing.assert_array_equal(loaded.feature_importances_, model.feature_importances_)
+    assert loaded.score(X, y) == model.score(X, y)
+
+
+@pytest.mark.parametrize(("kernel", "y"), KERNELS.values(), ids=KERNELS)
+def test_parameters(round_trip, kernel, y):
+    """Parameters, also those of kernels in kernels; a loaded model can be fitted again."""
+    model = make(OKTree, kernel=kernel).fit(X, y)
+    loaded = round_trip(model)
+    params, expected = loaded.get_params(), plain(model.get_params())
+    assert params.keys() == expected.keys()
+    for name, value in expected.items():
+        if not hasattr(value, "get_params"):
+            assert_same(params[name], value)
+    np.testing.assert_array_equal(loaded.fit(X, y).predict(NEW), model.predict(NEW))
+
+
+@pytest.mark.parametrize("decoder", DECODERS.values(), ids=DECODERS)
+@pytest.mark.parametrize("model", MODELS)
+def test_decoders(round_trip, model, decoder):
+    """Every model with every decoder."""
+    y = LABELS if isinstance(decoder, Majority) else Y
+    kernel = "dirac" if isinstance(decoder, Majority) else RBF()
+    model = make(model, kernel=kernel, decoder=decoder, min_samples_leaf=2).fit(X, y)
+    loaded = round_trip(model)
+    assert_same(loaded.get_params()["decoder"], model.get_params()["decoder"])
+    np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
+
+
+def test_weights_bootstrap_and_single_precision(round_trip):
+    """Weighted, drawn rows of float32."""
+    weight = rng.integers(0, 4, size=40)
+    for model in (
+        make(OKTree).fit(X.astype(np.float32), Y, weight),
+        make(OKBagging, max_samples=0.5).fit(X.astype(np.float32), Y, weight),
+    ):
+        loaded = round_trip(model)
+        assert_same(fitted(loaded), fitted(model))
+        np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
+
+
+def test_names_of_features(round_trip):
+    """Names are kept, and compared."""
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    loaded = round_trip(make(OKTree).fit(frame, Y))
+    assert list(loaded.feature_names_in_) == ["a", "b", "c", "d"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        loaded.predict(frame.rename(columns={"a": "z"}))
+
+
+def test_without_outputs(round_trip):
+    """Totally random trees that were fitted without y."""
+    model = make(OKTotallyRandomTrees).fit(X)
+    loaded = round_trip(model)
+    np.testing.assert_array_equal(loaded.apply(NEW), model.apply(NEW))
+    np.testing.assert_array_equal(loaded.tree_kernel(NEW), model.tree_kernel(NEW))
+
+
+def test_values_of_every_kind(round_trip):
+    """All that fitted attributes may hold."""
+    model = make(OKTree).fit(X, Y)
+    nested = np.empty(2, dtype=object)
+    nested[:] = [[1, "é", None], [True, 2.5, [np.nan]]]
+    values = {
+        "numbers": [0, -(2**70), 0.1, -0.0, np.nan, np.inf, -np.inf, True, None],
+        "text": ["", "é\ud800\0", "\U0001f333"],
+        "nested": {"a": (1, [2, (3,)]), 4: {"type": "array"}, None: {}},
+        "matrix": sp.csr_array(np.eye(3)),
+        "objects": nested,
+        "scalar": np.array(3.0),
+        "empty": np.empty((0, 3), order="F"),
+        "complex": np.array([1 + 2j, np.nan], dtype=np.complex64),
+        "big endian": np.arange(3, dtype=">u4"),
+        "half": np.array([0.1, np.inf], dtype=np.float16),
+        "missing": np.array([0.0, np.nan, -np.inf]),
+        "cube": np.asfortranarray(rng.normal(size=(2, 3, 4))),
+        "text array": np.array([["a", "\U0001f333"], ["", "é"]]),
+        "bytes array": np.array([b"a\0b", b""]),
+    }
+    model.values_ = values
+    assert_same(round_trip(model).values_, values)
+    model.values_ = rng.normal(size=(6, 6))[::2, 1::2]
+    np.testing.assert_array_equal(round_trip(model).values_, model.values_)
+
+
+def test_a_shared_array_is_saved_once(round_trip, tmp_path):
+    """The Gram matrix of a kernel, and of its fit, is one matrix, before and after."""
+    loaded = round_trip(make(OKTree, kernel=Precomputed(GRAM)).fit(X, POSITIONS))
+    assert loaded.kernel.gram is loaded.kernel_.gram
+    assert (tmp_path / "model.okforest").stat().st_size < 1.9 * GRAM.nbytes
+
+
+def test_mapped_arrays_are_read_only(tmp_path):
+    """Mapped arrays cannot be written; the others can, and own their memory."""
+    path = tmp_path / "model.okforest"
+    okforest.save(make(OKTree).fit(X, Y), path)
+    mapped, loaded = okforest.load(path, mmap=True), okforest.load(path)
+    for array in [mapped.outputs_, *vars(mapped.trees_).values()]:
+        assert not array.flags.writeable
+        assert array.size == 0 or array.ctypes.data % 64 == 0
+    assert all(array.flags.owndata for array in [loaded.outputs_, *vars(loaded.trees_).values()])
+    with pytest.raises(ValueError, match="read-only"):
+        mapped.outputs_[0] = 0.0
+
+
+def test_saving_over_a_mapped_file(tmp_path):
+    """A model whose arrays are in a file can be saved to that file, and goes on working."""
+    path = tmp_path / "model.okforest"
+    model = make(OKTree).fit(X, Y)
+    okforest.save(model, path)
+    mapped = okforest.load(path, mmap=True)
+    okforest.save(mapped, path)
+    for same in (mapped, okforest.load(path)):
+        np.testing.assert_array_equal(same.predict(NEW), model.predict(NEW))
+
+
+def test_paths_as_text(tmp_path):
+    """A path may be a string, of any name."""
+    path = str(tmp_path / "forêt 1")
+    okforest.save(make(OKTree).fit(X, Y), path)
+    assert okforest.load(path).n_features_in_ == 4
