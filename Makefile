@@ -4,13 +4,14 @@ PY     := $(VENV)/bin/python
 NATIVE := $(shell find native -type f)
 PIP    := $(PY) -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test lint format figures bench clean
 
 help:
 	@echo "make demo    complete handwritten digits and draw them (a minute)"
 	@echo "make test    run the tests"
 	@echo "make lint    check format, types, imports and spelling"
 	@echo "make format  format Python and C++"
+	@echo "make figures run the examples of docs, and make their figures"
 	@echo "make bench   time okforest beside scikit-learn"
 	@echo "make clean   remove all that make has made"
 
@@ -46,6 +47,9 @@ format: $(VENV)/.lint
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/clang-format -i $(filter %.cpp %.hpp,$(NATIVE))
+
+figures: $(VENV)/.built
+	$(PY) docs/make_figures.py
 
 bench: $(VENV)/.built
 	$(PY) benchmarks/compare/scikit_learn.py

@@ -9,6 +9,7 @@ import pytest
 from numpydoc.docscrape import ClassDoc, FunctionDoc
 
 import okforest
+import okforest.inspection
 
 MODULES = [
     module.name
@@ -17,7 +18,13 @@ MODULES = [
 ]
 PUBLIC = {
     f"{module.__name__}.{name}": getattr(module, name)
-    for module in (okforest, okforest.kernels, okforest.decode, okforest.metrics)
+    for module in (
+        okforest,
+        okforest.kernels,
+        okforest.decode,
+        okforest.metrics,
+        okforest.inspection,
+    )
     for name in module.__all__
     if callable(getattr(module, name))
 }

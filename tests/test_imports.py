@@ -6,11 +6,19 @@ import sys
 import pytest
 
 import okforest
+import okforest.inspection
 
 
 def test_public_names_exist():
     """Everything that is promised is there, in every public module."""
-    for module in (okforest, okforest.kernels, okforest.decode, okforest.metrics):
+    modules = (
+        okforest,
+        okforest.kernels,
+        okforest.decode,
+        okforest.metrics,
+        okforest.inspection,
+    )
+    for module in modules:
         assert all(hasattr(module, name) for name in module.__all__)
     assert okforest.__version__
 
@@ -20,6 +28,6 @@ def test_importing_stays_light(module):
     """Optional stacks are not imported; nor is anything that scikit-learn itself does not need."""
     code = (
         "import sys; import sklearn.base, sklearn.metrics.pairwise; before = set(sys.modules);"
-        f"import okforest; sys.exit({module!r} in set(sys.modules) - before)"
+        f"import okforest, okforest.inspection; sys.exit({module!r} in set(sys.modules) - before)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -30,6 +30,7 @@ OTHERS = {
     "node_offsets": INT64,
     "member_offsets": INT64,
     "members": INT32,
+    "times": INT32,
     "row_weight": FLOAT64,
     "subset_offsets": INT64,
     "subset_words": UINT64,
@@ -49,8 +50,7 @@ def check_trees(trees: Trees, n_features: int) -> None:
     n_nodes = np.diff(trees.node_offsets)
     _check_splits(trees, n_nodes, n_features)
     _check_members(trees, n_nodes)
-    if hasattr(trees, "subset"):
-        _check_subsets(trees, n_nodes, n_trees, n_features)
+    _check_subsets(trees, n_nodes, n_trees, n_features)
 
 
 def _require(condition: Any, problem: str) -> None:
@@ -65,7 +65,7 @@ def _check_arrays(trees: Trees) -> None:
         _require(isinstance(array, np.ndarray), f"{name} is no array")
         _require(array.ndim == 1, f"{name} has {array.ndim} dimensions, not 1")
         _require(array.flags.c_contiguous, f"{name} is not contiguous")
-        expected = (PER_NODE | OTHERS).get(name, array.dtype)
+        expected = (PER_NODE | OTHERS)[name]
         _require(array.dtype == expected, f"{name} is of type {array.dtype}, not {expected}")
         if name in PER_NODE:
             _require(len(array) == n_nodes, f"{name} has {len(array)} entries for {n_nodes} nodes")
@@ -111,6 +111,10 @@ def _check_members(trees: Trees, n_nodes: npt.NDArray[np.int64]) -> None:
         ((trees.members >= 0) & (trees.members < n_train)).all(),
         f"a member is outside the training rows 0…{n_train - 1}",
     )
+    _require(
+        len(trees.times) in (0, len(trees.members)) and (trees.times > 0).all(),
+        "times is not one number > 0 for each member",
+    )
     positive = np.isfinite(trees.weight) & (trees.weight > 0)
     _require(positive.all(), "a node's weight is not a positive number")
     not_negative = np.isfinite(trees.row_weight) & (trees.row_weight >= 0)
@@ -118,7 +122,7 @@ def _check_members(trees: Trees, n_nodes: npt.NDArray[np.int64]) -> None:
 
 
 def _check_subsets(
-    trees: Any, n_nodes: npt.NDArray[np.int64], n_trees: int, n_features: int
+    trees: Trees, n_nodes: npt.NDArray[np.int64], n_trees: int, n_features: int
 ) -> None:
     """Check that the words of every categorical test are within its tree's."""
     n_categories = trees.n_categories.astype(np.int64)

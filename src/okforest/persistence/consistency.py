@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from okforest._categories import category_counts
 from okforest.engine import Trees
 from okforest.engine.validity import check_trees
 from okforest.kernels import OutputKernel
@@ -27,10 +28,8 @@ def check_model(model: Any) -> None:
         raise ValueError("outputs_ is no array")
     if hasattr(model, "outputs_") and not isinstance(model.kernel_, OutputKernel):
         raise ValueError("kernel_ is no kernel")
-    if hasattr(model, "categories_") and hasattr(trees, "n_categories"):
-        n_values = [0 if values is None else len(values) for values in model.categories_]
-        if n_values != trees.n_categories.tolist():
-            raise ValueError("categories_ and the trees' n_categories differ")
+    if category_counts(model.categories_).tolist() != trees.n_categories.tolist():
+        raise ValueError("categories_ and the trees' n_categories differ")
 
 
 def _check_length(model: Any, name: str, expected: int) -> None:

@@ -1,0 +1,64 @@
+"""Runs the examples of pages in this folder, and writes their figures and printed text.
+
+In a page, what follows a ``python`` block is its result: a ``text`` block is replaced by what the
+example printed, and an image is drawn anew from the figure that it made. The blocks of a page
+share their variables.
+"""
+
+import argparse
+import contextlib
+import io
+import re
+import warnings
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+
+DOCS = Path(__file__).parent
+PAGES = ("inspection.md",)
+EXAMPLE = re.compile(
+    r"```python\n(?P<code>.*?)```\n"
+    r"(?:\n```text\n(?P<text>.*?)```|\n!\[[^\]]*\]\((?P<image>[^)]+)\))?",
+    re.DOTALL,
+)
+
+
+def main() -> None:
+    """Run the examples of every page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, default=DOCS, help="where to write; by default here")
+    output = parser.parse_args().output
+    plt.rcParams.update({"savefig.dpi": 110, "axes.edgecolor": "gray", "axes.linewidth": 0.6})
+    warnings.simplefilter("error")
+    for page in PAGES:
+        (output / page).write_text(run((DOCS / page).read_text(), output))
+        print(output / page)
+
+
+def run(page: str, folder: Path) -> str:
+    """Run a page's examples; return the page with what they print, and save what they draw."""
+    variables: dict[str, object] = {}
+
+    def result(example: re.Match[str]) -> str:
+        plt.close("all")
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(example["code"], variables)
+        if example["image"]:
+            path = folder / example["image"]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            plt.gcf().savefig(path, bbox_inches="tight", metadata={"Software": None})
+        if example["text"] is None:
+            return example[0]
+        begin, end = (place - example.start() for place in example.span("text"))
+        return example[0][:begin] + printed.getvalue() + example[0][end:]
+
+    return EXAMPLE.sub(result, page)
+
+
+if __name__ == "__main__":
+    main()

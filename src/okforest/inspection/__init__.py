@@ -1,0 +1,26 @@
+"""Reading trees: as text, drawings, rules and clusters; importances; what is behind a prediction.
+
+Drawing needs matplotlib (``pip install okforest[plot]``); nothing else here does.
+"""
+
+from okforest.inspection.clusters import Cluster, leaf_clusters
+from okforest.inspection.conditions import Condition
+from okforest.inspection.drawing import plot_tree
+from okforest.inspection.graphviz import export_graphviz
+from okforest.inspection.importances import plot_importances
+from okforest.inspection.predictions import prototypes
+from okforest.inspection.rules import Rule, leaf_rules
+from okforest.inspection.text import export_text
+
+__all__ = [
+    "Cluster",
+    "Condition",
+    "Rule",
+    "export_graphviz",
+    "export_text",
+    "leaf_clusters",
+    "leaf_rules",
+    "plot_importances",
+    "plot_tree",
+    "prototypes",
+]

@@ -1,0 +1,110 @@
+"""The way to each leaf as one rule."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from okforest.inspection._reading import Reading
+from okforest.inspection.conditions import Condition
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A leaf and the conditions that lead to it, at most one for each feature.
+
+    Parameters
+    ----------
+    leaf : int
+        The leaf's number, as ``apply`` has it.
+    conditions : tuple of Condition
+        An input reaches the leaf if and only if it satisfies them all.
+    n_samples : int
+        Number of training rows in the leaf.
+    weight : float
+        Their total weight.
+    variance : float
+        The variance of their outputs in H; NaN if the model was fitted without y.
+    """
+
+    leaf: int
+    conditions: tuple[Condition, ...]
+    n_samples: int
+    weight: float
+    variance: float
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.conditions)) or "always"
+
+
+def leaf_rules(
+    model: Any,
+    tree: int = 0,
+    *,
+    feature_names: Sequence[str] | None = None,
+    decimals: int = 3,
+) -> list[Rule]:
+    """Return the rule of each leaf of a tree, from left to right.
+
+    The tests on the way to a leaf are simplified: those of one feature are merged to one interval
+    or set of categories. Whether a missing value satisfies a condition is in its ``missing``, and
+    said in words only where the condition asks for nothing else.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted tree or forest of okforest.
+    tree : int, default=0
+        Which tree of a forest.
+    feature_names : sequence of str, optional
+        Names of the features; by default those seen in fitting, or x0, x1, …
+    decimals : int, default=3
+        Most decimals of a number in words; the conditions hold the exact bounds.
+
+    Returns
+    -------
+    rules : list of Rule
+        Their ``str`` is the rule in words.
+
+    See Also
+    --------
+    leaf_clusters : The training rows that satisfy each rule.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from okforest import OKTree
+    >>> from okforest.inspection import leaf_rules
+    >>> iris = load_iris()
+    >>> tree = OKTree(kernel="dirac", max_depth=3, random_state=0).fit(iris.data, iris.target)
+    >>> for rule in leaf_rules(tree, feature_names=["s. length", "s. width", "length", "width"]):
+    ...     print(rule.n_samples, rule, sep=": ")
+    50: width ≤ 0.8
+    48: 0.8 < width ≤ 1.75 and length ≤ 4.95
+    6: 0.8 < width ≤ 1.75 and length > 4.95
+    3: width > 1.75 and length ≤ 4.85
+    43: width > 1.75 and length > 4.85
+    """
+    reading = Reading(model, tree, feature_names, decimals)
+    paths: dict[int, dict[int, Condition]] = {0: {}}  # by node, then by feature
+    rules = []
+    for stop in reading.walk():
+        if stop.depth > 0:
+            paths[stop.node] = _extended(
+                paths[stop.parent], reading.branch(stop.parent, stop.is_left)
+            )
+        if stop.is_end:
+            rules.append(
+                Rule(
+                    stop.node,
+                    tuple(paths[stop.node].values()),
+                    len(reading.rows(stop.node)),
+                    float(reading.tree.weight[stop.node]),
+                    reading.variance(stop.node),
+                )
+            )
+    return rules
+
+
+def _extended(path: dict[int, Condition], condition: Condition) -> dict[int, Condition]:
+    earlier = path.get(condition.feature)
+    return {**path, condition.feature: earlier & condition if earlier else condition}
