@@ -16,23 +16,41 @@ X = rng.normal(size=(60, 4))
 Y = np.c_[X[:, 0] * X[:, 1], X[:, 2]]
 
 
-def satisfies(X, rule):
+def satisfies(X, rule, model):
     """Tell which rows satisfy all conditions of a rule."""
-    held = [(c.low < X[:, c.feature]) & (X[:, c.feature] <= c.high) for c in rule.conditions]
+    held = []
+    for c in rule.conditions:
+        x = X[:, c.feature]
+        present = (c.low < x) & (x <= c.high)
+        missing = np.isnan(x)
+        if c.categories is not None:
+            present = np.isin(x, c.categories)
+            missing |= ~np.isin(x, model.categories_[c.feature])
+        held.append(np.where(missing, c.missing, present))
     return np.logical_and.reduce(held, axis=0, initial=True)
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from([np.float32, np.float64]))
-def test_rules_are_what_apply_does(seed, dtype):
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([np.float32, np.float64]),
+    st.sampled_from([OKExtraTrees, OKBagging]),
+    st.sampled_from([None, [1], [1, 2]]),
+    st.sampled_from([0.0, 0.3]),
+)
+def test_rules_are_what_apply_does(seed, dtype, forest, categorical_features, missing):
     """A row satisfies the rule of a leaf just when it reaches that leaf."""
     rng = np.random.default_rng(seed)
-    X = rng.integers(0, 6, size=(30, 3)).astype(dtype) / 3
-    model = OKExtraTrees(2, random_state=seed % 1000).fit(X, rng.normal(size=30))
-    new = np.r_[X, rng.uniform(-1, 3, size=(20, 3)).astype(dtype)]
+    X = rng.integers(0, 6, size=(30, 3)).astype(dtype)
+    X[rng.uniform(size=X.shape) < missing] = np.nan
+    model = forest(2, categorical_features=categorical_features, random_state=seed % 1000)
+    model.fit(X, rng.normal(size=30))
+    new = np.r_[X, rng.integers(0, 9, size=(20, 3)), np.full((1, 3), np.nan)].astype(dtype)
     for t in range(2):
         rules = leaf_rules(model, t)
         for rule in rules:
-            np.testing.assert_array_equal(satisfies(new, rule), model.apply(new)[:, t] == rule.leaf)
+            np.testing.assert_array_equal(
+                satisfies(new, rule, model), model.apply(new)[:, t] == rule.leaf
+            )
             assert len({c.feature for c in rule.conditions}) == len(rule.conditions)
         assert {rule.leaf for rule in rules} == set(np.flatnonzero(model.trees_[t].left < 0))
 
@@ -132,7 +150,7 @@ def test_clusters_are_a_partition(kernel):
     for cluster in clusters:
         assert list(cluster.members) == list(np.flatnonzero(model.apply(X) == cluster.leaf))
         assert cluster.rule.leaf == cluster.leaf
-        assert satisfies(X[cluster.members], cluster.rule).all()
+        assert satisfies(X[cluster.members], cluster.rule, model).all()
         K = model.kernel_(Y[cluster.members])
         assert cluster.variance == pytest.approx(np.diag(K).mean() - K.mean())
         nearest = np.argmin(np.diag(K) - 2 * K.mean(axis=1))
@@ -147,8 +165,9 @@ def test_clusters_of_drawn_rows():
     assert sorted(np.concatenate([c.members for c in clusters])) == sorted(set(tree.members))
     K = model.kernel_(Y)
     for cluster in clusters:
-        drawn = tree.members[tree.begin[cluster.leaf] : tree.end[cluster.leaf]]
-        distances = np.diag(K) - 2 * K[:, drawn].mean(axis=1)
+        drawn = slice(tree.begin[cluster.leaf], tree.end[cluster.leaf])
+        mean = np.average(K[:, tree.members[drawn]], axis=1, weights=tree.times[drawn])
+        distances = np.diag(K) - 2 * mean
         assert cluster.prototype == cluster.members[np.argmin(distances[cluster.members])]
 
 

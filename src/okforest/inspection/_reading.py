@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from okforest._typing import Ints
 from okforest.embedding import Span
-from okforest.engine import Trees
+from okforest.engine import LeafWeights, Trees
 from okforest.inspection._words import write_number, write_output
 from okforest.inspection.conditions import Condition
 from okforest.models._trees import TreeModel
@@ -82,9 +82,7 @@ class Reading:
         """Return what the left or right branch of a node asks."""
         feature = int(self.tree.feature[node])
         threshold = float(self.tree.threshold[node])
-        # Fields of trees that know of missing values and categories.
-        missing_left = getattr(self.tree, "missing_left", None)
-        left_categories = getattr(self.tree, "left_categories", lambda node: None)(node)
+        left_categories = self.tree.left_categories(node)
         low, high, categories = (-inf, threshold, None) if is_left else (threshold, inf, None)
         if left_categories is not None:
             values = np.asarray(self.model.categories_[feature])
@@ -97,13 +95,13 @@ class Reading:
             low,
             high,
             categories,
-            missing=(missing_left is not None and bool(missing_left[node])) == is_left,
+            missing=bool(self.tree.missing_left[node]) == is_left,
             decimals=self.decimals,
         )
 
     def rows(self, node: int) -> Ints:
-        """Return the distinct training rows in a node, in their order."""
-        return np.unique(self.tree.members[self.tree.begin[node] : self.tree.end[node]])
+        """Return the training rows in a node, in their order."""
+        return np.sort(self.tree.members[self.tree.begin[node] : self.tree.end[node]])
 
     def variance(self, node: int) -> float:
         """Return the variance of a node's outputs in H; NaN without outputs."""
@@ -122,13 +120,13 @@ class Reading:
 
         Of several, the first.
         """
-        members = self.tree.members[self.tree.begin[node] : self.tree.end[node]]
-        rows, position = np.unique(members, return_inverse=True)
+        rows = self.rows(node)
         if len(rows) == 1:  # as in most leaves of a full-grown tree: no kernel needed
             return int(rows[0])
-        weight = np.bincount(position, weights=self.tree.row_weight[members])
+        leaf = LeafWeights(self.tree, np.array([[node]], dtype=np.int32))
+        weight = leaf.tocsr().toarray()[0, rows]
         outputs = self.model.outputs_[rows]
-        mean = sp.csr_array(weight[None, :] / weight.sum())
+        mean = sp.csr_array(weight[None, :])
         norms = self.model.kernel_.diag(outputs)
         distances = norms - 2.0 * Span(self.model.kernel_, outputs).inner(mean, outputs)[0]
         nearest = distances <= distances.min() + ROUNDING * np.abs(norms).max()
