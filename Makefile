@@ -4,16 +4,17 @@ PY     := $(VENV)/bin/python
 NATIVE := $(shell find native -type f)
 PIP    := $(PY) -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint format figures bench clean
+.PHONY: help demo test sanitize lint format figures bench clean
 
 help:
-	@echo "make demo    complete handwritten digits and draw them (a minute)"
-	@echo "make test    run the tests"
-	@echo "make lint    check format, types, imports and spelling"
-	@echo "make format  format Python and C++"
-	@echo "make figures run the examples of docs, and make their figures"
-	@echo "make bench   time okforest beside scikit-learn"
-	@echo "make clean   remove all that make has made"
+	@echo "make demo      complete handwritten digits and draw them (a minute)"
+	@echo "make test      run the tests"
+	@echo "make sanitize  run the tests on a build that watches memory and arithmetic"
+	@echo "make lint      check format, types, imports and spelling"
+	@echo "make format    format Python and C++"
+	@echo "make figures   run the examples of docs, and make their figures"
+	@echo "make bench     time okforest beside scikit-learn"
+	@echo "make clean     remove all that make has made"
 
 $(VENV)/.tools: pyproject.toml tools/setup.sh
 	@sh tools/setup.sh $(VENV)
@@ -25,7 +26,7 @@ $(VENV)/.built: $(VENV)/.tools $(NATIVE)
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.built
-	@$(PIP) --group lint
+	@sh tools/setup.sh $(VENV) lint
 	@touch $@
 
 demo: $(VENV)/.built
@@ -33,6 +34,20 @@ demo: $(VENV)/.built
 
 test: $(VENV)/.built
 	$(PY) -m pytest -n auto
+
+# The tests again, with a build that stops at any wrong access to memory or undefined arithmetic. It
+# has an environment of its own, which borrows the packages of the other.
+SANITIZED := build/sanitize
+sanitize: $(VENV)/.built
+	$(PY) -m venv --without-pip $(SANITIZED)/venv
+	$(PY) -c "import site; print(site.getsitepackages()[0])" > $(SANITIZED)/borrowed
+	cp $(SANITIZED)/borrowed "$$($(SANITIZED)/venv/bin/python -c 'import site; print(site.getsitepackages()[0])')/borrowed.pth"
+	$(PY) -m pip --python $(SANITIZED)/venv/bin/python install --quiet --no-deps \
+		--no-build-isolation --force-reinstall --config-settings=build-dir=$(SANITIZED)/build \
+		--config-settings=cmake.define.OKFOREST_SANITIZE=ON .
+	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libubsan.so)" \
+		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+		$(SANITIZED)/venv/bin/python -m pytest -n auto -m "not unsanitized" --timeout 1200
 
 lint: $(VENV)/.lint
 	$(VENV)/bin/ruff check .

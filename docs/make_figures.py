@@ -1,14 +1,17 @@
 """Runs the examples of pages in this folder, and writes their figures and printed text.
 
 In a page, what follows a ``python`` block is its result: a ``text`` block is replaced by what the
-example printed, and an image is drawn anew from the figure that it made. The blocks of a page
-share their variables.
+example printed, and an image is drawn anew from the figure that it made, or from the printed text
+if that is Graphviz's (and the ``dot`` program is there). The blocks of a page share their
+variables.
 """
 
 import argparse
 import contextlib
 import io
 import re
+import shutil
+import subprocess
 import warnings
 from pathlib import Path
 
@@ -22,7 +25,7 @@ DOCS = Path(__file__).parent
 PAGES = ("inspection.md",)
 EXAMPLE = re.compile(
     r"```python\n(?P<code>.*?)```\n"
-    r"(?:\n```text\n(?P<text>.*?)```|\n!\[[^\]]*\]\((?P<image>[^)]+)\))?",
+    r"(?:\n```text\n(?P<text>.*?)```\n?)?(?:\n!\[[^\]]*\]\((?P<image>[^)]+)\))?",
     re.DOTALL,
 )
 
@@ -51,7 +54,11 @@ def run(page: str, folder: Path) -> str:
         if example["image"]:
             path = folder / example["image"]
             path.parent.mkdir(parents=True, exist_ok=True)
-            plt.gcf().savefig(path, bbox_inches="tight", metadata={"Software": None})
+            if not printed.getvalue().startswith("digraph"):
+                plt.gcf().savefig(path, bbox_inches="tight", metadata={"Software": None})
+            elif shutil.which("dot"):
+                source = printed.getvalue().encode()
+                subprocess.run(["dot", "-Tpng", "-o", path], input=source, check=True)
         if example["text"] is None:
             return example[0]
         begin, end = (place - example.start() for place in example.span("text"))

@@ -1,8 +1,12 @@
 #!/bin/sh
-# Makes the virtual environment $1 with what is needed to build and test okforest, or says what is
-# missing. PYTHON and CXX choose the interpreter and the compiler.
+# Makes the virtual environment $1 with what is needed to build and test okforest, and with the
+# dependency groups that follow, or says what is missing. PYTHON and CXX choose the interpreter and
+# the compiler.
 set -eu
 venv=$1
+shift
+groups="--group build --group test"
+for group in "$@"; do groups="$groups --group $group"; done
 
 fail() {
   printf '\nokforest: %s\n' "$*" >&2
@@ -35,8 +39,7 @@ if [ ! -x "$venv/bin/pip" ]; then
   "$python" -m venv "$venv" || fail "$python cannot make a virtual environment. Install its venv" \
     "module (Debian, Ubuntu: apt install python3-venv)"
 fi
-echo "okforest: installing what building and testing needs (a minute or two on first use)"
+echo "okforest: installing what is needed (a minute or two on first use)"
 pip="$venv/bin/python -m pip install --quiet --disable-pip-version-check"
-{ $pip --upgrade 'pip>=25.1' && $pip --group build --group test 'numpy>=2.0' 'scipy>=1.13' \
-  'scikit-learn>=1.7'; } || fail "pip could not install the packages above. Check the network" \
+{ $pip --upgrade 'pip>=25.1' && $pip $groups 'numpy>=2.0' 'scipy>=1.13' 'scikit-learn>=1.7'; } || fail "pip could not install the packages above. Check the network" \
   "connection, or point pip at a reachable package index (PIP_INDEX_URL), and run make again"

@@ -28,6 +28,9 @@ using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T, int NDim = 1>
 using Result = nb::ndarray<nb::numpy, T, nb::ndim<NDim>>;
 
+// The arrays of trees, by the names of ForestView's fields.
+using NamedArrays = nb::typed<nb::dict, nb::str, nb::any>;
+
 // Inputs: an array of any layout, or the data, indices and indptr of a compressed sparse matrix.
 template <class T>
 using Dense = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;

@@ -9,7 +9,7 @@
 namespace okforest {
 
 // The view lives as long as the arrays do, which the dictionary holds.
-inline ForestView forest_view(const nb::dict& arrays) {
+inline ForestView forest_view(const NamedArrays& arrays) {
   ForestView forest{};
   const auto fill = [&]<class T>(std::span<const T>& field, const char* name) {
     field = view(nb::cast<Vector<T>>(arrays[name], false));

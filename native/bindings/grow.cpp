@@ -13,8 +13,6 @@ namespace okforest {
 
 namespace {
 
-using NamedArrays = nb::typed<nb::dict, nb::str, nb::any>;
-
 GrowthOrder growth_order(const std::string& name) {
   if (name == "depth") return GrowthOrder::depth;
   if (name == "variance") return GrowthOrder::variance;

@@ -11,7 +11,7 @@ namespace {
 
 using CsrArrays = nb::typed<nb::tuple, Result<double>, Result<std::int32_t>, Result<std::int64_t>>;
 
-Result<std::int32_t, 2> apply_binding(const AnyInputs& X, const nb::dict& trees, int n_threads) {
+Result<std::int32_t, 2> apply_binding(const AnyInputs& X, const NamedArrays& trees, int n_threads) {
   const ForestView forest = forest_view(trees);
   const auto n_features = static_cast<std::int64_t>(forest.n_categories.size());
   const auto n_trees = static_cast<std::size_t>(forest.n_trees());
@@ -49,7 +49,7 @@ void check_leaves(const Matrix<std::int32_t>& leaves, const ForestView& forest) 
   }
 }
 
-CsrArrays leaf_weights_binding(const Matrix<std::int32_t>& leaves, const nb::dict& trees,
+CsrArrays leaf_weights_binding(const Matrix<std::int32_t>& leaves, const NamedArrays& trees,
                                int n_threads) {
   const ForestView forest = forest_view(trees);
   check_leaves(leaves, forest);
@@ -63,7 +63,7 @@ CsrArrays leaf_weights_binding(const Matrix<std::int32_t>& leaves, const nb::dic
                                   to_numpy(std::move(rows.offsets))));
 }
 
-Result<double, 2> leaf_means_binding(const Matrix<std::int32_t>& leaves, const nb::dict& trees,
+Result<double, 2> leaf_means_binding(const Matrix<std::int32_t>& leaves, const NamedArrays& trees,
                                      const Matrix<double>& values, int n_threads) {
   const ForestView forest = forest_view(trees);
   check_leaves(leaves, forest);

@@ -9,13 +9,13 @@ namespace {
 
 using PathArrays = nb::typed<nb::tuple, Result<double>, Result<double>>;
 
-PathArrays pruning_path_binding(const nb::dict& tree) {
+PathArrays pruning_path_binding(const NamedArrays& tree) {
   PruningPath path = pruning_path(forest_view(tree));
   return PathArrays(
       nb::make_tuple(to_numpy(std::move(path.alphas)), to_numpy(std::move(path.costs))));
 }
 
-Result<std::int8_t> prune_binding(const nb::dict& tree, double alpha) {
+Result<std::int8_t> prune_binding(const NamedArrays& tree, double alpha) {
   return to_numpy(prune(forest_view(tree), alpha));
 }
 

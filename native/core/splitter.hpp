@@ -171,14 +171,10 @@ class Splitter {
       threshold = (1.0 - u) * low + u * high;
       if (!(threshold >= low && threshold < high)) threshold = low;
     }
-    const bool missing_left = low < high && !missing_.empty() && rng.below(2) == 1;
-    try_sides(
-        missing_left, [&](T x) { return x <= threshold; },
-        [&] { return Split{feature_, threshold}; });
+    try_sides(rng, [&](T x) { return x <= threshold; }, [&] { return Split{feature_, threshold}; });
   }
 
-  // Each category's side is a coin; if all fall alike, one category, or else the missing values,
-  // goes to the other side.
+  // Each category's side is a coin; if all fall alike, one of them goes to the other side.
   void try_random_subset(Rng& rng) {
     const std::size_t n = groups_.size();
     chosen_.assign(n, 0);
@@ -186,16 +182,15 @@ class Splitter {
     for (auto& side : chosen_) n_left += side = static_cast<char>(rng.below(2));
     const bool alike = n_left == 0 || n_left == n;
     if (alike && n > 1) chosen_[rng.below(static_cast<std::uint32_t>(n))] ^= 1;
-    bool missing_left = !missing_.empty() && rng.below(2) == 1;
-    if (n == 1) missing_left = chosen_[0] == 0;
     try_sides(
-        missing_left, [&](T x) { return chosen_[groups_.of(x)] != 0; },
+        rng, [&](T x) { return chosen_[groups_.of(x)] != 0; },
         [&] { return subset_split([&](std::size_t g) { return chosen_[g] != 0; }); });
   }
 
-  // Tries one split, given by which present values go left.
+  // Tries one split, given by which present values go left. Missing values go to a random side, the
+  // chance being its part of the present weight: one that knows no better disturbs the least.
   template <class Left, class Make>
-  void try_sides(bool missing_left, Left&& left, Make&& make) {
+  void try_sides(Rng& rng, Left&& left, Make&& make) {
     order_.clear();
     others_.clear();
     double weight = 0.0, count = 0.0;
@@ -208,11 +203,17 @@ class Splitter {
         others_.push_back(value.row);
       }
     }
-    auto& with_missing = missing_left ? order_ : others_;
-    with_missing.insert(with_missing.end(), missing_.begin(), missing_.end());
-    if (missing_left) {
-      weight += missing_weight_;
-      count += missing_count_;
+    bool missing_left = false;
+    if (!missing_.empty()) {
+      const double u = rng.uniform();
+      missing_left =
+          order_.empty() || (!others_.empty() && u * (node_->weight - missing_weight_) < weight);
+      auto& with_missing = missing_left ? order_ : others_;
+      with_missing.insert(with_missing.end(), missing_.begin(), missing_.end());
+      if (missing_left) {
+        weight += missing_weight_;
+        count += missing_count_;
+      }
     }
     // Around the node's mean the two sides' sums are opposite: the smaller side is enough.
     const auto& smaller = order_.size() <= others_.size() ? order_ : others_;

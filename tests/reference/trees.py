@@ -82,7 +82,7 @@ def find_split(X, K, node, rules, weight, count, root, categories):
         if categories is not None and categories[feature]:
             sides = category_sides(x, K, rows, weight, rules, rng, categories[feature])
         else:
-            sides = numeric_sides(x, rules, rng)
+            sides = numeric_sides(x, weight[rows], rules, rng)
         for left, test in sides:
             if left.all() or not left.any():
                 continue
@@ -103,19 +103,18 @@ def find_split(X, K, node, rules, weight, count, root, categories):
     return best
 
 
-def numeric_sides(x, rules, rng):
+def numeric_sides(x, weight, rules, rng):
     """Yield (which rows go left, threshold) for the splits of a numeric feature, in order."""
     missing = np.isnan(x)
     values = np.unique(x[~missing])
     if len(values) == 0 or (len(values) == 1 and not missing.any()):
         return
     if rules.random_splits:
-        threshold, missing_left = np.inf, False
+        threshold = np.inf
         if len(values) > 1:
             u = rng.uniform()
             threshold = (1 - u) * values[0] + u * values[-1]
-            missing_left = missing.any() and rng.below(2) == 1
-        yield np.where(missing, missing_left, x <= threshold), threshold
+        yield with_missing(x <= threshold, missing, weight, rng), threshold
         return
     thresholds = values[:-1] / 2 + values[1:] / 2
     for missing_left in (False, True) if missing.any() else (False,):
@@ -123,6 +122,15 @@ def numeric_sides(x, rules, rng):
             yield np.where(missing, missing_left, x <= threshold), threshold
         if missing.any() and not missing_left:
             yield ~missing, np.inf
+
+
+def with_missing(left, missing, weight, rng):
+    """Send missing values to a side, drawn by the present weights; never where all others are."""
+    if not missing.any():
+        return left
+    u = rng.uniform()
+    part = weight[left & ~missing].sum() / weight[~missing].sum()
+    return np.where(missing, u < part if 0 < part < 1 else part == 0, left)
 
 
 def category_sides(x, K, rows, weight, rules, rng, n_categories):
@@ -136,11 +144,8 @@ def category_sides(x, K, rows, weight, rules, rng, n_categories):
         sides = [rng.below(2) for _ in codes]
         if len(set(sides)) == 1 and len(codes) > 1:
             sides[rng.below(len(codes))] ^= 1
-        missing_left = missing.any() and rng.below(2) == 1
-        if len(codes) == 1:
-            missing_left = not sides[0]
         left = np.isin(x, codes[np.array(sides, dtype=bool)])
-        yield np.where(missing, missing_left, left), None
+        yield with_missing(left, missing, weight[rows], rng), None
         return
     if n_groups <= 10:  # every subset that holds the first category, in the order of a Gray code
         groups = [x == c for c in codes] + ([missing] if missing.any() else [])
@@ -166,7 +171,7 @@ def category_sides(x, K, rows, weight, rules, rng, n_categories):
     rank = np.full(n_categories, np.nan)
     rank[codes.astype(int)] = np.argsort(np.argsort(position))
     ranks = np.where(missing, np.nan, rank[np.where(missing, 0, x).astype(int)])
-    for left, _ in numeric_sides(ranks, rules, rng):
+    for left, _ in numeric_sides(ranks, weight[rows], rules, rng):
         yield left, None
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from okforest._typing import Floats, Outputs
 from okforest.kernels._base import OutputKernel
@@ -56,13 +55,13 @@ class FromCallable(OutputKernel):
         """Return the Gram matrix."""
         if self.elementwise:
             if b is None:
-                K = np.empty((len(a), len(a)))
+                half = np.empty((len(a), len(a)))
                 for i, u in enumerate(a):
-                    K[i, : i + 1] = K[: i + 1, i] = [self._number(u, v) for v in a[: i + 1]]
-                return K
+                    half[i, : i + 1] = half[: i + 1, i] = [self._number(u, v) for v in a[: i + 1]]
+                return half
             return np.array([[self._number(u, v) for v in b] for u in a]).reshape(len(a), len(b))
-        K = self.function(a, a if b is None else b)
-        K = np.asarray(K.toarray() if sp.issparse(K) else K)
+        value: Any = self.function(a, a if b is None else b)
+        K: Floats = np.asarray(value.todense() if hasattr(value, "todense") else value)
         if K.dtype.kind not in "fiub":
             raise ValueError(
                 f"the kernel function returned {K.dtype}; it must return real numbers."
