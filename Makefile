@@ -47,7 +47,7 @@ sanitize: $(VENV)/.built
 		--config-settings=cmake.define.OKFOREST_SANITIZE=ON .
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-		$(SANITIZED)/venv/bin/python -m pytest -n auto -m "not unsanitized" --timeout 1200
+		$(SANITIZED)/venv/bin/python -m pytest -n auto --timeout 1200
 
 lint: $(VENV)/.lint
 	$(VENV)/bin/ruff check .
