@@ -8,6 +8,9 @@ from okforest import _core
 from okforest._typing import Floats, Ints, Weights
 from okforest.engine.trees import Trees
 
+# Where leaves have fewer members than this on average, the matrix is small, and faster.
+SMALL_LEAF = 3
+
 
 @dataclass(frozen=True)
 class LeafWeights:
@@ -40,9 +43,15 @@ class LeafWeights:
 
     def __matmul__(self, values: Floats) -> Floats:
         """Return the weighted means of the training rows' values, of shape (n,) or (n, q)."""
+        if self._mean_leaf_size() < SMALL_LEAF:
+            return self.tocsr() @ values
         matrix = np.ascontiguousarray(values, dtype=np.float64).reshape(len(values), -1)
         means = _core.leaf_means(self.leaves, vars(self.trees), matrix, self.n_threads)
         return means.reshape(len(self.leaves), *np.shape(values)[1:])
+
+    def _mean_leaf_size(self) -> float:
+        nodes = (self.leaves + self.trees.node_offsets[:-1])[self.leaves >= 0]
+        return float((self.trees.end[nodes] - self.trees.begin[nodes]).mean()) if len(nodes) else 0
 
     def tocsr(self) -> Weights:
         """Return the matrix itself, sparse."""
