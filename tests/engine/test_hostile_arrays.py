@@ -134,7 +134,7 @@ def test_leaves_and_values_that_do_not_fit_are_refused():
     for bad in (leaves + 1000, leaves - 1000, leaves[:, :1].copy()):
         with pytest.raises(ValueError, match="leaves"):
             trees.weights(bad)
-    with pytest.raises(ValueError, match="one row per training row"):
+    with pytest.raises(ValueError, match="5 training rows, and 4 values"):
         LeafWeights(trees, leaves) @ np.ones((4, 2))
     with pytest.raises(TypeError):
         trees.weights(leaves.astype(np.int64))

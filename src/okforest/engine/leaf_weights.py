@@ -43,6 +43,8 @@ class LeafWeights:
 
     def __matmul__(self, values: Floats) -> Floats:
         """Return the weighted means of the training rows' values, of shape (n,) or (n, q)."""
+        if len(values) != self.shape[1]:
+            raise ValueError(f"there are {self.shape[1]} training rows, and {len(values)} values.")
         if self._mean_leaf_size() < SMALL_LEAF:
             return self.tocsr() @ values
         matrix = np.ascontiguousarray(values, dtype=np.float64).reshape(len(values), -1)
