@@ -10,9 +10,39 @@ namespace {
 
 using Rows = std::span<const std::int32_t>;
 
-OKFOREST_CLONES void add_scaled(double* __restrict sum, const double* __restrict row, double scale,
-                                std::int64_t n) {
-  for (std::int64_t j = 0; j < n; ++j) sum[j] += scale * row[j];
+// Four rows in one pass: each sum is read and written once for the four of them.
+OKFOREST_CLONES void add_scaled(double* __restrict sum, const double* const rows[4],
+                                const double scale[4], std::int64_t n) {
+  const double* __restrict a = rows[0];
+  const double* __restrict b = rows[1];
+  const double* __restrict c = rows[2];
+  const double* __restrict d = rows[3];
+  const double wa = scale[0], wb = scale[1], wc = scale[2], wd = scale[3];
+  for (std::int64_t j = 0; j < n; ++j) {
+    sum[j] += (wa * a[j] + wb * b[j]) + (wc * c[j] + wd * d[j]);
+  }
+}
+
+OKFOREST_CLONES double dot(const double* a, const double* b, std::int64_t n) {
+  double sums[8] = {};
+  std::int64_t j = 0;
+  for (; j + 8 <= n; j += 8) {
+    for (int c = 0; c < 8; ++c) sums[c] += a[j + c] * b[j + c];
+  }
+  for (; j < n; ++j) sums[0] += a[j] * b[j];
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+// The sum of scale[b] * row[place[b]].
+double gathered_dot(const double* row, const std::int32_t* place, const double* scale,
+                    std::size_t n) {
+  double sums[4] = {};
+  std::size_t b = 0;
+  for (; b + 4 <= n; b += 4) {
+    for (int c = 0; c < 4; ++c) sums[c] += scale[b + c] * row[place[b + c]];
+  }
+  for (; b < n; ++b) sums[0] += scale[b] * row[place[b]];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 }  // namespace
@@ -21,42 +51,57 @@ GramScorer::GramScorer(const Outputs& gram, std::span<const double> weight)
     : gram_(gram),
       weight_(weight),
       place_(static_cast<std::size_t>(gram.n_rows)),
+      placed_weight_(static_cast<std::size_t>(gram.n_rows)),
       inner_(static_cast<std::size_t>(gram.n_rows)),
-      reach_(static_cast<std::size_t>(gram.n_rows)) {}
+      reach_(static_cast<std::size_t>(gram.n_rows)),
+      subset_place_(static_cast<std::size_t>(gram.n_rows)),
+      subset_weight_(static_cast<std::size_t>(gram.n_rows)) {}
 
 double GramScorer::enter(Rows rows, double total_weight) {
-  const auto n = static_cast<std::int64_t>(rows.size());
-  if (2 * n > gram_.n_rows) {
-    base_ = gram_.data;
-    width_ = gram_.n_rows;
-    for (const auto i : rows) place_[i] = i;
-  } else {
-    block_.resize(std::max(block_.size(), static_cast<std::size_t>(n * n)));
-    double* out = block_.data();
-    for (const auto i : rows) {
-      const double* source = gram_.row(i);
-      for (const auto j : rows) *out++ = source[j];
-    }
-    base_ = block_.data();
-    width_ = n;
-    for (std::int64_t k = 0; k < n; ++k) place_[rows[k]] = k;
-  }
-
-  double square = 0.0;
+  place(rows);
+  scale_ = 0.0;
   double sum_norm = 0.0;
   for (const auto i : rows) {
-    const double* k_i = row(i);
-    double sum = 0.0;
-    for (const auto j : rows) sum += weight_[j] * k_i[place_[j]];
+    const double sum = dot(row(i), placed_weight_.data(), width_);
     inner_[i] = sum / total_weight;
     sum_norm += weight_[i] * sum;
-    square += weight_[i] * k_i[place_[i]];
+    scale_ += weight_[i] * row(i)[place_[i]];
   }
   mean_norm_ = sum_norm / (total_weight * total_weight);
-  scale_ = square;
-  if (base_ != block_.data()) return std::max(0.0, square - sum_norm / total_weight);
+  const double variance = scale_ - sum_norm / total_weight;
+  const bool is_block = base_ != gram_.data;
+  // Where many digits have gone, the node's own block is centred on its mean.
+  return is_block && variance < 1e-3 * scale_ ? centre_block(rows) : std::max(0.0, variance);
+}
 
-  // A block of one's own is centred on the node's mean: no digit is lost where that is far away.
+// Takes whole rows of K, or packs the node's block of it.
+void GramScorer::place(Rows rows) {
+  const auto n = static_cast<std::int64_t>(rows.size());
+  if (4 * n > 3 * gram_.n_rows) {
+    base_ = gram_.data;
+    width_ = gram_.n_rows;
+    std::fill(placed_weight_.begin(), placed_weight_.end(), 0.0);
+    for (const auto i : rows) {
+      place_[i] = i;
+      placed_weight_[i] = weight_[i];
+    }
+    return;
+  }
+  if (block_.size() < static_cast<std::size_t>(n * n)) block_.resize(n * n);
+  double* out = block_.data();
+  for (const auto i : rows) {
+    const double* source = gram_.row(i);
+    for (const auto j : rows) *out++ = source[j];
+  }
+  base_ = block_.data();
+  width_ = n;
+  for (std::int64_t k = 0; k < n; ++k) {
+    place_[rows[k]] = static_cast<std::int32_t>(k);
+    placed_weight_[k] = weight_[rows[k]];
+  }
+}
+
+double GramScorer::centre_block(Rows rows) {
   double variance = 0.0;
   double* k_ij = block_.data();
   for (const auto i : rows) {
@@ -76,28 +121,37 @@ double GramScorer::centred(double norm, double weight, double inner) const {
 void GramScorer::prefix_norms(Rows order, std::span<double> norms) {
   std::fill(reach_.begin(), reach_.begin() + width_, 0.0);
   double norm = 0.0, weight = 0.0, inner = 0.0;
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    const auto i = order[k];
-    const double w = weight_[i];
-    const double* k_i = row(i);
-    norm += w * (2.0 * reach_[place_[i]] + w * k_i[place_[i]]);
-    weight += w;
-    inner += w * inner_[i];
-    norms[k] = centred(norm, weight, inner);
-    add_scaled(reach_.data(), k_i, w, width_);
+  for (std::size_t k = 0; k < order.size(); k += 4) {
+    const std::size_t n = std::min<std::size_t>(4, order.size() - k);
+    const double* rows[4];
+    double w[4] = {};
+    for (std::size_t a = 0; a < 4; ++a) {
+      const auto i = order[k + std::min(a, n - 1)];
+      rows[a] = row(i);
+      if (a >= n) continue;  // a repeated row of weight zero fills the four
+      w[a] = weight_[i];
+      double reach = reach_[place_[i]];
+      for (std::size_t b = 0; b < a; ++b) reach += w[b] * rows[b][place_[i]];
+      norm += w[a] * (2.0 * reach + w[a] * rows[a][place_[i]]);
+      weight += w[a];
+      inner += w[a] * inner_[i];
+      norms[k + a] = centred(norm, weight, inner);
+    }
+    add_scaled(reach_.data(), rows, w, width_);
   }
 }
 
-double GramScorer::subset_norm(Rows subset) const {
+double GramScorer::subset_norm(Rows subset) {
   double norm = 0.0, weight = 0.0, inner = 0.0;
   for (std::size_t a = 0; a < subset.size(); ++a) {
     const auto i = subset[a];
-    const double* k_i = row(i);
-    double reach = 0.0;
-    for (std::size_t b = 0; b < a; ++b) reach += weight_[subset[b]] * k_i[place_[subset[b]]];
-    norm += weight_[i] * (2.0 * reach + weight_[i] * k_i[place_[i]]);
-    weight += weight_[i];
-    inner += weight_[i] * inner_[i];
+    const double w = weight_[i];
+    subset_place_[a] = place_[i];
+    subset_weight_[a] = w;
+    const double reach = gathered_dot(row(i), subset_place_.data(), subset_weight_.data(), a);
+    norm += w * (2.0 * reach + w * row(i)[place_[i]]);
+    weight += w;
+    inner += w * inner_[i];
   }
   return centred(norm, weight, inner);
 }

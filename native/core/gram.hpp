@@ -9,9 +9,9 @@
 
 namespace okforest {
 
-// Scores the splits of one node at a time from K: cost n^2 a sweep. A node of at most half the
-// rows works on its own block of K, packed; a larger one on whole rows of K, so that the copy never
-// takes more than a quarter of K.
+// Scores the splits of one node at a time from K: cost n^2 a sweep. A node of at most three
+// quarters of the rows works on its own block of K, packed; a larger one on whole rows of K, so
+// that the copy never takes much more than half of K.
 class GramScorer {
  public:
   using Outputs = MatrixView;
@@ -29,7 +29,7 @@ class GramScorer {
   void prefix_norms(std::span<const std::int32_t> order, std::span<double> norms);
 
   // || sum over the subset, of w_i (phi_i - node mean) ||^2
-  double subset_norm(std::span<const std::int32_t> subset) const;
+  double subset_norm(std::span<const std::int32_t> subset);
 
   // gram[g * n + h] = <sum of group g, sum of group h>, sums of w_i (phi_i - node mean) over the
   // rows of each of the n groups, whose total weights are given; row k is in group[k].
@@ -38,18 +38,25 @@ class GramScorer {
 
  private:
   const double* row(std::int32_t i) const { return base_ + place_[i] * width_; }
+  void place(std::span<const std::int32_t> rows);
+  double centre_block(std::span<const std::int32_t> rows);
   double centred(double norm, double weight, double inner) const;
 
   const MatrixView gram_;
   std::span<const double> weight_;
-  const double* base_ = nullptr;     // the current node's rows: K itself or its block
-  std::int64_t width_ = 0;           // and the length of each
-  std::vector<std::int64_t> place_;  // training row -> its place in base_, as row and as column
+  const double* base_ = nullptr;       // the current node's rows: K itself or its block
+  std::int64_t width_ = 0;             // and the length of each
+  std::vector<std::int32_t> place_;    // training row -> its place in base_, as row and as column
+  std::vector<double> placed_weight_;  // place -> weight; zero where the node has no row
   std::vector<double> block_;
   std::vector<double> inner_;  // training row i of the node -> <phi_i, node mean>
-  std::vector<double> reach_;  // scratch of a sweep: <phi_j, sum so far>
   double mean_norm_ = 0.0;     // ||node mean||^2
   double scale_ = 0.0;
+
+  // Scratch: <phi_j, sum so far> of a sweep; places and weights of a subset.
+  std::vector<double> reach_;
+  std::vector<std::int32_t> subset_place_;
+  std::vector<double> subset_weight_;
 };
 
 }  // namespace okforest
