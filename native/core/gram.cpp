@@ -47,9 +47,8 @@ double gathered_dot(const double* row, const std::int32_t* place, const double* 
 
 }  // namespace
 
-GramScorer::GramScorer(const Outputs& gram, std::span<const double> weight)
+GramScorer::GramScorer(const Outputs& gram)
     : gram_(gram),
-      weight_(weight),
       place_(static_cast<std::size_t>(gram.n_rows)),
       placed_weight_(static_cast<std::size_t>(gram.n_rows)),
       inner_(static_cast<std::size_t>(gram.n_rows)),

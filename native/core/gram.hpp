@@ -16,8 +16,10 @@ class GramScorer {
  public:
   using Outputs = MatrixView;
 
-  // `weight` holds the weight of every training row and must outlive the scorer.
-  GramScorer(const Outputs& gram, std::span<const double> weight);
+  explicit GramScorer(const Outputs& gram);  // which must outlive the scorer
+
+  // Begins a tree, on training rows of these weights, which must outlive it.
+  void begin(std::span<const double> weight) { weight_ = weight; }
 
   // Makes `rows` the current node and returns its total variance.
   double enter(std::span<const std::int32_t> rows, double total_weight);

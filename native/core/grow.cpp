@@ -29,11 +29,14 @@ std::vector<Tree> grow_with(const Inputs& X, const typename Scorer::Outputs& out
   if (plan.n_draws > 0) bootstrap.emplace(X, row_weight);
 
   std::vector<Tree> trees(static_cast<std::size_t>(plan.n_trees));
-  const auto grow_one = [&](std::int64_t t, const std::atomic<bool>& stopped) {
+  std::vector<std::optional<Scorer>> scorers(static_cast<std::size_t>(plan.n_threads));
+  const auto grow_one = [&](std::int64_t t, std::int64_t worker, const std::atomic<bool>& stopped) {
+    if (!scorers[worker]) scorers[worker].emplace(outputs);
+    Scorer& scorer = *scorers[worker];
     const std::uint64_t seed = derive(plan.seed, static_cast<std::uint64_t>(plan.first_tree + t));
     if (!bootstrap) {
       const Sample sample{all_rows, row_weight, row_count};
-      Scorer scorer(outputs, sample.weight);
+      scorer.begin(sample.weight);
       trees[t] = Grower<Inputs, Scorer>(X, scorer, rules, sample, stopped).grow(seed);
       return;
     }
@@ -44,7 +47,7 @@ std::vector<Tree> grow_with(const Inputs& X, const typename Scorer::Outputs& out
       if (times[i] > 0) rows.push_back(i);
     }
     const Sample sample{rows, weight, weight};
-    Scorer scorer(outputs, sample.weight);
+    scorer.begin(sample.weight);
     trees[t] = Grower<Inputs, Scorer>(X, scorer, rules, sample, stopped).grow(seed);
     for (const auto member : trees[t].members) trees[t].times.push_back(times[member]);
   };

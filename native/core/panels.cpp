@@ -106,9 +106,8 @@ Panels<L>::Panels(const MatrixView& phi)
 }
 
 template <class L>
-FactorScorer<L>::FactorScorer(const Outputs& outputs, std::span<const double> weight)
+FactorScorer<L>::FactorScorer(const Outputs& outputs)
     : outputs_(outputs),
-      weight_(weight),
       squared_norm_(static_cast<std::size_t>(outputs.n_rows), 0.0),
       mean_(static_cast<std::size_t>(outputs.n_panels), L{}) {
   for (std::int64_t p = 0; p < outputs.n_panels; ++p) {

@@ -40,8 +40,10 @@ class FactorScorer {
  public:
   using Outputs = Panels<L>;
 
-  // `weight` holds the weight of every training row and must outlive the scorer.
-  FactorScorer(const Outputs& outputs, std::span<const double> weight);
+  explicit FactorScorer(const Outputs& outputs);  // which must outlive the scorer
+
+  // Begins a tree, on training rows of these weights, which must outlive it.
+  void begin(std::span<const double> weight) { weight_ = weight; }
 
   // Makes `rows` the current node and returns its total variance.
   double enter(std::span<const std::int32_t> rows, double total_weight);

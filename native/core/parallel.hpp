@@ -62,7 +62,8 @@ void parallel_for(std::int64_t n_tasks, int n_threads, Body&& body) {
   queue.rethrow();
 }
 
-// Runs body(task, stopped) for every task while the calling thread only watches: it calls
+// Runs body(task, worker, stopped) for every task, workers being numbered from 0, while the calling
+// thread only watches: it calls
 // watch(n_done) twenty times a second and at the end, and stops everything once that returns
 // false. Bodies look at `stopped` from time to time. Returns whether all tasks were done.
 template <class Body, class Watch>
@@ -73,8 +74,8 @@ bool supervised_for(std::int64_t n_tasks, int n_threads, Body&& body, Watch&& wa
   std::int64_t n_running = std::min<std::int64_t>(n_threads, n_tasks);
   std::vector<std::jthread> threads;
   for (std::int64_t i = 0; i < std::min<std::int64_t>(n_threads, n_tasks); ++i) {
-    threads.emplace_back([&] {
-      queue.work([&](std::int64_t task) { body(task, queue.stopped()); });
+    threads.emplace_back([&, i] {
+      queue.work([&](std::int64_t task) { body(task, i, queue.stopped()); });
       std::lock_guard lock(mutex);
       if (--n_running == 0) finished.notify_one();
     });

@@ -89,14 +89,12 @@ class Splitter {
     fetch(rows, n_categories);
     if (values_.empty()) return;
     if (n_categories == 0) {
-      const auto [low, high] = std::minmax_element(
-          values_.begin(), values_.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
-      if (low->x == high->x && missing_.empty()) return;
+      if (low_ == high_ && missing_.empty()) return;
       if (rules_.split_kind == SplitKind::best) {
         sort_values();
         try_every_cut([&](std::size_t k) { return Split{feature_, cut_after(k)}; });
       } else {
-        try_random_threshold(low->x, high->x, rng);
+        try_random_threshold(rng);
       }
       return;
     }
@@ -111,12 +109,21 @@ class Splitter {
     }
   }
 
-  // Gathers the feature's values of the node, the missing ones apart.
+  // Gathers the feature's values of the node, the missing ones apart, and their range.
   void fetch(std::span<const std::int32_t> rows, std::int32_t n_categories) {
     values_.resize(rows.size());
     X_.gather(feature_, rows, values_.data());
     missing_.clear();
     missing_weight_ = missing_count_ = 0.0;
+    low_ = std::numeric_limits<T>::infinity();
+    high_ = -low_;
+    bool complete = n_categories == 0;
+    for (const auto& value : values_) {
+      low_ = value.x < low_ ? value.x : low_;
+      high_ = value.x > high_ ? value.x : high_;
+      complete &= value.x == value.x;
+    }
+    if (complete) return;
     const auto is_missing = [&](T x) {
       return std::isnan(x) || (n_categories > 0 && !(x >= 0 && x < static_cast<T>(n_categories)));
     };
@@ -164,7 +171,8 @@ class Splitter {
     }
   }
 
-  void try_random_threshold(double low, double high, Rng& rng) {
+  void try_random_threshold(Rng& rng) {
+    const double low = low_, high = high_;
     double threshold = std::numeric_limits<double>::infinity();
     if (low < high) {
       const double u = rng.uniform();
@@ -191,33 +199,40 @@ class Splitter {
   // chance being its part of the present weight: one that knows no better disturbs the least.
   template <class Left, class Make>
   void try_sides(Rng& rng, Left&& left, Make&& make) {
-    order_.clear();
-    others_.clear();
-    double weight = 0.0, count = 0.0;
+    // Written to both sides, and kept on one: no branch to guess.
+    order_.resize(values_.size());
+    others_.resize(values_.size());
+    std::size_t n_left = 0, n_right = 0;
     for (const auto& value : values_) {
-      if (left(value.x)) {
-        order_.push_back(value.row);
-        weight += sample_.weight[value.row];
-        count += sample_.count[value.row];
-      } else {
-        others_.push_back(value.row);
-      }
+      const bool goes_left = left(value.x);
+      order_[n_left] = others_[n_right] = value.row;
+      n_left += goes_left;
+      n_right += !goes_left;
     }
+    order_.resize(n_left);
+    others_.resize(n_right);
     bool missing_left = false;
     if (!missing_.empty()) {
-      const double u = rng.uniform();
-      missing_left =
-          order_.empty() || (!others_.empty() && u * (node_->weight - missing_weight_) < weight);
+      const double u = rng.uniform() * (node_->weight - missing_weight_);
+      missing_left = n_left == 0 || (n_right > 0 && u < total(order_, sample_.weight));
       auto& with_missing = missing_left ? order_ : others_;
       with_missing.insert(with_missing.end(), missing_.begin(), missing_.end());
-      if (missing_left) {
-        weight += missing_weight_;
-        count += missing_count_;
-      }
     }
     // Around the node's mean the two sides' sums are opposite: the smaller side is enough.
-    const auto& smaller = order_.size() <= others_.size() ? order_ : others_;
+    const bool left_is_smaller = order_.size() <= others_.size();
+    const auto& smaller = left_is_smaller ? order_ : others_;
+    double weight = total(smaller, sample_.weight), count = total(smaller, sample_.count);
+    if (!left_is_smaller) {
+      weight = node_->weight - weight;
+      count = node_->count - count;
+    }
     offer(scorer_.subset_norm(smaller), weight, count, missing_left, make);
+  }
+
+  static double total(std::span<const std::int32_t> rows, std::span<const double> of) {
+    double sum = 0.0;
+    for (const auto row : rows) sum += of[row];
+    return sum;
   }
 
   // Tries every division of the categories, missing values being one more, by a Gray code: each
@@ -311,6 +326,7 @@ class Splitter {
   std::int32_t feature_ = -1;
   Split best_;
   std::vector<Value<T>> values_;       // of the feature, where present
+  T low_ = 0, high_ = 0;               // their range
   std::vector<std::int32_t> missing_;  // rows where it is missing
   double missing_weight_ = 0.0, missing_count_ = 0.0;
   Groups groups_;  // of a categorical feature
