@@ -74,7 +74,7 @@ def _centred_features(kernel: OutputKernel, y: Outputs) -> Floats:
     features = kernel.features(y)
     features = features - features.mean(axis=0)
     squares = np.einsum("ij,ij->i", features, features)
-    _check_scale(features, squares)
+    _check_scale(squares, is_zero=not features.any())
     features -= features[_central(squares)].mean(axis=0)
     return np.ascontiguousarray(features)
 
@@ -84,7 +84,7 @@ def _centred_gram(kernel: OutputKernel, y: Outputs) -> Floats:
     K = np.ascontiguousarray(kernel(y))
     if not kernel.known_psd:
         check_gram(K, f"the Gram matrix of {kernel!r}")
-    _check_scale(K, K)
+    _check_scale(np.diagonal(K), is_zero=not K.diagonal().any())
     _centre(K, np.arange(len(K)))
     _centre(K, _central(np.diagonal(K)))
     return K
@@ -107,11 +107,12 @@ def _central(squares: Floats) -> npt.NDArray[np.intp]:
     return np.argpartition(squares, len(squares) // 2)[: len(squares) // 2 + 1]
 
 
-def _check_scale(values: Floats, squares: Floats) -> None:
-    largest = np.abs(values).max(initial=0.0)
-    if not np.isfinite(squares).all() or 0.0 < largest < 1e-150:
+def _check_scale(squares: Floats, is_zero: bool) -> None:
+    largest = squares.max(initial=0.0)
+    if not np.isfinite(largest) or (largest < 1e-290 and not is_zero):
         raise ValueError(
-            f"outputs of size {largest:.3g} have squares beyond the range of numbers; rescale them."
+            f"outputs have squared norms of {largest:.3g}, at the end of the range of numbers; "
+            "rescale them."
         )
 
 
