@@ -105,8 +105,10 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
     if (inputs.n_rows != y.n_rows) {
       throw std::invalid_argument("X and outputs differ in length");
     }
-    if (inputs.n_cols != static_cast<std::int64_t>(n_categories.size())) {
-      throw std::invalid_argument("n_categories must have one entry per feature");
+    const auto counts = view(n_categories);
+    if (inputs.n_cols != static_cast<std::int64_t>(counts.size()) ||
+        std::any_of(counts.begin(), counts.end(), [](std::int32_t n) { return n < 0; })) {
+      throw std::invalid_argument("n_categories must be one number >= 0 for each feature");
     }
     nb::gil_scoped_release nogil;
     return grow_forest(inputs, y, gram ? OutputForm::gram : OutputForm::factor, view(row_weight),

@@ -9,19 +9,21 @@ from sklearn.utils.validation import check_array, check_consistent_length, valid
 
 from okforest._categories import encode, learn_categories
 from okforest._compat import check_sample_weight
-from okforest._typing import Floats, Outputs
+from okforest._typing import Booleans, Floats, Outputs
 from okforest.engine.inputs import Inputs
 from okforest.kernels import OutputKernel
 
 
-def check_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> Inputs:
+def check_inputs(
+    estimator: BaseEstimator, X: Any, *, reset: bool, sample_weight: Any = None
+) -> Inputs:
     """Return X as a float32 or float64 array or sparse matrix, copied only if it was neither.
 
     With ``reset`` the number, names and categories of features are learnt, otherwise compared.
     Categories become codes, which takes a copy.
     """
     if reset:
-        estimator.categories_ = learn_categories(X, estimator.categorical_features)
+        estimator.categories_ = learn_categories(X, estimator.categorical_features, sample_weight)
     rules = {
         "dtype": [np.float64, np.float32],
         "ensure_all_finite": "allow-nan",
@@ -36,6 +38,17 @@ def check_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> Inputs:
     return X
 
 
+def missing_features(X: Inputs) -> Booleans:
+    """Return which features have missing values."""
+    if not sp.issparse(X):
+        return np.isnan(np.asarray(X)).any(axis=0, keepdims=True)[0]
+    columns = sp.csc_array(X)
+    column_of = np.repeat(np.arange(X.shape[1]), np.diff(columns.indptr))
+    missing = np.zeros(X.shape[1], dtype=bool)
+    missing[column_of[np.isnan(columns.data)]] = True
+    return missing
+
+
 def check_outputs(estimator: BaseEstimator, kernel: OutputKernel, X: Any, y: Any) -> Outputs:
     """Return the outputs of X's rows in the kernel's canonical form."""
     if y is None:
@@ -47,7 +60,7 @@ def check_outputs(estimator: BaseEstimator, kernel: OutputKernel, X: Any, y: Any
     return outputs
 
 
-def check_weights(sample_weight: Any, X: Inputs) -> Floats:
+def check_weights(sample_weight: Any, X: Inputs | Outputs) -> Floats:
     """Return one non-negative float64 weight per row of X, ones by default."""
     weight: Floats = check_sample_weight(
         sample_weight, X, dtype=np.float64, ensure_non_negative=True
@@ -56,5 +69,10 @@ def check_weights(sample_weight: Any, X: Inputs) -> Floats:
         raise ValueError(
             f"sample_weight leaves {np.count_nonzero(weight)} rows with a positive weight; "
             "at least 2 are needed. Remove it, or weigh more rows."
+        )
+    if weight.max() > 1e100 or weight[weight > 0].min() < 1e-100:
+        raise ValueError(
+            f"sample_weight goes from {weight[weight > 0].min():.3g} to {weight.max():.3g}; "
+            "rescale it to between 1e-100 and 1e100."
         )
     return np.ascontiguousarray(weight)

@@ -4,8 +4,9 @@ import hashlib
 
 import numpy as np
 import pytest
-from okforest.engine import Rules, grow
 from sklearn.datasets import load_digits
+
+from okforest.engine import Rules, grow
 
 DIGITS = load_digits().data[:400] / 16.0
 RULES = {

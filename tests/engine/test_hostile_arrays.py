@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from okforest import _core
-from okforest.engine import LeafWeights, Rules, grow
+from okforest.engine import LeafWeights, Rules, grow, prune, pruning_path
 
 DTYPES = st.sampled_from([np.float32, np.float64, np.float16, np.int32, np.int64, bool, complex])
 
@@ -143,6 +143,13 @@ def test_leaves_and_values_that_do_not_fit_are_refused():
         _core.apply(np.eye(5), arrays, 1)
     with pytest.raises(ValueError, match="positive weight"):
         grow(np.eye(3), np.eye(3), Rules(), row_weight=np.zeros(3))
+    with pytest.raises(ValueError, match="one number >= 0 for each feature"):
+        grow(np.eye(3), np.eye(3), Rules(), n_categories=np.int32([0, -5, 0]))
+    with pytest.raises(ValueError, match="takes one tree, and these are 2"):
+        pruning_path(trees)
+    with pytest.raises(ValueError, match="takes one tree, and these are 0"):
+        pruning_path(grow(np.eye(3), np.eye(3), Rules(), n_trees=0))
+    assert len(prune(grow(np.eye(3), np.eye(3), Rules(), n_trees=0), 0.1)) == 0
     with pytest.raises(ValueError, match="and a thread"):
         grow(np.eye(3), np.eye(3), Rules(), n_threads=0)
 
@@ -152,7 +159,7 @@ def test_nothing_leaks():
     program = """
         import resource
         import numpy as np
-        from okforest.engine import LeafWeights, Rules, grow
+        from okforest.engine import LeafWeights, Rules, grow, prune, pruning_path
         X = np.random.default_rng(0).normal(size=(500, 5))
 
         def work(times):

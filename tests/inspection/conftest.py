@@ -41,4 +41,5 @@ def mixed_tree():
         n_categories=np.array([3, 0], dtype=np.int32),
     )
     model.categories_ = [np.array(["red", "green", "blue"]), None]
+    model.has_missing_ = np.array([True, True])
     return model

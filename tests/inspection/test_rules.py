@@ -75,7 +75,7 @@ def test_rules_of_categories_and_missing_values(mixed_tree):
     rules = leaf_rules(mixed_tree, feature_names=["colour", "age"])
     assert [str(rule) for rule in rules] == [
         "colour in {red, blue}",
-        "colour in {green} and age is not missing",
+        "(colour in {green} or missing) and age is not missing",
         "colour is missing and age is missing",
         "colour in {green} and age is missing",
     ]
@@ -121,6 +121,8 @@ def test_rules_without_outputs():
         (Condition(0, "x"), "x is not missing"),
         (Condition(0, "x", low=inf, missing=True), "x is missing"),
         (Condition(0, "x", categories=("a",)), "x in {a}"),
+        (Condition(0, "x", high=3.2, missing=True), "x ≤ 3.2"),
+        (Condition(0, "x", high=3.2, missing=True, tells_missing=True), "(x ≤ 3.2 or missing)"),
         (Condition(0, "x", categories=(), missing=True), "x is missing"),
     ],
 )

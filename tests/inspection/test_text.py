@@ -43,13 +43,13 @@ def test_text_of_a_leaf():
 
 
 def test_text_of_categories_and_missing_values(mixed_tree):
-    """Categories are named; missing values are mentioned where the test is of nothing else."""
+    """Categories are named, and so is where missing values go."""
     assert export_text(mixed_tree, feature_names=["colour", "age"]).splitlines() == [
         "├─ colour in {red, blue} → leaf 1, n = 1, variance 0, output 0",
-        "└─ colour in {green}",
+        "└─ (colour in {green} or missing)",
         "   ├─ age is not missing → leaf 3, n = 1, variance 0, output 1",
         "   └─ age is missing",
-        "      ├─ colour in {red} → leaf 5, n = 1, variance 0, output 2",
+        "      ├─ (colour in {red} or missing) → leaf 5, n = 1, variance 0, output 2",
         "      └─ colour in {green, blue} → leaf 6, n = 1, variance 0, output 3",
     ]
 

@@ -93,6 +93,33 @@ def test_unseen_and_missing_categories():
     assert model.predict(pd.DataFrame({"colour": [3.5]}))[0] == predicted[0]
 
 
+def test_one_odd_value_changes_no_other_row():
+    """A number among text is unknown; the other rows are answered as ever."""
+    model = OKTree(random_state=0).fit(FRAME[["colour"]], Y[:, 0])
+    colours = ["red", "blue", "green", "grey"]
+    expected = model.predict(pd.DataFrame({"colour": colours}))
+    with_odd = model.predict(pd.DataFrame({"colour": [*colours, 5]}))
+    np.testing.assert_array_equal(with_odd[:4], expected)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_rows_of_weight_zero_are_as_good_as_removed(model):
+    """Categories that only they have are not known either."""
+    X = pd.DataFrame({"c": list("abcdbcd") * 5, "x": rng.normal(size=35)})
+    y, weight = rng.normal(size=35), (X["c"] != "a") * 1.0
+    a = make(model).fit(X, y, weight)
+    b = make(model).fit(X[weight > 0], y[weight > 0])
+    np.testing.assert_allclose(a.predict(X), b.predict(X))
+
+
+def test_lists_of_lists():
+    """Lists keep numbers, text and missing values apart."""
+    X = [["a", 1.0], [np.nan, 2.0], ["b", np.nan], [None, 4.0]]
+    model = OKTree(categorical_features=[0]).fit(X, [0.0, 1.0, 2.0, 3.0])
+    assert model.categories_[0].tolist() == ["a", "b"]
+    assert model.has_missing_.tolist() == [True, True]
+
+
 def test_a_column_without_categories():
     """A categorical column that is all missing in training is ignored."""
     X = FRAME.assign(empty=pd.Categorical([None] * N))
@@ -108,6 +135,13 @@ def test_a_column_without_categories():
         (np.c_[HEIGHT, CODES], ["colour"], "without names; give names, indices"),
         (np.c_[HEIGHT, CODES], [True], "one truth value per feature"),
         (FRAME, ["weight"], "features named height, colour"),
+        (FRAME, {"weight"}, "features named height, colour"),
+        (FRAME.assign(t=pd.Timestamp("2020-01-01")), "from_dtype", "column of type datetime64"),
+        (
+            pd.DataFrame({"id": [f"row {i}" for i in range(1025)]}),
+            "from_dtype",
+            "feature 0 has 1025 categories; at most 1024 are allowed",
+        ),
         (FRAME, "auto", "categorical_features='auto'; use None, 'from_dtype'"),
         (sp.csr_array(np.c_[CODES, CODES]), [0], "categories need a dense array"),
         (
@@ -120,7 +154,14 @@ def test_a_column_without_categories():
 def test_bad_categories(X, categorical_features, message):
     """What does not fit is explained."""
     with pytest.raises(ValueError, match=message):
-        OKTree(categorical_features=categorical_features).fit(X, Y)
+        OKTree(categorical_features=categorical_features).fit(X, np.zeros((X.shape[0], 1)))
+
+
+def test_sparse_prediction_with_categories():
+    """Categories need dense inputs in prediction too."""
+    model = OKTree(categorical_features=[0]).fit(np.c_[CODES, CODES], Y)
+    with pytest.raises(ValueError, match="X is sparse; this model has categorical features"):
+        model.predict(sp.csr_array(np.c_[CODES, CODES]))
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import r2_score
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.tree import DecisionTreeRegressor
 
 from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTree, select_ccp_alpha
@@ -67,15 +68,45 @@ def test_growing_on_gives_the_forest_grown_at_once(bootstrap):
         model.fit(X, Y)
     with pytest.raises(ValueError, match="less than the 9 trees grown so far"):
         model.set_params(n_estimators=3).fit(X, Y)
-    with pytest.raises(ValueError, match="X has 70 rows; warm_start=True adds trees on the same"):
-        model.set_params(n_estimators=12).fit(X[:70], Y[:70])
+    model.set_params(n_estimators=12)
+    for X_new, Y_new, weight, message in (
+        (X[:70], Y[:70], None, "X has 70 rows, other than before; warm_start=True adds trees on"),
+        (-X, Y, None, "X is another than before"),
+        (X, -Y, None, "y is another than before"),
+        (X, Y, np.arange(1.0, 81.0), "sample_weight is another"),
+    ):
+        if weight is None or not bootstrap:
+            with pytest.raises(ValueError, match=message):
+                model.fit(X_new, Y_new, weight)
+    with pytest.raises(ValueError, match="bootstrap is another"):
+        model.set_params(bootstrap=not bootstrap).fit(X, Y)
+
+
+def test_a_fit_that_fails_leaves_no_model():
+    """Wrong arguments of a refit do not mix the old model with the new."""
+    model = OKBagging(20, oob_score=True, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="Negative values"):
+        model.fit(X[:, :2], Y, sample_weight=-np.ones(80))
+    for name in ("trees_", "oob_score_", "oob_weights_", "oob_prediction_"):
+        assert not hasattr(model, name)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_out_of_bag_with_one_weight_for_all():
+    """A number as sample_weight is every row's."""
+    a = OKBagging(30, oob_score=True, max_samples=80, random_state=0).fit(X, Y, 2.0)
+    b = OKBagging(30, oob_score=True, max_samples=80, random_state=0).fit(X, Y)
+    assert a.oob_score_ == pytest.approx(b.oob_score_)
 
 
 def test_callback_sees_progress_and_can_stop():
     """The callback is called with the number of trees; its exception ends the fit."""
     seen = []
-    OKExtraTrees(20, callback=seen.append).fit(X, Y)
+    model = OKExtraTrees(20, callback=seen.append, warm_start=True).fit(X, Y)
     assert seen[-1] == 20
+    model.set_params(n_estimators=25).fit(X, Y)
+    assert seen[-1] == 25
 
     def stop(done):
         raise StopIteration("enough")
@@ -150,6 +181,9 @@ def test_alpha_by_cross_validation():
     assert tree.ccp_alpha > 0
     smaller = select_ccp_alpha(tree, X, y, cv=folds, one_standard_error=True)
     assert smaller.ccp_alpha >= choice.ccp_alpha
+    assert len(choice.ccp_alphas) <= 100
+    single = select_ccp_alpha(tree, X, y, cv=ShuffleSplit(1), one_standard_error=True)
+    assert single.ccp_alpha > 0
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,16 @@ def pruning_path(tree: Trees) -> tuple[Floats, Floats]:
     variances : ndarray
         The total variance of its leaves, as a part of the root's weight.
     """
+    if len(tree) != 1:
+        raise ValueError(f"pruning_path takes one tree, and these are {len(tree)}; pick trees[t].")
     return _core.pruning_path(vars(tree))
 
 
 def prune(trees: Trees, alpha: float) -> Trees:
     """Cut off the branches that reduce the variance by no more than alpha a leaf."""
-    return Trees.join([_pruned(trees[t], alpha) for t in range(len(trees))])
+    return (
+        Trees.join([_pruned(trees[t], alpha) for t in range(len(trees))]) if len(trees) else trees
+    )
 
 
 def _pruned(tree: Trees, alpha: float) -> Trees:

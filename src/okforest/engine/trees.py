@@ -134,8 +134,25 @@ class Trees:
     def are_members(self) -> Booleans:
         """Return which training rows each tree was grown on, shape (n_train, n_trees)."""
         member = np.zeros((len(self.row_weight), len(self)), dtype=bool)
-        member[self.members, np.repeat(np.arange(len(self)), np.diff(self.member_offsets))] = True
+        member[self.members, self.member_trees] = True
         return member
+
+    @property
+    def member_trees(self) -> npt.NDArray[np.intp]:
+        """The tree that each member is of."""
+        return np.repeat(np.arange(len(self)), np.diff(self.member_offsets))
+
+    @property
+    def member_leaves(self) -> Ints:
+        """The leaf that each member is in."""
+        leaf = np.flatnonzero(self.left < 0)
+        tree = np.searchsorted(self.node_offsets, leaf, side="right") - 1
+        # Leaves in the order of their members.
+        leaf = leaf[np.lexsort((self.begin[leaf], tree))]
+        number = (
+            leaf - self.node_offsets[np.searchsorted(self.node_offsets, leaf, side="right") - 1]
+        )
+        return np.repeat(number, self.end[leaf] - self.begin[leaf]).astype(np.int32)
 
     def leaf_indicator(self, leaves: Ints) -> Weights:
         """Return a 0/1 matrix of shape (n, n_nodes): which nodes, of all trees, are in a row."""

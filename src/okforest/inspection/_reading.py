@@ -96,6 +96,7 @@ class Reading:
             high,
             categories,
             missing=bool(self.tree.missing_left[node]) == is_left,
+            tells_missing=bool(self.model.has_missing_[feature]),
             decimals=self.decimals,
         )
 

@@ -11,8 +11,7 @@ from okforest.inspection._words import write_number, write_set
 class Condition:
     """A condition on one feature: an interval, a set of categories, or being missing.
 
-    Conditions on the same feature are intersected by ``&``. Where a missing value goes is in
-    ``missing``; it is put into words only where the condition is about nothing else.
+    Conditions on the same feature are intersected by ``&``.
 
     Parameters
     ----------
@@ -26,6 +25,8 @@ class Condition:
         The categories that satisfy it; None for a numeric feature.
     missing : bool
         Whether a missing value (or a category never seen in training) satisfies it.
+    tells_missing : bool
+        Whether to say so in words: where training had missing values.
     decimals : int
         Decimals of the numbers in words.
 
@@ -44,6 +45,7 @@ class Condition:
     high: float = inf
     categories: tuple[Any, ...] | None = None
     missing: bool = False
+    tells_missing: bool = False
     decimals: int = field(default=3, repr=False, compare=False)
 
     def __and__(self, other: "Condition") -> "Condition":
@@ -61,6 +63,11 @@ class Condition:
         )
 
     def __str__(self) -> str:
+        text = self._words()
+        also_missing = self.missing and self.tells_missing and not text.endswith("missing")
+        return f"({text} or missing)" if also_missing else text
+
+    def _words(self) -> str:
         if self.low >= self.high or self.categories == ():
             return f"{self.name} is missing"
         if self.categories is not None:

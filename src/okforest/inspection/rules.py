@@ -47,7 +47,7 @@ def leaf_rules(
 
     The tests on the way to a leaf are simplified: those of one feature are merged to one interval
     or set of categories. Whether a missing value satisfies a condition is in its ``missing``, and
-    said in words only where the condition asks for nothing else.
+    said in words of features that had missing values in training.
 
     Parameters
     ----------

@@ -243,6 +243,10 @@ class Normalized(_Wrapper):
         K *= self._scale(a if b is None else b)[None, :]
         return K
 
+    def diag(self, a: Outputs) -> Floats:
+        """Return ones, and zeros where the kernel's own are."""
+        return (self._kernel.diag(a) > 0).astype(np.float64)
+
     def pairs(self, a: Outputs, b: Outputs) -> Floats:
         """Return k(a_i, b_i)."""
         return self._scale(a) * self._scale(b) * self._kernel.pairs(a, b)

@@ -137,7 +137,8 @@ class Averager(ABC, BaseEstimator):
         """Return a copy of the model without what prediction does not need.
 
         Of a precomputed Gram matrix the block of the training outputs is kept, so that a saved
-        model does not carry the rest; predictions are positions in the whole matrix all the same.
+        model does not carry the rest; predictions are positions in the whole matrix all the same,
+        but other positions than those of training are unknown to it, so that it cannot score them.
         Out-of-bag estimates are dropped.
 
         Returns

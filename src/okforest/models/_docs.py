@@ -35,7 +35,8 @@ PARAMETERS = {
         leaves are cut off after growing; see :func:`okforest.select_ccp_alpha`.""",
     "bootstrap": """bool, default={default}
         Whether each tree is grown on rows drawn with replacement, a row's chance being its
-        weight, or on all rows.""",
+        weight, or on all rows. The draw goes by the rows' inputs, not by their order (except among
+        rows of equal inputs).""",
     "max_samples": """int or float, optional
         How many rows to draw for each tree (or fraction of all); by default as many as there are,
         a row of weight 3 being three. Only with ``bootstrap=True``.""",
@@ -44,8 +45,8 @@ PARAMETERS = {
         were not grown on them. Only with ``bootstrap=True``.""",
     "categorical_features": """array-like, "from_dtype" or None, default="from_dtype"
         Names, indices or a mask of the features that are categorical; by default the categorical
-        and text columns of a frame. Their splits are subsets of categories. Values never seen in
-        training are treated as missing.""",
+        and text columns of a frame. Their splits are subsets of categories, of which there may be
+        1,024. Values never seen in training are treated as missing.""",
     "embedding": """{"auto", "features", "gram", "factor"}, default="auto"
         The form of the outputs from which trees are grown: explicit features, Gram matrix or its
         exact factor. The trees are the same; "auto" takes the cheapest.""",
@@ -63,7 +64,7 @@ PARAMETERS = {
     "verbose": """int, default=0
         Whether to show a progress bar while fitting.""",
     "callback": """callable, optional
-        Called while fitting, some twenty times a second, with the number of trees grown so far. An
+        Called while fitting, some twenty times a second, with the number of trees there are. An
         exception that it raises stops the fit.""",
 }
 
@@ -79,8 +80,13 @@ ATTRIBUTES = """kernel_ : OutputKernel
         Number of columns of that form.
     feature_importances_ : ndarray of shape (p,)
         Each feature's share of the total variance reduction.
+    oob_weights_, oob_prediction_, oob_score_ : csr_array, ndarray, float
+        With ``oob_score=True``, of the training rows. A row drawn for every tree has an empty row
+        of weights, and no prediction: NaN, -1, None or "", by type.
     categories_ : list
         For each feature its categories, sorted, or None if it is numeric.
+    has_missing_ : ndarray of shape (p,), bool
+        Which features had missing values in training.
     n_features_in_ : int
         Number of features seen in fitting.
     feature_names_in_ : ndarray of shape (p,)

@@ -14,8 +14,8 @@ from okforest._categories import Categories, category_counts
 from okforest._compat import Interval, RealNotInt, StrOptions, fit_context
 from okforest._progress import progress_of
 from okforest._threads import thread_count
-from okforest._typing import Floats, Ints, Outputs, Weights
-from okforest._validation import check_inputs, check_outputs, check_weights
+from okforest._typing import Booleans, Floats, Ints, Outputs, Weights
+from okforest._validation import check_inputs, check_outputs, check_weights, missing_features
 from okforest.decode import as_decoder
 from okforest.embedding import Embedding, embed
 from okforest.engine import LeafWeights, Rules, Trees, grow, prune
@@ -61,6 +61,7 @@ class TreeModel(Averager):
 
     trees_: Trees
     seed_: int
+    has_missing_: Booleans
     categories_: Categories
     n_features_in_: int
 
@@ -125,13 +126,13 @@ class TreeModel(Averager):
             The fitted model.
         """
         kept = self.trees_ if self.warm_start and hasattr(self, "trees_") else None
-        X = check_inputs(self, X, reset=kept is None)
+        if kept is None:
+            self._forget()  # a fit that fails leaves no model, not half of two
+        X = check_inputs(self, X, reset=kept is None, sample_weight=sample_weight)
         weight = check_weights(sample_weight, X)
         n_draws = self._n_draws(weight)
-        if kept is None:
-            self.__dict__.pop("trees_", None)  # an interrupted fit leaves no model, not half of two
-        first_tree = 0 if kept is None else self._check_growing_on(kept, X)
         target = self._embed(X, y, weight)
+        first_tree = 0 if kept is None else self._check_growing_on(kept, X, weight, target)
         seed = self.seed_ if kept is not None else self._draw_seed()
         n_new = self.n_estimators - first_tree
         if n_new > 0:
@@ -147,24 +148,43 @@ class TreeModel(Averager):
                 n_trees=n_new,
                 n_draws=n_draws,
                 n_threads=thread_count(self.n_jobs),
-                progress=progress_of(n_new, "growing trees", self.verbose, self.callback),
+                progress=progress_of(first_tree, self.n_estimators, self.verbose, self.callback),
             )
             if self.ccp_alpha > 0:
                 grown = prune(grown, self.ccp_alpha)
             self.trees_ = grown if kept is None else Trees.join([kept, grown])
         self.seed_ = seed
+        self.has_missing_ = missing_features(X)
         self._learn(target)
         return self
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
 
-    def _check_growing_on(self, kept: Trees, X: Inputs) -> int:
+    def _forget(self) -> None:
+        for name in [name for name in vars(self) if name == "trees_" or name.startswith("oob_")]:
+            if name.endswith("_"):
+                delattr(self, name)
+
+    def _check_growing_on(
+        self, kept: Trees, X: Inputs, weight: Floats, target: Target | None
+    ) -> int:
         """Return how many trees there are, having checked that more can be added."""
+        changed = None
         if X.shape[0] != len(kept.row_weight):
+            changed = f"X has {X.shape[0]} rows, other"
+        elif not np.array_equal(kept.apply(X)[kept.members, kept.member_trees], kept.member_leaves):
+            changed = "X is another"
+        elif target is not None and not np.array_equal(target.outputs, self.outputs_):
+            changed = "y is another"
+        elif self.bootstrap != (len(kept.times) > 0):
+            changed = "bootstrap is another"
+        elif not self.bootstrap and not np.array_equal(weight, kept.row_weight):
+            changed = "sample_weight is another"
+        if changed:
             raise ValueError(
-                f"X has {X.shape[0]} rows; warm_start=True adds trees on the same training set, "
-                f"which had {len(kept.row_weight)}. Set warm_start=False to start anew."
+                f"{changed} than before; warm_start=True adds trees on the same training set. "
+                "Set it to False to start anew."
             )
         if self.n_estimators < len(kept):
             raise ValueError(

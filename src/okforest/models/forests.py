@@ -4,9 +4,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from okforest._typing import Floats
+from okforest._validation import check_weights
 from okforest.decode import as_decoder
 from okforest.engine.inputs import Inputs
 from okforest.models._docs import document
@@ -73,7 +72,7 @@ class _Forest(TreeModel):
                 self._leaves(X),
                 span,
                 as_decoder(self.decoder, span.kernel),
-                np.ones(len(span)) if sample_weight is None else np.asarray(sample_weight, float),
+                check_weights(sample_weight, span.outputs),
             )
         return self
 

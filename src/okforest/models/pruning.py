@@ -14,6 +14,8 @@ from okforest.engine import prune
 from okforest.metrics import kernel_loss
 from okforest.models.tree import OKTree
 
+MOST_ALPHAS = 100  # candidates tried, evenly along the path
+
 
 @dataclass(frozen=True)
 class PruningChoice:
@@ -80,6 +82,8 @@ def select_ccp_alpha(
     path = tree.cost_complexity_pruning_path(X, y, sample_weight).ccp_alphas
     # Between two alphas of the path the tree is the same: their geometric mean stands for it.
     alphas = np.append(np.sqrt(path[:-1] * path[1:]), path[-1])
+    if len(alphas) > MOST_ALPHAS:
+        alphas = alphas[np.linspace(0, len(alphas) - 1, MOST_ALPHAS).astype(int)]
     weight = None if sample_weight is None else np.asarray(sample_weight)
     folds = []
     for train, test in check_cv(cv).split(X, y):
@@ -95,7 +99,7 @@ def select_ccp_alpha(
             )
         folds.append(losses)
     mean = np.mean(folds, axis=0)
-    error = np.std(folds, axis=0, ddof=1) / np.sqrt(len(folds))
+    error = np.std(folds, axis=0, ddof=min(1, len(folds) - 1)) / np.sqrt(len(folds))
     best = int(mean.argmin())
     limit = mean[best] + error[best] if one_standard_error else mean[best]
     return PruningChoice(float(alphas[mean <= limit].max()), alphas, mean, error)

@@ -22,6 +22,7 @@ def check_model(model: Any) -> None:
         ("outputs_", len(trees.row_weight)),
         ("feature_names_in_", n_features),
         ("categories_", n_features),
+        ("has_missing_", n_features),
     ):
         _check_length(model, name, length)
     if hasattr(model, "outputs_") and not isinstance(model.outputs_, np.ndarray):
