@@ -145,13 +145,10 @@ class Trees:
     @property
     def member_leaves(self) -> Ints:
         """The leaf that each member is in."""
+        tree = np.repeat(np.arange(len(self)), np.diff(self.node_offsets))
         leaf = np.flatnonzero(self.left < 0)
-        tree = np.searchsorted(self.node_offsets, leaf, side="right") - 1
-        # Leaves in the order of their members.
-        leaf = leaf[np.lexsort((self.begin[leaf], tree))]
-        number = (
-            leaf - self.node_offsets[np.searchsorted(self.node_offsets, leaf, side="right") - 1]
-        )
+        leaf = leaf[np.lexsort((self.begin[leaf], tree[leaf]))]  # in the order of their members
+        number = leaf - self.node_offsets[tree[leaf]]
         return np.repeat(number, self.end[leaf] - self.begin[leaf]).astype(np.int32)
 
     def leaf_indicator(self, leaves: Ints) -> Weights:
