@@ -1,6 +1,6 @@
 """Parameter texts that several models share, written once."""
 
-from inspect import signature
+from inspect import cleandoc, signature
 from typing import TypeVar
 
 T = TypeVar("T", bound=type)
@@ -80,9 +80,6 @@ ATTRIBUTES = """kernel_ : OutputKernel
         Number of columns of that form.
     feature_importances_ : ndarray of shape (p,)
         Each feature's share of the total variance reduction.
-    oob_weights_, oob_prediction_, oob_score_ : csr_array, ndarray, float
-        With ``oob_score=True``, of the training rows. A row drawn for every tree has an empty row
-        of weights, and no prediction: NaN, -1, None or "", by type.
     categories_ : list
         For each feature its categories, sorted, or None if it is numeric.
     has_missing_ : ndarray of shape (p,), bool
@@ -93,16 +90,28 @@ ATTRIBUTES = """kernel_ : OutputKernel
         Their names, if X had any.
     """
 
+OOB_ATTRIBUTES = """
+oob_weights_, oob_prediction_, oob_score_ : csr_array, ndarray, float
+    With ``oob_score=True``, of the training rows. A row drawn for every tree has an empty row of
+    weights, and no prediction: NaN, -1, None or "", by type.
+"""
+
 
 def document(cls: T) -> T:
     """Fill ``{parameters}`` and ``{attributes}`` in a model's docstring from its signature."""
     if cls.__doc__ is None:  # python -OO
         return cls
     lines = [
-        f"{name} : {PARAMETERS[name].replace('{default}', repr(parameter.default))}"
+        f"{name} : {PARAMETERS[name]}".replace("{default}", repr(parameter.default))
         for name, parameter in signature(cls).parameters.items()
     ]
-    cls.__doc__ = cls.__doc__.replace("{parameters}", "\n    ".join(lines)).replace(
-        "{attributes}", ATTRIBUTES.strip()
+    # Texts above are indented as in a class; Python before 3.13 keeps that, and later ones do not.
+    parameters, attributes = ("\n".join(lines).replace(" " * 8, " " * 4), cleandoc(ATTRIBUTES))
+    if "oob_score" in signature(cls).parameters:
+        attributes += OOB_ATTRIBUTES.rstrip()
+    cls.__doc__ = (
+        cleandoc(cls.__doc__)
+        .replace("{parameters}", parameters)
+        .replace("{attributes}", attributes)
     )
     return cls
