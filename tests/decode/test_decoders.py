@@ -14,7 +14,8 @@ SPAN = Span(RBF(1.0), Y)
 
 
 def weights(density=0.2):
-    W = sp.random_array((9, 30), density=density, rng=np.random.default_rng(1)).toarray()
+    rng = np.random.default_rng(1)
+    W = rng.uniform(size=(9, 30)) * (rng.uniform(size=(9, 30)) < density)
     W[:, 0] += 1e-3
     return sp.csr_array(W / W.sum(axis=1, keepdims=True))
 

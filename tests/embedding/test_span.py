@@ -23,7 +23,9 @@ CASES = {
 def test_span_equals_dense_algebra(kernel, outputs, y, block_bytes, monkeypatch):
     """Inner products, norms and losses follow from W, K and the outputs."""
     monkeypatch.setattr(span_module, "BLOCK_BYTES", block_bytes)
-    W, V = (sp.random_array((7, 30), density=0.3, rng=rng, format="csr") for _ in range(2))
+    W, V = (
+        sp.csr_array(rng.normal(size=(7, 30)) * (rng.uniform(size=(7, 30)) < 0.3)) for _ in range(2)
+    )
     K, cross = kernel(outputs), kernel(outputs, y)
     span = Span(kernel.resolve(outputs), outputs)
     w, v = W.toarray(), V.toarray()

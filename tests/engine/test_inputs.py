@@ -157,7 +157,7 @@ def test_many_categories_are_ordered_optimally_for_scalar_outputs():
 def test_sparse_inputs_grow_the_forest_of_dense_ones(seed, density, rules, dtype, n_draws):
     """Sparse columns and rows, with stored zeros and missing values, give the same trees."""
     rng = np.random.default_rng(seed)
-    X = sp.random_array((60, 5), density=density, rng=rng, dtype=dtype, format="csc")
+    X = sp.csc_array(rng.normal(size=(60, 5)) * (rng.uniform(size=(60, 5)) < density), dtype=dtype)
     X.data[rng.uniform(size=X.nnz) < 0.1] = np.nan
     X.data[rng.uniform(size=X.nnz) < 0.1] = 0.0
     phi = rng.normal(size=(60, 3))

@@ -78,7 +78,7 @@ def test_bad_weights():
         (np.ones(19), "sample_weight.shape"),
         (-np.ones(20), "Negative values"),
         (np.full(20, np.nan), "contains NaN"),
-        (np.zeros(20), "at least one non-zero number"),
+        (np.zeros(20), "at least one non-zero number|leaves 0 rows"),
         (np.eye(20)[0], "leaves 1 rows with a positive weight"),
         (np.full(20, 1e200), "rescale it to between 1e-100 and 1e100"),
         (np.full(20, 1e-200), "rescale it to between 1e-100 and 1e100"),
