@@ -47,14 +47,21 @@ double gathered_dot(const double* row, const std::int32_t* place, const double* 
 
 }  // namespace
 
-GramScorer::GramScorer(const Outputs& gram)
-    : gram_(gram),
-      place_(static_cast<std::size_t>(gram.n_rows)),
-      placed_weight_(static_cast<std::size_t>(gram.n_rows)),
-      inner_(static_cast<std::size_t>(gram.n_rows)),
-      reach_(static_cast<std::size_t>(gram.n_rows)),
-      subset_place_(static_cast<std::size_t>(gram.n_rows)),
-      subset_weight_(static_cast<std::size_t>(gram.n_rows)) {}
+GramScorer::GramScorer(const Outputs& gram) : GramScorer(gram.n_rows) { gram_ = gram; }
+
+GramScorer::GramScorer(std::int64_t n_rows)
+    : gram_{nullptr, 0, 0},
+      place_(static_cast<std::size_t>(n_rows)),
+      placed_weight_(static_cast<std::size_t>(n_rows)),
+      inner_(static_cast<std::size_t>(n_rows)),
+      reach_(static_cast<std::size_t>(n_rows)),
+      subset_place_(static_cast<std::size_t>(n_rows)),
+      subset_weight_(static_cast<std::size_t>(n_rows)) {}
+
+void GramScorer::rebase(const MatrixView& gram, std::span<const std::int32_t> home) {
+  gram_ = gram;
+  home_ = home;
+}
 
 double GramScorer::enter(Rows rows, double total_weight) {
   place(rows);
@@ -79,18 +86,22 @@ void GramScorer::place(Rows rows) {
   if (4 * n > 3 * gram_.n_rows) {
     base_ = gram_.data;
     width_ = gram_.n_rows;
-    std::fill(placed_weight_.begin(), placed_weight_.end(), 0.0);
+    std::fill(placed_weight_.begin(), placed_weight_.begin() + width_, 0.0);
     for (const auto i : rows) {
-      place_[i] = i;
-      placed_weight_[i] = weight_[i];
+      place_[i] = home(i);
+      placed_weight_[place_[i]] = weight_[i];
     }
     return;
   }
   if (block_.size() < static_cast<std::size_t>(n * n)) block_.resize(n * n);
   double* out = block_.data();
   for (const auto i : rows) {
-    const double* source = gram_.row(i);
-    for (const auto j : rows) *out++ = source[j];
+    const double* source = gram_.row(home(i));
+    if (home_.empty()) {
+      for (const auto j : rows) *out++ = source[j];
+    } else {
+      for (const auto j : rows) *out++ = source[home_[j]];
+    }
   }
   base_ = block_.data();
   width_ = n;

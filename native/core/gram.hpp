@@ -18,6 +18,11 @@ class GramScorer {
 
   explicit GramScorer(const Outputs& gram);  // which must outlive the scorer
 
+  // A scorer of so many training rows whose matrix comes later: that of some of them, at their
+  // places `home` in it.
+  explicit GramScorer(std::int64_t n_rows);
+  void rebase(const MatrixView& gram, std::span<const std::int32_t> home);
+
   // Begins a tree, on training rows of these weights, which must outlive it.
   void begin(std::span<const double> weight) { weight_ = weight; }
 
@@ -40,11 +45,13 @@ class GramScorer {
 
  private:
   const double* row(std::int32_t i) const { return base_ + place_[i] * width_; }
+  std::int32_t home(std::int32_t i) const { return home_.empty() ? i : home_[i]; }
   void place(std::span<const std::int32_t> rows);
   double centre_block(std::span<const std::int32_t> rows);
   double centred(double norm, double weight, double inner) const;
 
-  const MatrixView gram_;
+  MatrixView gram_;
+  std::span<const std::int32_t> home_;  // training row -> row of gram_; empty: the same
   std::span<const double> weight_;
   const double* base_ = nullptr;       // the current node's rows: K itself or its block
   std::int64_t width_ = 0;             // and the length of each

@@ -1,11 +1,13 @@
 #include "core/grow.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 
 #include "core/bootstrap.hpp"
 #include "core/gram.hpp"
 #include "core/grower.hpp"
+#include "core/hybrid.hpp"
 #include "core/panels.hpp"
 #include "core/parallel.hpp"
 
@@ -13,8 +15,9 @@ namespace okforest {
 
 namespace {
 
-template <class Inputs, class Scorer>
-std::vector<Tree> grow_with(const Inputs& X, const typename Scorer::Outputs& outputs,
+// Grows trees with scorers that `make_scorer` makes, one a thread.
+template <class Inputs, class MakeScorer>
+std::vector<Tree> grow_with(const Inputs& X, const MakeScorer& make_scorer,
                             std::span<const double> row_weight, const Rules& rules,
                             const ForestPlan& plan,
                             const std::function<bool(std::int64_t)>& watch) {
@@ -29,9 +32,10 @@ std::vector<Tree> grow_with(const Inputs& X, const typename Scorer::Outputs& out
   if (plan.n_draws > 0) bootstrap.emplace(X, row_weight);
 
   std::vector<Tree> trees(static_cast<std::size_t>(plan.n_trees));
-  std::vector<std::optional<Scorer>> scorers(static_cast<std::size_t>(plan.n_threads));
+  using Scorer = typename decltype(make_scorer())::element_type;
+  std::vector<std::unique_ptr<Scorer>> scorers(static_cast<std::size_t>(plan.n_threads));
   const auto grow_one = [&](std::int64_t t, std::int64_t worker, const std::atomic<bool>& stopped) {
-    if (!scorers[worker]) scorers[worker].emplace(outputs);
+    if (!scorers[worker]) scorers[worker] = make_scorer();
     Scorer& scorer = *scorers[worker];
     const std::uint64_t seed = derive(plan.seed, static_cast<std::uint64_t>(plan.first_tree + t));
     if (!bootstrap) {
@@ -63,14 +67,27 @@ std::vector<Tree> grow_forest(const Inputs& X, const MatrixView& outputs, Output
                               const ForestPlan& plan,
                               const std::function<bool(std::int64_t)>& watch) {
   if (form == OutputForm::gram) {
-    return grow_with<Inputs, GramScorer>(X, outputs, row_weight, rules, plan, watch);
+    const auto make = [&] { return std::make_unique<GramScorer>(outputs); };
+    return grow_with(X, make, row_weight, rules, plan, watch);
   }
   if (outputs.n_cols <= 2) {
-    return grow_with<Inputs, FactorScorer<Lane>>(X, Panels<Lane>(outputs), row_weight, rules, plan,
-                                                 watch);
+    const Panels<Lane> panels(outputs);
+    const auto make = [&] { return std::make_unique<FactorScorer<Lane>>(panels); };
+    return grow_with(X, make, row_weight, rules, plan, watch);
   }
-  return grow_with<Inputs, FactorScorer<Lanes>>(X, Panels<Lanes>(outputs), row_weight, rules, plan,
-                                                watch);
+  const Panels<Lanes> panels(outputs);
+  // A branch's Gram matrix costs as much as some splits of each of its rows: it pays below the
+  // rank, if enough features are tried. Best-first growth jumps between branches.
+  const std::int64_t most_rows =
+      rules.order == GrowthOrder::depth
+          ? std::min({outputs.n_cols, std::int64_t{3} * rules.max_features, outputs.n_rows})
+          : 0;
+  if (outputs.n_cols < 16 || most_rows < 8) {
+    const auto make = [&] { return std::make_unique<FactorScorer<Lanes>>(panels); };
+    return grow_with(X, make, row_weight, rules, plan, watch);
+  }
+  const auto make = [&] { return std::make_unique<HybridScorer>(panels, most_rows); };
+  return grow_with(X, make, row_weight, rules, plan, watch);
 }
 
 #define OKFOREST_INSTANTIATE(Inputs)                                                               \

@@ -1,0 +1,79 @@
+#include "core/hybrid.hpp"
+
+#include "core/dispatch.hpp"
+
+namespace okforest {
+
+namespace {
+
+// All inner products of n rows of n_panels lanes each.
+OKFOREST_CLONES void products(const Lanes* rows, std::int64_t n, std::int64_t n_panels,
+                              double* gram) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j <= i; ++j) {
+      Lanes::Vector sum = {};
+      for (std::int64_t p = 0; p < n_panels; ++p) {
+        sum += rows[i * n_panels + p].v * rows[j * n_panels + p].v;
+      }
+      gram[i * n + j] = gram[j * n + i] =
+          ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+    }
+  }
+}
+
+}  // namespace
+
+HybridScorer::HybridScorer(const Outputs& outputs, std::int64_t most_rows)
+    : outputs_(outputs),
+      most_rows_(most_rows),
+      factor_(outputs),
+      gram_(outputs.n_rows),
+      home_(static_cast<std::size_t>(outputs.n_rows)),
+      branch_gram_(static_cast<std::size_t>(most_rows * most_rows)),
+      packed_(static_cast<std::size_t>(most_rows * outputs.n_panels)) {}
+
+void HybridScorer::begin(std::span<const double> weight) {
+  factor_.begin(weight);
+  gram_.begin(weight);
+  branch_ = {};
+}
+
+double HybridScorer::enter(std::span<const std::int32_t> rows, double total_weight) {
+  in_branch_ = static_cast<std::int64_t>(rows.size()) <= most_rows_;
+  if (!in_branch_) return factor_.enter(rows, total_weight);
+  const bool inside =
+      rows.data() >= branch_.data() && rows.data() + rows.size() <= branch_.data() + branch_.size();
+  if (!inside) make_branch(rows);
+  return gram_.enter(rows, total_weight);
+}
+
+void HybridScorer::make_branch(std::span<const std::int32_t> rows) {
+  branch_ = rows;
+  const auto n = static_cast<std::int64_t>(rows.size());
+  for (std::int64_t i = 0; i < n; ++i) {
+    home_[rows[i]] = static_cast<std::int32_t>(i);
+    for (std::int64_t p = 0; p < outputs_.n_panels; ++p) {
+      packed_[i * outputs_.n_panels + p] = outputs_.panel(p)[rows[i]];
+    }
+  }
+  products(packed_.data(), n, outputs_.n_panels, branch_gram_.data());
+  gram_.rebase({branch_gram_.data(), n, n}, home_);
+}
+
+void HybridScorer::prefix_norms(std::span<const std::int32_t> order, std::span<double> norms) {
+  if (in_branch_) return gram_.prefix_norms(order, norms);
+  factor_.prefix_norms(order, norms);
+}
+
+double HybridScorer::subset_norm(std::span<const std::int32_t> subset) {
+  return in_branch_ ? gram_.subset_norm(subset) : factor_.subset_norm(subset);
+}
+
+void HybridScorer::group_gram(std::span<const std::int32_t> rows,
+                              std::span<const std::int32_t> group,
+                              std::span<const double> group_weight, std::span<double> gram) const {
+  if (in_branch_) return gram_.group_gram(rows, group, group_weight, gram);
+  factor_.group_gram(rows, group, group_weight, gram);
+}
+
+}  // namespace okforest
