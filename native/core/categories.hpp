@@ -20,7 +20,7 @@ class Groups {
  public:
   // Groups a node's values by category, in the order of their codes.
   template <class T>
-  void assign(const std::vector<Value<T>>& values, std::int32_t n_categories) {
+  void assign(std::span<Value<T>> values, std::int32_t n_categories) {
     codes_.clear();
     place_.assign(static_cast<std::size_t>(n_categories), -1);
     for (const auto& value : values) {
@@ -44,7 +44,7 @@ class Groups {
   // Sums up the groups, missing rows being one more if there are any: weights, counts, and the
   // inner products of their outputs around the node's mean.
   template <class T, class Scorer>
-  void measure(const Scorer& scorer, const Sample& sample, const std::vector<Value<T>>& values,
+  void measure(const Scorer& scorer, const Sample& sample, std::span<Value<T>> values,
                std::span<const std::int32_t> missing) {
     const std::size_t n = size() + !missing.empty();
     weight_.assign(n, 0.0);

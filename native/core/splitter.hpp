@@ -52,10 +52,10 @@ class Splitter {
     features_.resize(X.n_cols);
     std::iota(features_.begin(), features_.end(), 0);
     drawn_.reserve(X.n_cols);
-    values_.reserve(sample.rows.size());
-    order_.reserve(sample.rows.size());
-    others_.reserve(sample.rows.size());
-    norms_.reserve(sample.rows.size());
+    buffer_.resize(sample.rows.size());
+    order_.resize(sample.rows.size());
+    others_.resize(sample.rows.size());
+    norms_.resize(sample.rows.size());
   }
 
   // The best split of the node that the scorer has entered. Features are visited in a random order,
@@ -111,7 +111,7 @@ class Splitter {
 
   // Gathers the feature's values of the node, the missing ones apart, and their range.
   void fetch(std::span<const std::int32_t> rows, std::int32_t n_categories) {
-    values_.resize(rows.size());
+    values_ = std::span(buffer_).first(rows.size());
     X_.gather(feature_, rows, values_.data());
     missing_.clear();
     missing_weight_ = missing_count_ = 0.0;
@@ -137,7 +137,7 @@ class Splitter {
         values_[n_present++] = values_[k];
       }
     }
-    values_.resize(n_present);
+    values_ = values_.first(n_present);
   }
 
   void sort_values() {
@@ -153,12 +153,10 @@ class Splitter {
     const std::size_t n_missing = missing_.size();
     for (const bool missing_left : {false, true}) {
       if (missing_left && n_missing == 0) break;
-      order_.clear();
-      if (missing_left) order_.insert(order_.end(), missing_.begin(), missing_.end());
-      for (const auto& value : values_) order_.push_back(value.row);
-      norms_.resize(order_.size());
-      scorer_.prefix_norms(order_, norms_);
       const std::size_t shift = missing_left ? n_missing : 0;
+      std::copy_n(missing_.begin(), shift, order_.begin());
+      for (std::size_t k = 0; k < n; ++k) order_[shift + k] = values_[k].row;
+      scorer_.prefix_norms(std::span(order_).first(shift + n), std::span(norms_).first(shift + n));
       double weight = missing_left ? missing_weight_ : 0.0;
       double count = missing_left ? missing_count_ : 0.0;
       for (std::size_t k = 0; k < n; ++k) {
@@ -200,8 +198,6 @@ class Splitter {
   template <class Left, class Make>
   void try_sides(Rng& rng, Left&& left, Make&& make) {
     // Written to both sides, and kept on one: no branch to guess.
-    order_.resize(values_.size());
-    others_.resize(values_.size());
     std::size_t n_left = 0, n_right = 0;
     for (const auto& value : values_) {
       const bool goes_left = left(value.x);
@@ -209,18 +205,20 @@ class Splitter {
       n_left += goes_left;
       n_right += !goes_left;
     }
-    order_.resize(n_left);
-    others_.resize(n_right);
     bool missing_left = false;
     if (!missing_.empty()) {
       const double u = rng.uniform() * (node_->weight - missing_weight_);
-      missing_left = n_left == 0 || (n_right > 0 && u < total(order_, sample_.weight));
-      auto& with_missing = missing_left ? order_ : others_;
-      with_missing.insert(with_missing.end(), missing_.begin(), missing_.end());
+      const auto present = std::span(order_).first(n_left);
+      missing_left = n_left == 0 || (n_right > 0 && u < total(present, sample_.weight));
+      std::size_t& n_side = missing_left ? n_left : n_right;
+      auto& side = missing_left ? order_ : others_;
+      std::copy(missing_.begin(), missing_.end(), side.begin() + n_side);
+      n_side += missing_.size();
     }
     // Around the node's mean the two sides' sums are opposite: the smaller side is enough.
-    const bool left_is_smaller = order_.size() <= others_.size();
-    const auto& smaller = left_is_smaller ? order_ : others_;
+    const bool left_is_smaller = n_left <= n_right;
+    const std::span<const std::int32_t> smaller =
+        left_is_smaller ? std::span(order_).first(n_left) : std::span(others_).first(n_right);
     double weight = total(smaller, sample_.weight), count = total(smaller, sample_.count);
     if (!left_is_smaller) {
       weight = node_->weight - weight;
@@ -325,13 +323,14 @@ class Splitter {
   const Node* node_ = nullptr;
   std::int32_t feature_ = -1;
   Split best_;
-  std::vector<Value<T>> values_;       // of the feature, where present
+  std::span<Value<T>> values_;         // of the feature, where present
   T low_ = 0, high_ = 0;               // their range
   std::vector<std::int32_t> missing_;  // rows where it is missing
   double missing_weight_ = 0.0, missing_count_ = 0.0;
   Groups groups_;  // of a categorical feature
 
-  // Scratch.
+  // Scratch, of the size of the tree's sample.
+  std::vector<Value<T>> buffer_;
   std::vector<std::int32_t> order_, others_;
   std::vector<double> norms_, reach_;
   std::vector<char> chosen_;
