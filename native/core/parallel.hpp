@@ -63,9 +63,9 @@ void parallel_for(std::int64_t n_tasks, int n_threads, Body&& body) {
 }
 
 // Runs body(task, worker, stopped) for every task, workers being numbered from 0, while the calling
-// thread only watches: it calls
-// watch(n_done) twenty times a second and at the end, and stops everything once that returns
-// false. Bodies look at `stopped` from time to time. Returns whether all tasks were done.
+// thread only watches: it calls watch(n_done) twenty times a second and at the end, and stops
+// everything once that returns false. Bodies look at `stopped` from time to time. Returns whether
+// all tasks were done.
 template <class Body, class Watch>
 bool supervised_for(std::int64_t n_tasks, int n_threads, Body&& body, Watch&& watch) {
   TaskQueue queue(n_tasks);

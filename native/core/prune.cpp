@@ -1,7 +1,6 @@
 #include "core/prune.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <utility>
 
@@ -14,12 +13,11 @@ class Pruner {
  public:
   explicit Pruner(const ForestView& tree)
       : tree_(tree),
-        n_nodes_(static_cast<std::int32_t>(tree.left.size())),
         parent_(tree.left.size(), -1),
         cost_(tree.left.size()),
         n_leaves_(tree.left.size()),
         fate_(tree.left.size(), 0) {
-    for (std::int32_t node = n_nodes_ - 1; node >= 0; --node) {
+    for (auto node = static_cast<std::int32_t>(tree.left.size()) - 1; node >= 0; --node) {
       // Children have larger numbers than their parent.
       if (tree_.left[node] < 0) {
         cost_[node] = own_cost(node);
@@ -87,7 +85,6 @@ class Pruner {
   }
 
   const ForestView& tree_;
-  const std::int32_t n_nodes_;
   std::vector<std::int32_t> parent_;
   std::vector<double> cost_;            // of the branch that is left below each node
   std::vector<std::int32_t> n_leaves_;  // and its leaves

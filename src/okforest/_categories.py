@@ -116,9 +116,9 @@ def _categorical_mask(X: Any, categorical_features: Any) -> Booleans:
 
 
 def _has_categorical_type(X: Any, j: int) -> bool:
-    column = _column(X, j)
     kind = str(getattr(X.dtypes, "iloc", X.dtypes)[j]).lower()
     if kind == "object":  # text, or numbers that came in boxes
+        column = _column(X, j)
         present = column[~_missing(column)]
         return any(isinstance(value, str) for value in present)
     return kind.startswith(CATEGORICAL_TYPES)

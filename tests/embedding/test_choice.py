@@ -56,7 +56,8 @@ def test_auto_takes_the_cheapest(kernel, y, kind, rank):
 def test_no_square_matrix_where_features_exist():
     """A hundred thousand outputs with features embed without their Gram matrix (80 GB)."""
     y = rng.normal(size=(100_000, 2))
-    assert embed(Linear() + Polynomial(2), y).values.shape == (100_000, 8)
+    for kind in ("auto", "features", "factor"):
+        assert embed(Linear() + Polynomial(2), y, kind).values.shape == (100_000, 8)
 
 
 def test_asymmetric_and_indefinite_functions_are_told_apart():

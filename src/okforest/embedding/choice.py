@@ -54,14 +54,14 @@ def embed(kernel: OutputKernel, y: Outputs, kind: Kind | Literal["auto"] = "auto
             f"embedding='features' needs a kernel with explicit features, and {kernel!r} has none; "
             "use 'auto', 'gram' or 'factor'."
         )
-    if dim is not None and (kind == "features" or (kind == "auto" and dim <= len(y))):
-        return Embedding("features", _centred_features(kernel, y))
+    if dim is not None and (kind == "features" or dim <= len(y)):
+        features = _centred_features(kernel, y)
+        if kind == "gram":
+            return Embedding("gram", features @ features.T)
+        # Features are a factor: where the kernel has few, there is no square matrix to be made.
+        return Embedding("factor" if kind == "factor" else "features", features)
 
-    if dim is not None and dim <= len(y):
-        features = _centred_features(kernel, y)  # products of small numbers have smaller errors
-        K = features @ features.T
-    else:
-        K = _centred_gram(kernel, y)
+    K = _centred_gram(kernel, y)
     if kind == "factor" or (kind == "auto" and _may_have_low_rank(K)):
         factor = _exact_factor(K)
         if kind == "factor" or factor.shape[1] <= LOW_RANK * len(K):

@@ -1,6 +1,6 @@
 """Losses in the kernel's feature space H, with and without pre-images, and their scorers."""
 
-from okforest.metrics.losses import kernel_loss, kernel_r2, output_loss, weights_r2
+from okforest.metrics.losses import kernel_loss, kernel_r2, output_loss
 from okforest.metrics.scorers import kernel_loss_scorer, kernel_r2_scorer, output_loss_scorer
 
 __all__ = [
@@ -10,5 +10,4 @@ __all__ = [
     "kernel_r2_scorer",
     "output_loss",
     "output_loss_scorer",
-    "weights_r2",
 ]

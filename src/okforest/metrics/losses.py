@@ -80,24 +80,7 @@ def kernel_r2(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
 
 
 def weights_r2(span: Span, W: WeightMatrix, outputs: Outputs, sample_weight: Floats) -> float:
-    """Return the kernel R² of predictions given by their weights.
-
-    Parameters
-    ----------
-    span : okforest.embedding.Span
-        The kernel and the training outputs.
-    W : csr_array of shape (n, n_train)
-        Weights of the training outputs, one row per prediction.
-    outputs : ndarray of n outputs
-        The true outputs, in the kernel's canonical form.
-    sample_weight : ndarray of shape (n,)
-        Weights of the sums.
-
-    Returns
-    -------
-    score : float
-        See :func:`kernel_r2`.
-    """
+    """Return the kernel R² of predictions given by their weights; outputs are canonical."""
     if len(outputs) < 2:
         warnings.warn("R² needs at least two outputs.", UndefinedMetricWarning, stacklevel=2)
         return float("nan")

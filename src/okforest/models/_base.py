@@ -147,8 +147,7 @@ class Averager(ABC, BaseEstimator):
             The smaller model; it predicts the same.
         """
         model = copy(self)
-        for name in [name for name in vars(model) if name.startswith("oob_") and name[-1] == "_"]:
-            delattr(model, name)
+        model._forget("oob_weights_", "oob_prediction_", "oob_score_")
         if hasattr(self, "outputs_"):
             model.kernel = model.kernel_ = self.kernel_.restrict(self.outputs_)
         return model
@@ -163,6 +162,11 @@ class Averager(ABC, BaseEstimator):
                 "tree kernel, but no outputs. Fit it with y."
             )
         return Span(self.kernel_, self.outputs_)
+
+    def _forget(self, *names: str) -> None:
+        """Remove fitted attributes, those that are there."""
+        for name in names:
+            self.__dict__.pop(name, None)
 
     def _weights(self, X: Any) -> WeightMatrix:
         """Return the weights, or what stands for them where the matrix would be large."""

@@ -9,7 +9,7 @@ from okforest._typing import Floats, Ints, Outputs, Weights
 from okforest.decode import Decoder
 from okforest.embedding import Span
 from okforest.engine import Trees
-from okforest.metrics import weights_r2
+from okforest.metrics.losses import weights_r2
 
 # What stands for the prediction of a row that every tree was grown on, by kind of output.
 UNKNOWN: dict[str, Any] = {"f": np.nan, "i": -1, "u": 0, "O": None}

@@ -127,7 +127,8 @@ class TreeModel(Averager):
         """
         kept = self.trees_ if self.warm_start and hasattr(self, "trees_") else None
         if kept is None:
-            self._forget()  # a fit that fails leaves no model, not half of two
+            # A fit that fails leaves no model, not half of two.
+            self._forget("trees_", "oob_weights_", "oob_prediction_", "oob_score_")
         X = check_inputs(self, X, reset=kept is None, sample_weight=sample_weight)
         weight = check_weights(sample_weight, X)
         n_draws = self._n_draws(weight)
@@ -160,11 +161,6 @@ class TreeModel(Averager):
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
-
-    def _forget(self) -> None:
-        for name in [name for name in vars(self) if name == "trees_" or name.startswith("oob_")]:
-            if name.endswith("_"):
-                delattr(self, name)
 
     def _check_growing_on(
         self, kept: Trees, X: Inputs, weight: Floats, target: Target | None
@@ -205,8 +201,7 @@ class TreeModel(Averager):
 
     def _learn(self, target: Target | None) -> None:
         if target is None:  # of an earlier fit, with y
-            for name in ("outputs_", "kernel_", "embedding_", "embedding_rank_"):
-                self.__dict__.pop(name, None)
+            self._forget("outputs_", "kernel_", "embedding_", "embedding_rank_")
         else:
             self.kernel_ = target.kernel
             self.outputs_ = target.outputs
