@@ -24,6 +24,9 @@ class Rng {
  public:
   explicit Rng(std::uint64_t seed) : state_(seed) {}
 
+  // The stream from its n-th number on.
+  Rng ahead(std::uint64_t n) const { return Rng(state_ + n * kGamma); }
+
   std::uint64_t next() { return mix(state_ += kGamma); }
 
   // Uniform in [0, 1), 53 bits.

@@ -44,6 +44,11 @@ struct Split {
 inline constexpr double kTie = 1e-9;
 inline constexpr double kNoise = 1e-12;
 
+// What is drawn for a feature depends on the node and the feature alone: it has numbers of its own
+// (more than there can be categories) in a stream of the node's.
+inline constexpr std::uint64_t kCuts = 3;
+inline constexpr std::uint64_t kDrawsOfFeature = 1 << 12;
+
 template <class Inputs, class Scorer>
 class Splitter {
  public:
@@ -63,6 +68,7 @@ class Splitter {
   // at least max_features of them and until one can split the node; the first of equals wins.
   Split search(const Node& node, std::span<const std::int32_t> rows) {
     Rng rng(node.seed);
+    cuts_ = Rng(derive(node.seed, kCuts));
     best_ = {};
     node_ = &node;
     const auto n_features = static_cast<std::uint32_t>(X_.n_cols);
@@ -71,7 +77,7 @@ class Splitter {
       const std::uint32_t pick = visited + rng.below(n_features - visited);
       std::swap(features_[visited], features_[pick]);
       drawn_.push_back(pick);
-      try_feature(features_[visited], rows, rng);
+      try_feature(features_[visited], rows);
       if (best_.found() && rows.size() == 2) break;  // any other split would be its equal
     }
     // Back to the natural order, so that the next node's draws depend on its own seed alone.
@@ -84,8 +90,9 @@ class Splitter {
  private:
   using T = typename Inputs::Element;
 
-  void try_feature(std::int32_t feature, std::span<const std::int32_t> rows, Rng& rng) {
+  void try_feature(std::int32_t feature, std::span<const std::int32_t> rows) {
     feature_ = feature;
+    Rng rng = cuts_.ahead(static_cast<std::uint64_t>(feature) * kDrawsOfFeature);
     const std::int32_t n_categories = rules_.n_categories[feature];
     fetch(rows, n_categories);
     if (values_.empty()) return;
@@ -322,6 +329,7 @@ class Splitter {
 
   // The search under way: its node, the feature it is at, and the best split so far.
   const Node* node_ = nullptr;
+  Rng cuts_{0};
   std::int32_t feature_ = -1;
   Split best_;
   std::span<Value<T>> values_;         // of the feature, where present

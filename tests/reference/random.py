@@ -18,6 +18,9 @@ class Rng:
     def __init__(self, seed):
         self.state = seed
 
+    def ahead(self, n):
+        return Rng((self.state + n * GAMMA) & WORD)
+
     def next(self):
         self.state = (self.state + GAMMA) & WORD
         return mix(self.state)

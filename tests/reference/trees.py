@@ -69,7 +69,7 @@ def find_split(X, K, node, rules, weight, count, root, categories):
     if rules.stop_when_pure and node.variance <= pure:
         return None
 
-    rng = Rng(node.seed)
+    rng, cuts = Rng(node.seed), Rng(derive(node.seed, 3))
     features = list(range(X.shape[1]))
     best = None
     for visited in range(X.shape[1]):
@@ -78,11 +78,12 @@ def find_split(X, K, node, rules, weight, count, root, categories):
         pick = visited + rng.below(X.shape[1] - visited)
         features[visited], features[pick] = features[pick], features[visited]
         feature = features[visited]
+        draws = cuts.ahead(feature * 4096)
         x = X[rows, feature].astype(float)
         if categories is not None and categories[feature]:
-            sides = category_sides(x, K, rows, weight, rules, rng, categories[feature])
+            sides = category_sides(x, K, rows, weight, rules, draws, categories[feature])
         else:
-            sides = numeric_sides(x, weight[rows], rules, rng)
+            sides = numeric_sides(x, weight[rows], rules, draws)
         for left, test in sides:
             if left.all() or not left.any():
                 continue
