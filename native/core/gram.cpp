@@ -1,6 +1,7 @@
 #include "core/gram.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/dispatch.hpp"
 
@@ -10,16 +11,30 @@ namespace {
 
 using Rows = std::span<const std::int32_t>;
 
-// Four rows in one pass: each sum is read and written once for the four of them.
-OKFOREST_CLONES void add_scaled(double* __restrict sum, const double* const rows[4],
-                                const double scale[4], std::int64_t n) {
-  const double* __restrict a = rows[0];
-  const double* __restrict b = rows[1];
-  const double* __restrict c = rows[2];
-  const double* __restrict d = rows[3];
-  const double wa = scale[0], wb = scale[1], wc = scale[2], wd = scale[3];
-  for (std::int64_t j = 0; j < n; ++j) {
-    sum[j] += (wa * a[j] + wb * b[j]) + (wc * c[j] + wd * d[j]);
+// A branch is packed when the matrix at hand has at least so many times its rows.
+constexpr std::int64_t kShrink = 3;
+
+// Rows of the matrix swept together: each rank is read once for all of them.
+constexpr std::size_t kTile = 4;
+
+typedef double Vector __attribute__((vector_size(64), aligned(8)));
+constexpr std::size_t kLanes = 8;
+
+// For each row of the tile, the sum of its entries whose rank is below a limit. Rows and ranks are
+// of n entries, a multiple of the lanes.
+OKFOREST_CLONES void sums_below(const double* tile, const double* rank, std::size_t n,
+                                const double limit[kTile], double sums[kTile]) {
+  Vector sum[kTile] = {};
+  for (std::size_t j = 0; j < n; j += kLanes) {
+    const Vector r = *reinterpret_cast<const Vector*>(rank + j);
+    for (std::size_t a = 0; a < kTile; ++a) {
+      const Vector k = *reinterpret_cast<const Vector*>(tile + a * n + j);
+      sum[a] += r < limit[a] ? k : Vector{};
+    }
+  }
+  for (std::size_t a = 0; a < kTile; ++a) {
+    sums[a] = ((sum[a][0] + sum[a][1]) + (sum[a][2] + sum[a][3])) +
+              ((sum[a][4] + sum[a][5]) + (sum[a][6] + sum[a][7]));
   }
 }
 
@@ -47,123 +62,169 @@ double gathered_dot(const double* row, const std::int32_t* place, const double* 
 
 }  // namespace
 
-GramScorer::GramScorer(const Outputs& gram) : GramScorer(gram.n_rows) { gram_ = gram; }
+GramScorer::GramScorer(const Outputs& gram) : GramScorer(gram.n_rows) { rebase(gram, {}); }
 
 GramScorer::GramScorer(std::int64_t n_rows)
-    : gram_{nullptr, 0, 0},
-      place_(static_cast<std::size_t>(n_rows)),
+    : bases_(1),
       placed_weight_(static_cast<std::size_t>(n_rows)),
       inner_(static_cast<std::size_t>(n_rows)),
-      reach_(static_cast<std::size_t>(n_rows)),
+      number_(static_cast<std::size_t>(n_rows)),
       subset_place_(static_cast<std::size_t>(n_rows)),
       subset_weight_(static_cast<std::size_t>(n_rows)) {}
 
 void GramScorer::rebase(const MatrixView& gram, std::span<const std::int32_t> home) {
-  gram_ = gram;
-  home_ = home;
+  bases_[0].data = gram.data;
+  bases_[0].n = gram.n_rows;
+  bases_[0].home = home;
+  n_bases_ = 1;
 }
 
 double GramScorer::enter(Rows rows, double total_weight) {
-  place(rows);
+  rows_ = rows;
+  find_base(rows);
+  const double variance = measure(rows, total_weight);
+  // Where many digits have gone, a block of the node's own is centred on its mean.
+  const bool may_pack = n_bases_ > 1 || 4 * rows.size() <= 3 * static_cast<std::size_t>(base().n);
+  if (variance >= 1e-3 * scale_ || !may_pack) return std::max(0.0, variance);
+  if (base().rows.data() != rows.data() || base().rows.size() != rows.size()) {
+    push_block(rows);
+    measure(rows, total_weight);
+  }
+  return centre_block(rows);
+}
+
+// Takes the smallest matrix that holds the node, or packs a block if that is much smaller still.
+void GramScorer::find_base(Rows rows) {
+  const auto inside = [&](Rows branch) {
+    return rows.data() >= branch.data() &&
+           rows.data() + rows.size() <= branch.data() + branch.size();
+  };
+  while (n_bases_ > 1 && !inside(base().rows)) --n_bases_;
+  if (kShrink * static_cast<std::int64_t>(rows.size()) <= base().n) push_block(rows);
+}
+
+void GramScorer::push_block(Rows rows) {
+  if (bases_.size() == n_bases_) bases_.emplace_back();
+  Base& block = bases_[n_bases_];
+  const std::size_t n = rows.size();
+  if (block.own_data.size() < n * n) block.own_data.resize(n * n);
+  if (block.own_home.empty()) block.own_home.resize(inner_.size());
+  double* out = block.own_data.data();
+  for (std::size_t k = 0; k < n; ++k) subset_place_[k] = static_cast<std::int32_t>(place(rows[k]));
+  for (const auto i : rows) {
+    const double* source = row(i);
+    for (std::size_t k = 0; k < n; ++k) *out++ = source[subset_place_[k]];
+  }
+  for (std::size_t k = 0; k < n; ++k) block.own_home[rows[k]] = static_cast<std::int32_t>(k);
+  block.data = block.own_data.data();
+  block.n = static_cast<std::int64_t>(n);
+  block.home = block.own_home;
+  block.rows = rows;
+  ++n_bases_;
+}
+
+// Finds the node's mean, as inner products, and returns the total variance around it.
+double GramScorer::measure(Rows rows, double total_weight) {
+  std::fill(placed_weight_.begin(), placed_weight_.begin() + base().n, 0.0);
+  for (const auto i : rows) placed_weight_[place(i)] = weight_[i];
   scale_ = 0.0;
   double sum_norm = 0.0;
   for (const auto i : rows) {
-    const double sum = dot(row(i), placed_weight_.data(), width_);
+    const double sum = dot(row(i), placed_weight_.data(), base().n);
     inner_[i] = sum / total_weight;
     sum_norm += weight_[i] * sum;
-    scale_ += weight_[i] * row(i)[place_[i]];
+    scale_ += weight_[i] * row(i)[place(i)];
   }
   mean_norm_ = sum_norm / (total_weight * total_weight);
-  const double variance = scale_ - sum_norm / total_weight;
-  const bool is_block = base_ != gram_.data;
-  // Where many digits have gone, the node's own block is centred on its mean.
-  return is_block && variance < 1e-3 * scale_ ? centre_block(rows) : std::max(0.0, variance);
-}
-
-// Takes whole rows of K, or packs the node's block of it.
-void GramScorer::place(Rows rows) {
-  const auto n = static_cast<std::int64_t>(rows.size());
-  if (4 * n > 3 * gram_.n_rows) {
-    base_ = gram_.data;
-    width_ = gram_.n_rows;
-    std::fill(placed_weight_.begin(), placed_weight_.begin() + width_, 0.0);
-    for (const auto i : rows) {
-      place_[i] = home(i);
-      placed_weight_[place_[i]] = weight_[i];
-    }
-    return;
-  }
-  if (block_.size() < static_cast<std::size_t>(n * n)) block_.resize(n * n);
-  double* out = block_.data();
-  for (const auto i : rows) {
-    const double* source = gram_.row(home(i));
-    if (home_.empty()) {
-      for (const auto j : rows) *out++ = source[j];
-    } else {
-      for (const auto j : rows) *out++ = source[home_[j]];
-    }
-  }
-  base_ = block_.data();
-  width_ = n;
-  for (std::int64_t k = 0; k < n; ++k) {
-    place_[rows[k]] = static_cast<std::int32_t>(k);
-    placed_weight_[k] = weight_[rows[k]];
-  }
+  return scale_ - sum_norm / total_weight;
 }
 
 double GramScorer::centre_block(Rows rows) {
   double variance = 0.0;
-  double* k_ij = block_.data();
+  Base& block = bases_[n_bases_ - 1];
   for (const auto i : rows) {
-    for (const auto j : rows) *k_ij++ += mean_norm_ - inner_[i] - inner_[j];
-    variance += weight_[i] * row(i)[place_[i]];
+    double* k_i = block.own_data.data() + place(i) * block.n;
+    for (const auto j : rows) k_i[place(j)] += mean_norm_ - inner_[i] - inner_[j];
+    variance += weight_[i] * k_i[place(i)];
   }
   for (const auto i : rows) inner_[i] = 0.0;
   mean_norm_ = 0.0;
   return std::max(0.0, variance);
 }
 
-// ||s - w m||^2 of a sum s of total weight w, from ||s||^2 and <s, m>, m being the node's mean.
-double GramScorer::centred(double norm, double weight, double inner) const {
-  return std::max(0.0, norm - 2.0 * weight * inner + weight * weight * mean_norm_);
-}
-
-void GramScorer::prefix_norms(Rows order, std::span<double> norms) {
-  std::fill(reach_.begin(), reach_.begin() + width_, 0.0);
-  double norm = 0.0, weight = 0.0, inner = 0.0;
-  for (std::size_t k = 0; k < order.size(); k += 4) {
-    const std::size_t n = std::min<std::size_t>(4, order.size() - k);
-    const double* rows[4];
-    double w[4] = {};
-    for (std::size_t a = 0; a < 4; ++a) {
-      const auto i = order[k + std::min(a, n - 1)];
-      rows[a] = row(i);
-      if (a >= n) continue;  // a repeated row of weight zero fills the four
-      w[a] = weight_[i];
-      double reach = reach_[place_[i]];
-      for (std::size_t b = 0; b < a; ++b) reach += w[b] * rows[b][place_[i]];
-      norm += w[a] * (2.0 * reach + w[a] * rows[a][place_[i]]);
-      weight += w[a];
-      inner += w[a] * inner_[i];
-      norms[k + a] = centred(norm, weight, inner);
+// An entry K_ij counts at i if j comes before i in the order. Rows of K are taken as they lie, a
+// few at a time, for all orders: the matrix is read once, not once an order.
+void GramScorer::prefix_norms(std::span<const Rows> orders, double* norms) {
+  const std::size_t n = rows_.size();
+  const std::size_t width = (n + kLanes - 1) / kLanes * kLanes;
+  parts_.resize(n);
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto i = rows_[k];
+    number_[i] = static_cast<std::int32_t>(k);
+    subset_place_[k] = static_cast<std::int32_t>(place(i));
+    subset_weight_[k] = weight_[i];
+    parts_[k] = {weight_[i], weight_[i] * row(i)[place(i)], weight_[i] * inner_[i]};
+  }
+  rank_.assign(orders.size() * width, std::numeric_limits<double>::infinity());
+  before_.resize(orders.size() * width);
+  for (std::size_t f = 0; f < orders.size(); ++f) {
+    double* rank = rank_.data() + f * width;
+    for (std::size_t k = 0; k < orders[f].size(); ++k) {
+      rank[number_[orders[f][k]]] = static_cast<double>(k);
     }
-    add_scaled(reach_.data(), rows, w, width_);
+  }
+  tile_.assign(kTile * width, 0.0);
+  for (std::size_t t = 0; t < n; t += kTile) {
+    for (std::size_t a = 0; a < std::min(kTile, n - t); ++a) {
+      const double* source = row(rows_[t + a]);
+      double* out = tile_.data() + a * width;
+      for (std::size_t k = 0; k < n; ++k) out[k] = subset_weight_[k] * source[subset_place_[k]];
+    }
+    for (std::size_t f = 0; f < orders.size(); ++f) {
+      const double* rank = rank_.data() + f * width;
+      sums_below(tile_.data(), rank, width, rank + t, before_.data() + f * width + t);
+    }
+  }
+  for (std::size_t f = 0; f < orders.size(); ++f) {
+    const double* before = before_.data() + f * width;
+    double norm = 0.0, weight = 0.0, inner = 0.0;
+    for (const auto i : orders[f]) {
+      const Part& part = parts_[number_[i]];
+      norm += part.weight * (2.0 * before[number_[i]] + part.square);
+      weight += part.weight;
+      inner += part.inner;
+      *norms++ = centred(norm, weight, inner);
+    }
   }
 }
 
-double GramScorer::subset_norm(Rows subset) {
-  double norm = 0.0, weight = 0.0, inner = 0.0;
+void GramScorer::subset_norms(std::span<const Rows> subsets, const double* subset_weight,
+                              double* norms) {
+  for (const Rows subset : subsets) *norms++ = subset_norm(subset, *subset_weight++);
+}
+
+double GramScorer::subset_norm(Rows subset, double weight) {
+  double norm = 0.0, inner = 0.0;
   for (std::size_t a = 0; a < subset.size(); ++a) {
     const auto i = subset[a];
     const double w = weight_[i];
-    subset_place_[a] = place_[i];
+    subset_place_[a] = static_cast<std::int32_t>(place(i));
     subset_weight_[a] = w;
     const double reach = gathered_dot(row(i), subset_place_.data(), subset_weight_.data(), a);
-    norm += w * (2.0 * reach + w * row(i)[place_[i]]);
-    weight += w;
+    norm += w * (2.0 * reach + w * row(i)[place(i)]);
     inner += w * inner_[i];
   }
   return centred(norm, weight, inner);
+}
+
+bool GramScorer::row_gram(Rows rows, double* gram) const {
+  for (const auto i : rows) {
+    const double* k_i = row(i);
+    for (const auto j : rows) {
+      *gram++ = weight_[i] * weight_[j] * (k_i[place(j)] + mean_norm_ - inner_[i] - inner_[j]);
+    }
+  }
+  return true;
 }
 
 void GramScorer::group_gram(Rows rows, std::span<const std::int32_t> group,
@@ -176,7 +237,7 @@ void GramScorer::group_gram(Rows rows, std::span<const std::int32_t> group,
     inner[group[k]] += weight_[i] * inner_[i];
     double* sums = &gram[group[k] * n];
     for (std::size_t l = 0; l < rows.size(); ++l) {
-      sums[group[l]] += weight_[i] * weight_[rows[l]] * k_i[place_[rows[l]]];
+      sums[group[l]] += weight_[i] * weight_[rows[l]] * k_i[place(rows[l])];
     }
   }
   for (std::size_t g = 0; g < n; ++g) {

@@ -1,6 +1,7 @@
 // The Gram form of the outputs: every score from inner products K alone.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -9,9 +10,9 @@
 
 namespace okforest {
 
-// Scores the splits of one node at a time from K: cost n^2 a sweep. A node of at most three
-// quarters of the rows works on its own block of K, packed; a larger one on whole rows of K, so
-// that the copy never takes much more than half of K.
+// Scores the splits of one node at a time from K: cost n^2 a sweep. A branch much smaller than the
+// matrix at hand gets its own block of it, packed; blocks are kept down to the current branch, so
+// that together they take a small part of K.
 class GramScorer {
  public:
   using Outputs = MatrixView;
@@ -24,46 +25,78 @@ class GramScorer {
   void rebase(const MatrixView& gram, std::span<const std::int32_t> home);
 
   // Begins a tree, on training rows of these weights, which must outlive it.
-  void begin(std::span<const double> weight) { weight_ = weight; }
+  void begin(std::span<const double> weight) {
+    weight_ = weight;
+    n_bases_ = 1;
+  }
 
-  // Makes `rows` the current node and returns its total variance.
+  // Makes `rows` the current node and returns its total variance. Fast if nodes come depth first
+  // and each has its rows within its parent's.
   double enter(std::span<const std::int32_t> rows, double total_weight);
 
   // The sum over the current node of w_i ||phi_i||^2: what its variance is rounded at.
   double scale() const { return scale_; }
 
-  // norms[k] = || sum over the first k + 1 rows of order, of w_i (phi_i - node mean) ||^2
-  void prefix_norms(std::span<const std::int32_t> order, std::span<double> norms);
+  // For each order of some of the node's rows, one after the other,
+  // norms[k] = || sum over the first k + 1 rows of the order, of w_i (phi_i - node mean) ||^2
+  void prefix_norms(std::span<const std::span<const std::int32_t>> orders, double* norms);
 
-  // || sum over the subset, of w_i (phi_i - node mean) ||^2
-  double subset_norm(std::span<const std::int32_t> subset);
+  // Of each subset, whose total weight is given, || sum over it, of w_i (phi_i - node mean) ||^2
+  void subset_norms(std::span<const std::span<const std::int32_t>> subsets,
+                    const double* subset_weight, double* norms);
 
   // gram[g * n + h] = <sum of group g, sum of group h>, sums of w_i (phi_i - node mean) over the
   // rows of each of the n groups, whose total weights are given; row k is in group[k].
   void group_gram(std::span<const std::int32_t> rows, std::span<const std::int32_t> group,
                   std::span<const double> group_weight, std::span<double> gram) const;
 
- private:
-  const double* row(std::int32_t i) const { return base_ + place_[i] * width_; }
-  std::int32_t home(std::int32_t i) const { return home_.empty() ? i : home_[i]; }
-  void place(std::span<const std::int32_t> rows);
-  double centre_block(std::span<const std::int32_t> rows);
-  double centred(double norm, double weight, double inner) const;
+  // The same of the node's rows, each a group of its own, where that is less work than to score a
+  // few subsets; returns whether it is.
+  bool row_gram(std::span<const std::int32_t> rows, double* gram) const;
 
-  MatrixView gram_;
-  std::span<const std::int32_t> home_;  // training row -> row of gram_; empty: the same
+ private:
+  // A matrix to score from, of the rows of a branch.
+  struct Base {
+    const double* data = nullptr;
+    std::int64_t n = 0;
+    std::span<const std::int32_t> home;  // training row -> row of the matrix; empty: the same
+    std::span<const std::int32_t> rows;  // the branch, as a part of the tree's rows; empty: all
+    std::vector<double> own_data;        // what `data` and `home` point to, but for the first base
+    std::vector<std::int32_t> own_home;
+  };
+
+  const Base& base() const { return bases_[n_bases_ - 1]; }
+  std::int64_t place(std::int32_t i) const { return base().home.empty() ? i : base().home[i]; }
+  const double* row(std::int32_t i) const { return base().data + place(i) * base().n; }
+  void find_base(std::span<const std::int32_t> rows);
+  void push_block(std::span<const std::int32_t> rows);
+  double measure(std::span<const std::int32_t> rows, double total_weight);
+  double centre_block(std::span<const std::int32_t> rows);
+  double subset_norm(std::span<const std::int32_t> subset, double weight);
+
+  // ||s - w m||^2 of a sum s of total weight w, from ||s||^2 and <s, m>, m being the node's mean.
+  double centred(double norm, double weight, double inner) const {
+    return std::max(0.0, norm - 2.0 * weight * inner + weight * weight * mean_norm_);
+  }
+
+  std::vector<Base> bases_;  // from all rows down to the current branch; then those used before
+  std::size_t n_bases_ = 1;
+  std::span<const std::int32_t> rows_;  // the current node
   std::span<const double> weight_;
-  const double* base_ = nullptr;       // the current node's rows: K itself or its block
-  std::int64_t width_ = 0;             // and the length of each
-  std::vector<std::int32_t> place_;    // training row -> its place in base_, as row and as column
   std::vector<double> placed_weight_;  // place -> weight; zero where the node has no row
-  std::vector<double> block_;
-  std::vector<double> inner_;  // training row i of the node -> <phi_i, node mean>
-  double mean_norm_ = 0.0;     // ||node mean||^2
+  std::vector<double> inner_;          // training row i of the node -> <phi_i, node mean>
+  double mean_norm_ = 0.0;             // ||node mean||^2
   double scale_ = 0.0;
 
-  // Scratch: <phi_j, sum so far> of a sweep; places and weights of a subset.
-  std::vector<double> reach_;
+  // Scratch: of a sweep, each row's number in the node; by order and number, its rank and the sum
+  // over what comes before; some rows of the matrix; by number, what a row adds to the sums of a
+  // prefix. Of a subset, places and weights.
+  std::vector<std::int32_t> number_;
+  std::vector<double> rank_, before_, tile_;
+  struct Part {
+    double weight, square, inner;
+  };
+  std::vector<Part> parts_;
   std::vector<std::int32_t> subset_place_;
   std::vector<double> subset_weight_;
 };

@@ -31,6 +31,12 @@ std::vector<Tree> grow_with(const Inputs& X, const MakeScorer& make_scorer,
   std::optional<Bootstrap> bootstrap;
   if (plan.n_draws > 0) bootstrap.emplace(X, row_weight);
 
+  std::optional<Ranks> sorted;
+  if constexpr (requires { Ranks(X, rules.n_categories); }) {
+    if (rules.split_kind == SplitKind::best) sorted.emplace(X, rules.n_categories);
+  }
+  const Ranks* const ranks = sorted ? &*sorted : nullptr;
+
   std::vector<Tree> trees(static_cast<std::size_t>(plan.n_trees));
   using Scorer = typename decltype(make_scorer())::element_type;
   std::vector<std::unique_ptr<Scorer>> scorers(static_cast<std::size_t>(plan.n_threads));
@@ -41,7 +47,7 @@ std::vector<Tree> grow_with(const Inputs& X, const MakeScorer& make_scorer,
     if (!bootstrap) {
       const Sample sample{all_rows, row_weight, row_count};
       scorer.begin(sample.weight);
-      trees[t] = Grower<Inputs, Scorer>(X, scorer, rules, sample, stopped).grow(seed);
+      trees[t] = Grower<Inputs, Scorer>(X, scorer, rules, sample, ranks, stopped).grow(seed);
       return;
     }
     const auto times = bootstrap->draw(plan.n_draws, Rng(derive(seed, 0)), stopped);
@@ -52,7 +58,7 @@ std::vector<Tree> grow_with(const Inputs& X, const MakeScorer& make_scorer,
     }
     const Sample sample{rows, weight, weight};
     scorer.begin(sample.weight);
-    trees[t] = Grower<Inputs, Scorer>(X, scorer, rules, sample, stopped).grow(seed);
+    trees[t] = Grower<Inputs, Scorer>(X, scorer, rules, sample, ranks, stopped).grow(seed);
     for (const auto member : trees[t].members) trees[t].times.push_back(times[member]);
   };
   if (!supervised_for(plan.n_trees, plan.n_threads, grow_one, watch)) trees.clear();

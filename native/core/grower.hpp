@@ -20,13 +20,13 @@ template <class Inputs, class Scorer>
 class Grower {
  public:
   Grower(const Inputs& X, Scorer& scorer, const Rules& rules, const Sample& sample,
-         const std::atomic<bool>& stopped)
+         const Ranks* ranks, const std::atomic<bool>& stopped)
       : X_(X),
         scorer_(scorer),
         rules_(rules),
         sample_(sample),
         stopped_(stopped),
-        splitter_(X, scorer, rules, sample, stopped),
+        splitter_(X, scorer, rules, sample, ranks, stopped),
         rows_(sample.rows.begin(), sample.rows.end()),
         right_rows_(rows_.size()),
         values_(rows_.size()) {}
@@ -83,9 +83,10 @@ class Grower {
   // Shows the node to the scorer; says whether it may be split.
   bool open(Candidate& candidate) {
     Node& node = candidate.node;
+    if (node.end - node.begin < 2) return false;  // of variance zero
     node.variance = scorer_.enter(rows_of(node), node.weight);
     tree_.variance[node.id] = node.variance;
-    if (node.end - node.begin < 2 || node.depth >= rules_.max_depth) return false;
+    if (node.depth >= rules_.max_depth) return false;
     if (fewer(node.count, rules_.min_samples_split) ||
         fewer(node.count, 2 * rules_.min_samples_leaf)) {
       return false;

@@ -60,13 +60,16 @@ void HybridScorer::make_branch(std::span<const std::int32_t> rows) {
   gram_.rebase({branch_gram_.data(), n, n}, home_);
 }
 
-void HybridScorer::prefix_norms(std::span<const std::int32_t> order, std::span<double> norms) {
-  if (in_branch_) return gram_.prefix_norms(order, norms);
-  factor_.prefix_norms(order, norms);
+void HybridScorer::prefix_norms(std::span<const std::span<const std::int32_t>> orders,
+                                double* norms) {
+  if (in_branch_) return gram_.prefix_norms(orders, norms);
+  factor_.prefix_norms(orders, norms);
 }
 
-double HybridScorer::subset_norm(std::span<const std::int32_t> subset) {
-  return in_branch_ ? gram_.subset_norm(subset) : factor_.subset_norm(subset);
+void HybridScorer::subset_norms(std::span<const std::span<const std::int32_t>> subsets,
+                                const double* subset_weight, double* norms) {
+  if (in_branch_) return gram_.subset_norms(subsets, subset_weight, norms);
+  factor_.subset_norms(subsets, subset_weight, norms);
 }
 
 void HybridScorer::group_gram(std::span<const std::int32_t> rows,

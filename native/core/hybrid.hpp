@@ -25,10 +25,14 @@ class HybridScorer {
   void begin(std::span<const double> weight);
   double enter(std::span<const std::int32_t> rows, double total_weight);
   double scale() const { return in_branch_ ? gram_.scale() : factor_.scale(); }
-  void prefix_norms(std::span<const std::int32_t> order, std::span<double> norms);
-  double subset_norm(std::span<const std::int32_t> subset);
+  void prefix_norms(std::span<const std::span<const std::int32_t>> orders, double* norms);
+  void subset_norms(std::span<const std::span<const std::int32_t>> subsets,
+                    const double* subset_weight, double* norms);
   void group_gram(std::span<const std::int32_t> rows, std::span<const std::int32_t> group,
                   std::span<const double> group_weight, std::span<double> gram) const;
+  bool row_gram(std::span<const std::int32_t> rows, double* gram) const {
+    return in_branch_ && gram_.row_gram(rows, gram);
+  }
 
  private:
   void make_branch(std::span<const std::int32_t> rows);

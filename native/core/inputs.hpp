@@ -48,6 +48,26 @@ struct DenseInputs {
     for (const auto row : rows) *out++ = {column[row * row_stride], row};
   }
 
+  // Fetches the values of a few features, a cache line of them a row.
+  void gather(std::span<const std::int32_t> cols, std::span<const std::int32_t> rows,
+              T* out) const {
+    constexpr std::size_t width = 64 / sizeof(T);
+    if (col_stride == 1 && cols.size() == width && std::ranges::is_sorted(cols) &&
+        cols.back() - cols.front() == width - 1) {
+      for (const auto row : rows) {
+        out = std::copy_n(data + row * row_stride + cols.front(), width, out);
+      }
+      return;
+    }
+    std::int64_t offset[width];
+    std::ranges::transform(cols, offset, [&](std::int32_t col) { return col * col_stride; });
+    for (const auto row : rows) {
+      const T* at = data + row * row_stride;
+      for (std::size_t c = 0; c < cols.size(); ++c) out[c] = at[offset[c]];
+      out += width;
+    }
+  }
+
   // Adds up, for every row, the keys of its values.
   void add_keys(std::span<std::uint64_t> keys) const {
     for (std::int64_t i = 0; i < n_rows; ++i) {
@@ -66,22 +86,15 @@ struct ColumnInputs {
   std::int64_t n_rows;
   std::int64_t n_cols;
 
-  // Rows are ascending, as they are in every node.
   void gather(std::int32_t col, std::span<const std::int32_t> rows, Value<T>* out) const {
-    const auto* begin = rows_of_data.data() + offsets[col];
-    const auto* end = rows_of_data.data() + offsets[col + 1];
-    const T* values = data.data() + offsets[col];
-    const auto n_stored = static_cast<double>(end - begin);
-    // Step through the column, or search it, whichever is less work.
-    const bool search = static_cast<double>(rows.size()) * std::log2(n_stored + 2.0) < n_stored;
-    const auto* at = begin;
-    for (const auto row : rows) {
-      if (search) {
-        at = std::lower_bound(at, end, row);
-      } else {
-        while (at != end && *at < row) ++at;
-      }
-      *out++ = {at != end && *at == row ? values[at - begin] : T{0}, row};
+    visit(col, rows, [&](std::size_t k, T x) { out[k] = {x, rows[k]}; });
+  }
+
+  void gather(std::span<const std::int32_t> cols, std::span<const std::int32_t> rows,
+              T* out) const {
+    constexpr std::size_t width = 64 / sizeof(T);
+    for (std::size_t c = 0; c < cols.size(); ++c) {
+      visit(cols[c], rows, [&](std::size_t k, T x) { out[k * width + c] = x; });
     }
   }
 
@@ -90,6 +103,27 @@ struct ColumnInputs {
       for (auto k = offsets[j]; k < offsets[j + 1]; ++k) {
         keys[rows_of_data[k]] += value_key(j, data[k]);
       }
+    }
+  }
+
+ private:
+  // Calls f(k, x) for the value x of the k-th row. Rows are ascending, as they are in every node.
+  template <class F>
+  void visit(std::int32_t col, std::span<const std::int32_t> rows, F&& f) const {
+    const auto* begin = rows_of_data.data() + offsets[col];
+    const auto* end = rows_of_data.data() + offsets[col + 1];
+    const T* values = data.data() + offsets[col];
+    const auto n_stored = static_cast<double>(end - begin);
+    // Step through the column, or search it, whichever is less work.
+    const bool search = static_cast<double>(rows.size()) * std::log2(n_stored + 2.0) < n_stored;
+    const auto* at = begin;
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      if (search) {
+        at = std::lower_bound(at, end, rows[k]);
+      } else {
+        while (at != end && *at < rows[k]) ++at;
+      }
+      f(k, at != end && *at == rows[k] ? values[at - begin] : T{0});
     }
   }
 };

@@ -16,25 +16,34 @@ OKFOREST_INLINE double total(const Lanes::Vector& v) {
   return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
 }
 
-// Weighted sum of a panel over rows; four running totals hide the latency of the additions.
-template <class L>
+// Weighted sum of a panel over rows; four running totals hide the latency of the additions. With
+// `plain`, all weights are one.
+template <bool plain, class L>
 OKFOREST_INLINE auto panel_sum(const L* panel, Rows rows, const double* weight) {
+  const auto at = [&](std::size_t k) {
+    const auto i = rows[k];
+    if constexpr (plain) {
+      return panel[i].v;
+    } else {
+      return weight[i] * panel[i].v;
+    }
+  };
   decltype(L::v) a = {}, b = {}, c = {}, d = {};
   std::size_t k = 0;
   for (; k + 4 <= rows.size(); k += 4) {
-    a += weight[rows[k]] * panel[rows[k]].v;
-    b += weight[rows[k + 1]] * panel[rows[k + 1]].v;
-    c += weight[rows[k + 2]] * panel[rows[k + 2]].v;
-    d += weight[rows[k + 3]] * panel[rows[k + 3]].v;
+    a += at(k);
+    b += at(k + 1);
+    c += at(k + 2);
+    d += at(k + 3);
   }
-  for (; k < rows.size(); ++k) a += weight[rows[k]] * panel[rows[k]].v;
+  for (; k < rows.size(); ++k) a += at(k);
   return (a + b) + (c + d);
 }
 
 template <class L>
 OKFOREST_INLINE void sums_of(const Panels<L>& phi, Rows rows, const double* weight, L* sums) {
   for (std::int64_t p = 0; p < phi.n_panels; ++p) {
-    sums[p].v = panel_sum(phi.panel(p), rows, weight);
+    sums[p].v = panel_sum<false>(phi.panel(p), rows, weight);
   }
 }
 
@@ -52,15 +61,18 @@ OKFOREST_INLINE void prefix_norms_of(const Panels<L>& phi, const L* mean, Rows o
   }
 }
 
-template <class L>
-OKFOREST_INLINE double subset_norm_of(const Panels<L>& phi, const L* mean, Rows subset,
-                                      const double* weight, double subset_weight) {
-  decltype(L::v) norm = {};
+// Panel by panel, for all subsets: what is read of a panel stays near.
+template <bool plain, class L>
+OKFOREST_INLINE void subset_norms_of(const Panels<L>& phi, const L* mean,
+                                     std::span<const Rows> subsets, const double* weight,
+                                     const double* subset_weight, double* norms) {
   for (std::int64_t p = 0; p < phi.n_panels; ++p) {
-    const auto sum = panel_sum(phi.panel(p), subset, weight) - subset_weight * mean[p].v;
-    norm += sum * sum;
+    for (std::size_t s = 0; s < subsets.size(); ++s) {
+      const auto sum =
+          panel_sum<plain>(phi.panel(p), subsets[s], weight) - subset_weight[s] * mean[p].v;
+      norms[s] += total(sum * sum);
+    }
   }
-  return total(norm);
 }
 
 // Templates cannot be cloned, so each hot loop is named once per width.
@@ -71,9 +83,15 @@ OKFOREST_CLONES void prefixes(const Panels<Lanes>& phi, const Lanes* mean, Rows 
                               const double* weight, double* norms) {
   prefix_norms_of(phi, mean, order, weight, norms);
 }
-OKFOREST_CLONES double subset(const Panels<Lanes>& phi, const Lanes* mean, Rows rows,
-                              const double* weight, double subset_weight) {
-  return subset_norm_of(phi, mean, rows, weight, subset_weight);
+OKFOREST_CLONES void subsets(const Panels<Lanes>& phi, const Lanes* mean,
+                             std::span<const Rows> subsets, const double* weight,
+                             const double* subset_weight, double* norms) {
+  subset_norms_of<false>(phi, mean, subsets, weight, subset_weight, norms);
+}
+OKFOREST_CLONES void plain_subsets(const Panels<Lanes>& phi, const Lanes* mean,
+                                   std::span<const Rows> subsets, const double* subset_weight,
+                                   double* norms) {
+  subset_norms_of<true>(phi, mean, subsets, nullptr, subset_weight, norms);
 }
 void sums(const Panels<Lane>& phi, Rows rows, const double* weight, Lane* out) {
   sums_of(phi, rows, weight, out);
@@ -82,9 +100,13 @@ void prefixes(const Panels<Lane>& phi, const Lane* mean, Rows order, const doubl
               double* norms) {
   prefix_norms_of(phi, mean, order, weight, norms);
 }
-double subset(const Panels<Lane>& phi, const Lane* mean, Rows rows, const double* weight,
-              double subset_weight) {
-  return subset_norm_of(phi, mean, rows, weight, subset_weight);
+void subsets(const Panels<Lane>& phi, const Lane* mean, std::span<const Rows> subsets,
+             const double* weight, const double* subset_weight, double* norms) {
+  subset_norms_of<false>(phi, mean, subsets, weight, subset_weight, norms);
+}
+void plain_subsets(const Panels<Lane>& phi, const Lane* mean, std::span<const Rows> subsets,
+                   const double* subset_weight, double* norms) {
+  subset_norms_of<true>(phi, mean, subsets, nullptr, subset_weight, norms);
 }
 
 double& entry(Lane& lane, int) { return lane.v; }
@@ -144,16 +166,29 @@ double FactorScorer<L>::enter(Rows rows, double total_weight) {
 }
 
 template <class L>
-void FactorScorer<L>::prefix_norms(Rows order, std::span<double> norms) const {
-  std::fill(norms.begin(), norms.end(), 0.0);
-  prefixes(outputs_, mean_.data(), order, weight_.data(), norms.data());
+void FactorScorer<L>::prefix_norms(std::span<const Rows> orders, double* norms) const {
+  for (const Rows order : orders) {
+    std::fill_n(norms, order.size(), 0.0);
+    prefixes(outputs_, mean_.data(), order, weight_.data(), norms);
+    norms += order.size();
+  }
 }
 
 template <class L>
-double FactorScorer<L>::subset_norm(Rows rows) const {
-  double subset_weight = 0.0;
-  for (const auto i : rows) subset_weight += weight_[i];
-  return subset(outputs_, mean_.data(), rows, weight_.data(), subset_weight);
+void FactorScorer<L>::begin(std::span<const double> weight) {
+  weight_ = weight;
+  plain_ = std::ranges::all_of(weight, [](double w) { return w == 1.0; });
+}
+
+template <class L>
+void FactorScorer<L>::subset_norms(std::span<const Rows> rows, const double* subset_weight,
+                                   double* norms) const {
+  std::fill_n(norms, rows.size(), 0.0);
+  if (plain_) {
+    plain_subsets(outputs_, mean_.data(), rows, subset_weight, norms);
+  } else {
+    subsets(outputs_, mean_.data(), rows, weight_.data(), subset_weight, norms);
+  }
 }
 
 template <class L>

@@ -43,7 +43,7 @@ class FactorScorer {
   explicit FactorScorer(const Outputs& outputs);  // which must outlive the scorer
 
   // Begins a tree, on training rows of these weights, which must outlive it.
-  void begin(std::span<const double> weight) { weight_ = weight; }
+  void begin(std::span<const double> weight);
 
   // Makes `rows` the current node and returns its total variance.
   double enter(std::span<const std::int32_t> rows, double total_weight);
@@ -51,20 +51,27 @@ class FactorScorer {
   // The sum over the current node of w_i ||phi_i||^2: what its variance is rounded at.
   double scale() const { return scale_; }
 
-  // norms[k] = || sum over the first k + 1 rows of order, of w_i (phi_i - node mean) ||^2
-  void prefix_norms(std::span<const std::int32_t> order, std::span<double> norms) const;
+  // For each order of some of the node's rows, one after the other,
+  // norms[k] = || sum over the first k + 1 rows of the order, of w_i (phi_i - node mean) ||^2
+  void prefix_norms(std::span<const std::span<const std::int32_t>> orders, double* norms) const;
 
-  // || sum over the subset, of w_i (phi_i - node mean) ||^2
-  double subset_norm(std::span<const std::int32_t> subset) const;
+  // Of each subset, whose total weight is given, || sum over it, of w_i (phi_i - node mean) ||^2
+  void subset_norms(std::span<const std::span<const std::int32_t>> subsets,
+                    const double* subset_weight, double* norms) const;
 
   // gram[g * n + h] = <sum of group g, sum of group h>, sums of w_i (phi_i - node mean) over the
   // rows of each of the n groups, whose total weights are given; row k is in group[k].
   void group_gram(std::span<const std::int32_t> rows, std::span<const std::int32_t> group,
                   std::span<const double> group_weight, std::span<double> gram) const;
 
+  // The same of the node's rows, each a group of its own, where that is less work than to score a
+  // few subsets; returns whether it is.
+  bool row_gram(std::span<const std::int32_t>, double*) const { return false; }
+
  private:
   const Outputs& outputs_;
   std::span<const double> weight_;
+  bool plain_ = false;                // whether all weights are one
   std::vector<double> squared_norm_;  // ||phi_i||^2
   std::vector<L> mean_;               // of the current node
   double scale_ = 0.0;

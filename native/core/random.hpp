@@ -9,15 +9,17 @@ namespace okforest {
 
 inline constexpr std::uint64_t kGamma = 0x9e3779b97f4a7c15ULL;
 
-// The finaliser of SplitMix64: a bijection of 64-bit words that scatters every bit.
-constexpr std::uint64_t mix(std::uint64_t z) {
+// The finaliser of SplitMix64: a bijection of 64-bit words that scatters every bit. Of one word, or
+// of a vector of them.
+template <class Words>
+constexpr Words mix(Words z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
   return z ^ (z >> 31);
 }
 
 constexpr std::uint64_t derive(std::uint64_t seed, std::uint64_t key) {
-  return mix(seed ^ mix(key + kGamma));
+  return mix<std::uint64_t>(seed ^ mix<std::uint64_t>(key + kGamma));
 }
 
 class Rng {
@@ -26,6 +28,8 @@ class Rng {
 
   // The stream from its n-th number on.
   Rng ahead(std::uint64_t n) const { return Rng(state_ + n * kGamma); }
+
+  std::uint64_t state() const { return state_; }
 
   std::uint64_t next() { return mix(state_ += kGamma); }
 
@@ -40,5 +44,11 @@ class Rng {
  private:
   std::uint64_t state_;
 };
+
+// The part u of the way between two values: at least the lower one, and below the higher.
+inline double uniform_between(double low, double high, double u) {
+  const double x = (1.0 - u) * low + u * high;
+  return x >= low && x < high ? x : low;
+}
 
 }  // namespace okforest

@@ -12,9 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/batch.hpp"
 #include "core/categories.hpp"
 #include "core/inputs.hpp"
 #include "core/random.hpp"
+#include "core/ranks.hpp"
 #include "core/rules.hpp"
 
 namespace okforest {
@@ -33,8 +35,8 @@ struct Split {
   std::int32_t feature = -1;
   double threshold = 0.0;
   bool missing_left = false;
-  std::vector<std::uint64_t> subset;  // of a categorical feature: the codes that go left, as bits
-  double gain = -1.0;                 // reduction of the total variance
+  std::vector<std::uint64_t> subset{};  // of a categorical feature: the codes that go left, as bits
+  double gain = -1.0;                   // reduction of the total variance
 
   bool found() const { return feature >= 0; }
 };
@@ -49,19 +51,25 @@ inline constexpr double kNoise = 1e-12;
 inline constexpr std::uint64_t kCuts = 3;
 inline constexpr std::uint64_t kDrawsOfFeature = 1 << 12;
 
+// Features swept together: so many, or as many as have so many values in the node.
+inline constexpr std::size_t kMostSwept = 64;
+inline constexpr std::size_t kSweptValues = 1 << 18;
+
 template <class Inputs, class Scorer>
 class Splitter {
  public:
   Splitter(const Inputs& X, Scorer& scorer, const Rules& rules, const Sample& sample,
-           const std::atomic<bool>& stopped)
-      : X_(X), scorer_(scorer), rules_(rules), sample_(sample), stopped_(stopped) {
+           const Ranks* ranks, const std::atomic<bool>& stopped)
+      : X_(X), scorer_(scorer), rules_(rules), sample_(sample), ranks_(ranks), stopped_(stopped) {
     features_.resize(X.n_cols);
     std::iota(features_.begin(), features_.end(), 0);
     drawn_.reserve(X.n_cols);
     buffer_.resize(sample.rows.size());
     order_.resize(sample.rows.size());
     others_.resize(sample.rows.size());
-    norms_.resize(sample.rows.size());
+    found_.resize(X.n_cols);
+    sides_.resize(kWidth * (sample.rows.size() / 2 + 1));
+    natural_order_ = features_;
   }
 
   // The best split of the node that the scorer has entered. Features are visited in a random order,
@@ -72,38 +80,294 @@ class Splitter {
     best_ = {};
     node_ = &node;
     const auto n_features = static_cast<std::uint32_t>(X_.n_cols);
-    for (std::uint32_t visited = 0; visited < n_features && !stopped_; ++visited) {
-      if (best_.found() && static_cast<std::int32_t>(visited) >= rules_.max_features) break;
-      const std::uint32_t pick = visited + rng.below(n_features - visited);
-      std::swap(features_[visited], features_[pick]);
-      drawn_.push_back(pick);
-      try_feature(features_[visited], rows);
-      if (best_.found() && rows.size() == 2) break;  // any other split would be its equal
+    const auto most =
+        static_cast<std::uint32_t>(std::min<std::int64_t>(rules_.max_features, X_.n_cols));
+    // Of two rows, any split is the equal of the first.
+    const std::uint32_t n_planned = rows.size() == 2 ? 1 : most;
+    if (n_planned == n_features && look_ahead(rows, natural_order_)) {
+      take_best_of_all(rng);
+    } else {
+      for (std::uint32_t k = 0; k < n_planned; ++k) draw_feature(k, rng);
+      const bool looked = n_planned < n_features && rows.size() > 2;
+      if (looked) look_ahead(rows, std::span(features_).first(n_planned));
+      for (std::uint32_t visited = 0; visited < n_features && !stopped_; ++visited) {
+        if (best_.found() && visited >= n_planned) break;
+        if (visited >= n_planned) draw_feature(visited, rng);
+        feature_ = features_[visited];
+        if (rows.size() > 2 && visited < n_planned && found_[feature_].known) {
+          take_found();
+        } else {
+          try_feature(rows);
+        }
+      }
     }
-    // Back to the natural order, so that the next node's draws depend on its own seed alone.
-    for (; !drawn_.empty(); drawn_.pop_back()) {
-      std::swap(features_[drawn_.size() - 1], features_[drawn_.back()]);
-    }
+    put_features_back();
     return std::move(best_);
   }
 
  private:
   using T = typename Inputs::Element;
+  static constexpr std::size_t kWidth = Batch<T>::width;
 
-  void try_feature(std::int32_t feature, std::span<const std::int32_t> rows) {
-    feature_ = feature;
-    Rng rng = cuts_.ahead(static_cast<std::uint64_t>(feature) * kDrawsOfFeature);
-    const std::int32_t n_categories = rules_.n_categories[feature];
+  // The best cut of a feature, if known before the feature's turn comes.
+  struct Found {
+    bool known = false;
+    double gain = -1.0;  // negative: there is none
+    double threshold = 0.0;
+    bool missing_left = false;
+  };
+
+  // An order of a feature's values, missing ones perhaps first, and the best place to cut it.
+  struct Order {
+    std::int32_t feature;
+    bool missing_left;
+    std::size_t n_missing;  // in the node
+    std::size_t begin, size;
+  };
+  struct Cut {
+    double gain = -1.0;
+    std::size_t place = 0;
+    double left_weight = 0.0;
+  };
+
+  // A division of the node.
+  struct Sides {
+    double gain, left_weight;
+    bool missing_left;
+  };
+
+  // Puts a random one of the features not drawn yet in the k-th place.
+  void draw_feature(std::uint32_t k, Rng& rng) {
+    const std::uint32_t pick = k + rng.below(static_cast<std::uint32_t>(features_.size()) - k);
+    std::swap(features_[k], features_[pick]);
+    drawn_.push_back(pick);
+  }
+
+  // Back to the natural order, so that the next node's draws depend on its own seed alone.
+  void put_features_back() {
+    if (2 * drawn_.size() > features_.size()) {
+      std::iota(features_.begin(), features_.end(), 0);
+    } else {
+      for (std::size_t k = drawn_.size(); k-- > 0;) std::swap(features_[k], features_[drawn_[k]]);
+    }
+    drawn_.clear();
+  }
+
+  Rng draws_of(std::int32_t feature) const {
+    return cuts_.ahead(static_cast<std::uint64_t>(feature) * kDrawsOfFeature);
+  }
+
+  // Finds the best cuts of numeric features without missing values, several side by side. Returns
+  // whether these are all the features.
+  bool look_ahead(std::span<const std::int32_t> rows, std::span<const std::int32_t> features) {
+    all_known_ = true;
+    if (rules_.split_kind == SplitKind::best) {
+      sweep(rows, features);
+    } else {
+      draw_cuts(rows, features);
+    }
+    return all_known_ && !stopped_;
+  }
+
+  void draw_cuts(std::span<const std::int32_t> rows, std::span<const std::int32_t> features) {
+    const bool few = rows.size() <= kFew && scorer_.row_gram(rows, gram_);
+    if (few) {
+      for (std::size_t k = 0; k < rows.size(); ++k) {
+        weight_[k] = sample_.weight[rows[k]];
+        count_[k] = sample_.count[rows[k]];
+      }
+    }
+    for (; !features.empty() && !stopped_;
+         features = features.subspan(std::min(kWidth, features.size()))) {
+      const auto some = features.first(std::min(kWidth, features.size()));
+      batch_.load(X_, some, rows);
+      batch_.draw_thresholds(cuts_, kDrawsOfFeature, some);
+      if (few) {
+        score_few(some);
+      } else {
+        score_sides(some, rows.size());
+      }
+    }
+  }
+
+  // Whether a feature of the batch has values to be cut; notes what is known of it if not.
+  bool can_cut(std::int32_t feature, std::size_t c) {
+    Found& found = found_[feature];
+    found.known = !batch_.has_missing(c) && rules_.n_categories[feature] == 0;
+    found.gain = -1.0;
+    all_known_ &= found.known;
+    return found.known && batch_.low(c) < batch_.high(c);
+  }
+
+  void score_few(std::span<const std::int32_t> features) {
+    typename Batch<T>::Sides left;
+    batch_.score(gram_, weight_, count_, left);
+    for (std::size_t c = 0; c < features.size(); ++c) {
+      if (!can_cut(features[c], c)) continue;
+      found_[features[c]] = {true, gain_of(left.norm[c], left.weight[c], left.count[c]),
+                             batch_.threshold(c), larger_left(left.weight[c])};
+    }
+  }
+
+  void score_sides(std::span<const std::int32_t> features, std::size_t n_rows) {
+    batch_.cut();
+    std::span<const std::int32_t> sides[kWidth];
+    double weights[kWidth], norms[kWidth];
+    std::size_t place[kWidth];
+    bool is_left[kWidth];
+    std::size_t n = 0;
+    std::int32_t* out = sides_.data();
+    for (std::size_t c = 0; c < features.size(); ++c) {
+      if (!can_cut(features[c], c)) continue;
+      // Around the node's mean the two sides' sums are opposite: the smaller side is enough.
+      is_left[n] = 2 * batch_.n_left(c) <= n_rows;
+      sides[n] = {out, batch_.list(c, is_left[n], out)};
+      weights[n] = total(sides[n], sample_.weight);
+      out += sides[n].size();
+      place[n++] = c;
+    }
+    scorer_.subset_norms(std::span(sides).first(n), weights, norms);
+    for (std::size_t k = 0; k < n; ++k) {
+      const double weight = is_left[k] ? weights[k] : node_->weight - weights[k];
+      const double count = left_count(sides[k], is_left[k]);
+      found_[features[place[k]]] = {true, gain_of(norms[k], weight, count),
+                                    batch_.threshold(place[k]), larger_left(weight)};
+    }
+  }
+
+  double left_count(std::span<const std::int32_t> side, bool is_left) const {
+    const double count = total(side, sample_.count);
+    return is_left ? count : node_->count - count;
+  }
+
+  // Finds the best of all cuts of numeric features, several features at a time.
+  void sweep(std::span<const std::int32_t> rows, std::span<const std::int32_t> features) {
+    const std::size_t most = std::clamp<std::size_t>(kSweptValues / rows.size(), 1, kMostSwept);
+    while (!features.empty() && !stopped_) {
+      begin_orders((most + 1) * rows.size());
+      for (; orders_.size() < most && !features.empty(); features = features.subspan(1)) {
+        feature_ = features.front();
+        found_[feature_] = {.known = rules_.n_categories[feature_] == 0};
+        all_known_ &= found_[feature_].known;
+        if (!found_[feature_].known) continue;
+        fetch_sorted(rows);
+        add_orders();
+      }
+      score_orders();
+      for (const Order& order : orders_) {
+        Found& found = found_[order.feature];
+        const Cut cut = best_cut(order);
+        if (cut.gain < 0.0 || !beats(cut.gain, found.gain)) continue;
+        found = {true, cut.gain, threshold_of(order, cut.place),
+                 order.n_missing == 0 ? larger_left(cut.left_weight) : order.missing_left};
+      }
+    }
+  }
+
+  void begin_orders(std::size_t n_values) {
+    orders_.clear();
+    n_ordered_ = 0;
+    if (ordered_.size() >= n_values) return;
+    ordered_.resize(n_values);
+    norms_.resize(n_values);
+    order_rows_.resize(n_values);
+  }
+
+  // Adds the orders of the current feature's values, which are sorted: one, or if some are missing
+  // two, with these on the right (and left out) and on the left (and first).
+  void add_orders() {
+    if (values_.empty() || (missing_.empty() && !(values_.front().x < values_.back().x))) return;
+    for (const bool missing_left : {false, true}) {
+      if (missing_left && missing_.empty()) break;
+      orders_.push_back({feature_, missing_left, missing_.size(), n_ordered_,
+                         values_.size() + (missing_left ? missing_.size() : 0)});
+      if (missing_left) {
+        for (const auto row : missing_) ordered_[n_ordered_++] = {T{0}, row};
+      }
+      n_ordered_ = std::copy(values_.begin(), values_.end(), ordered_.begin() + n_ordered_) -
+                   ordered_.begin();
+    }
+  }
+
+  void score_orders() {
+    if (orders_.empty()) return;
+    std::ranges::transform(std::span(ordered_).first(n_ordered_), order_rows_.begin(),
+                           &Value<T>::row);
+    order_spans_.clear();
+    for (const Order& order : orders_) {
+      order_spans_.push_back(std::span(order_rows_).subspan(order.begin, order.size));
+    }
+    scorer_.prefix_norms(order_spans_, norms_.data());
+  }
+
+  // The best cut of an order, which is after one of its places; the first of equals.
+  Cut best_cut(const Order& order) const {
+    Cut best;
+    double weight = 0.0, count = 0.0;
+    const std::size_t end = order.begin + order.size;
+    const std::size_t first = order.begin + (order.missing_left ? order.n_missing : 0);
+    for (std::size_t k = order.begin; k < end; ++k) {
+      weight += sample_.weight[ordered_[k].row];
+      count += sample_.count[ordered_[k].row];
+      // After the last value only the missing ones are left to be on the right.
+      const bool can_cut = k + 1 < end ? k >= first && ordered_[k].x < ordered_[k + 1].x
+                                       : order.n_missing > 0 && !order.missing_left;
+      if (!can_cut) continue;
+      const double gain = gain_of(norms_[k], weight, count);
+      if (gain >= 0.0 && beats(gain, best.gain)) best = {gain, k, weight};
+    }
+    return best;
+  }
+
+  // A threshold t with x_k <= t < x_(k+1); infinite after the last value.
+  double threshold_of(const Order& order, std::size_t place) const {
+    if (place + 1 == order.begin + order.size) return std::numeric_limits<double>::infinity();
+    const double a = ordered_[place].x, b = ordered_[place + 1].x;
+    const double middle = a / 2 + b / 2;
+    return middle >= a && middle < b ? middle : a;
+  }
+
+  // Takes the best of all cuts; the features' order matters among equals alone.
+  void take_best_of_all(Rng& rng) {
+    double most = -1.0;
+    for (const Found& found : found_) most = std::max(most, found.gain);
+    if (most < 0.0) return;
+    const auto is_best = [&](std::size_t f) {
+      return found_[f].gain >= 0.0 && !beats(most, found_[f].gain);
+    };
+    std::size_t n_best = 0;
+    for (std::size_t f = 0; f < found_.size(); ++f) {
+      if (is_best(f)) {
+        feature_ = static_cast<std::int32_t>(f);
+        ++n_best;
+      }
+    }
+    if (n_best > 1) {
+      std::uint32_t k = 0;
+      do {
+        draw_feature(k, rng);
+        feature_ = features_[k++];
+      } while (!is_best(static_cast<std::size_t>(feature_)));
+    }
+    take_found();
+  }
+
+  void take_found() {
+    const Found& found = found_[feature_];
+    take(found.gain, found.missing_left, [&] { return Split{feature_, found.threshold}; });
+  }
+
+  void try_feature(std::span<const std::int32_t> rows) {
+    const std::int32_t n_categories = rules_.n_categories[feature_];
+    if (n_categories == 0 && rules_.split_kind == SplitKind::best) {
+      sweep(rows, {&feature_, 1});
+      return take_found();
+    }
+    Rng rng = draws_of(feature_);
     fetch(rows, n_categories);
     if (values_.empty()) return;
     if (n_categories == 0) {
-      if (low_ == high_ && missing_.empty()) return;
-      if (rules_.split_kind == SplitKind::best) {
-        sort_values();
-        try_every_cut([&](std::size_t k) { return Split{feature_, cut_after(k)}; });
-      } else {
-        try_random_threshold(rng);
-      }
+      if (low_ < high_ || !missing_.empty()) try_random_threshold(rng);
       return;
     }
     groups_.assign(values_, n_categories);
@@ -148,44 +412,28 @@ class Splitter {
     values_ = values_.first(n_present);
   }
 
+  // The same, and sorts the values.
+  void fetch_sorted(std::span<const std::int32_t> rows) {
+    if (ranks_ == nullptr) {
+      fetch(rows, 0);
+      return sort_values();
+    }
+    const auto sorted = std::span(order_).first(rows.size());
+    rank_sort_(ranks_->of(feature_), ranks_->n_rows(), rows, sorted.data());
+    fetch(sorted, 0);
+  }
+
   void sort_values() {
     std::sort(values_.begin(), values_.end(),
               [](const auto& a, const auto& b) { return a.x < b.x; });
   }
 
-  // Tries the cuts between different values, which are sorted, with missing values on the right
-  // (and alone there) and on the left. `make(k)` is the split that sends values 0 .. k left.
-  template <class Make>
-  void try_every_cut(Make&& make) {
-    const std::size_t n = values_.size();
-    const std::size_t n_missing = missing_.size();
-    for (const bool missing_left : {false, true}) {
-      if (missing_left && n_missing == 0) break;
-      const std::size_t shift = missing_left ? n_missing : 0;
-      std::copy_n(missing_.begin(), shift, order_.begin());
-      for (std::size_t k = 0; k < n; ++k) order_[shift + k] = values_[k].row;
-      scorer_.prefix_norms(std::span(order_).first(shift + n), std::span(norms_).first(shift + n));
-      double weight = missing_left ? missing_weight_ : 0.0;
-      double count = missing_left ? missing_count_ : 0.0;
-      for (std::size_t k = 0; k < n; ++k) {
-        weight += sample_.weight[values_[k].row];
-        count += sample_.count[values_[k].row];
-        const bool last = k + 1 == n;
-        if (last ? missing_left || n_missing == 0 : !(values_[k].x < values_[k + 1].x)) continue;
-        offer(norms_[k + shift], weight, count, missing_left, [&] { return make(k); });
-      }
-    }
-  }
-
   void try_random_threshold(Rng& rng) {
-    const double low = low_, high = high_;
-    double threshold = std::numeric_limits<double>::infinity();
-    if (low < high) {
-      const double u = rng.uniform();
-      threshold = (1.0 - u) * low + u * high;
-      if (!(threshold >= low && threshold < high)) threshold = low;
-    }
-    try_sides(rng, [&](T x) { return x <= threshold; }, [&] { return Split{feature_, threshold}; });
+    const double threshold = low_ < high_ ? uniform_between(low_, high_, rng.uniform())
+                                          : std::numeric_limits<double>::infinity();
+    const Sides sides = divide(rng, [&](T x) { return x <= threshold; });
+    take(sides.gain, side_of_missing(sides.left_weight, sides.missing_left),
+         [&] { return Split{feature_, threshold}; });
   }
 
   // Each category's side is a coin; if all fall alike, one of them goes to the other side.
@@ -196,15 +444,15 @@ class Splitter {
     for (auto& side : chosen_) n_left += side = static_cast<char>(rng.below(2));
     const bool alike = n_left == 0 || n_left == n;
     if (alike && n > 1) chosen_[rng.below(static_cast<std::uint32_t>(n))] ^= 1;
-    try_sides(
-        rng, [&](T x) { return chosen_[groups_.of(x)] != 0; },
-        [&] { return subset_split([&](std::size_t g) { return chosen_[g] != 0; }); });
+    const Sides sides = divide(rng, [&](T x) { return chosen_[groups_.of(x)] != 0; });
+    take_subset(sides.gain, sides.left_weight, sides.missing_left,
+                [&](std::size_t g) { return chosen_[g] != 0; });
   }
 
-  // Tries one split, given by which present values go left. Missing values go to a random side, the
-  // chance being its part of the present weight: one that knows no better disturbs the least.
-  template <class Left, class Make>
-  void try_sides(Rng& rng, Left&& left, Make&& make) {
+  // Scores one split, given by which present values go left. Missing values go to a random side,
+  // the chance being its part of the present weight: one that knows no better disturbs the least.
+  template <class Left>
+  Sides divide(Rng& rng, Left&& left) {
     // Written to both sides, and kept on one: no branch to guess.
     std::size_t n_left = 0, n_right = 0;
     for (const auto& value : values_) {
@@ -223,16 +471,14 @@ class Splitter {
       std::copy(missing_.begin(), missing_.end(), side.begin() + n_side);
       n_side += missing_.size();
     }
-    // Around the node's mean the two sides' sums are opposite: the smaller side is enough.
-    const bool left_is_smaller = n_left <= n_right;
-    const std::span<const std::int32_t> smaller =
-        left_is_smaller ? std::span(order_).first(n_left) : std::span(others_).first(n_right);
-    double weight = total(smaller, sample_.weight), count = total(smaller, sample_.count);
-    if (!left_is_smaller) {
-      weight = node_->weight - weight;
-      count = node_->count - count;
-    }
-    offer(scorer_.subset_norm(smaller), weight, count, missing_left, make);
+    const bool is_left = n_left <= n_right;
+    const std::span<const std::int32_t> side =
+        is_left ? std::span(order_).first(n_left) : std::span(others_).first(n_right);
+    const double weight = total(side, sample_.weight);
+    const double left_weight = is_left ? weight : node_->weight - weight;
+    double norm;
+    scorer_.subset_norms({&side, 1}, &weight, &norm);
+    return {gain_of(norm, left_weight, left_count(side, is_left)), left_weight, missing_left};
   }
 
   static double total(std::span<const std::int32_t> rows, std::span<const double> of) {
@@ -265,8 +511,8 @@ class Splitter {
       if (code > 0) flip(1 + static_cast<std::size_t>(std::countr_zero(code)));
       if (std::count(chosen_.begin(), chosen_.end(), 0) == 0) continue;
       const bool missing_left = !missing_.empty() && chosen_[n_present] != 0;
-      offer(std::max(norm, 0.0), weight, count, missing_left,
-            [&] { return subset_split([&](std::size_t g) { return chosen_[g] != 0; }); });
+      take_subset(gain_of(norm, weight, count), weight, missing_left,
+                  [&](std::size_t g) { return chosen_[g] != 0; });
     }
   }
 
@@ -277,10 +523,15 @@ class Splitter {
     const std::vector<std::int32_t> rank = groups_.principal_order();
     for (auto& value : values_) value.x = static_cast<T>(rank[groups_.of(value.x)]);
     sort_values();
-    try_every_cut([&](std::size_t k) {
-      const auto last = static_cast<std::int32_t>(values_[k].x);
-      return subset_split([&](std::size_t g) { return rank[g] <= last; });
-    });
+    begin_orders(2 * (values_.size() + missing_.size()));
+    add_orders();
+    score_orders();
+    for (const Order& order : orders_) {
+      const Cut cut = best_cut(order);
+      const auto last = static_cast<std::int32_t>(ordered_[cut.place].x);
+      take_subset(cut.gain, cut.left_weight, order.missing_left,
+                  [&](std::size_t g) { return rank[g] <= last; });
+    }
   }
 
   // A split that sends the categories left that are in the node and chosen.
@@ -294,38 +545,52 @@ class Splitter {
     return split;
   }
 
-  // Takes the split if it is allowed and beats the best so far. With s the left side's sum around
-  // the node's mean, the reduction of the total variance is ||s||^2 W / (W_left W_right).
-  template <class Make>
-  void offer(double norm, double left_weight, double left_count, bool missing_left, Make&& make) {
-    if (fewer(left_count, rules_.min_samples_leaf)) return;
-    if (fewer(node_->count - left_count, rules_.min_samples_leaf)) return;
-    const double right_weight = node_->weight - left_weight;
-    const double gain = norm * node_->weight / (left_weight * right_weight);
-    if (best_.found() && gain * (1.0 - kTie) <= best_.gain + kNoise * node_->variance) return;
-    best_ = make();
-    best_.gain = gain;
-    // What training did not show goes with the larger side.
-    const bool larger_left = left_weight > right_weight;
-    best_.missing_left = missing_.empty() ? larger_left : missing_left;
-    if (larger_left && !best_.subset.empty()) groups_.add_absent(best_.subset);
+  // How much a split reduces the total variance, negative if it is not allowed. With s the left
+  // side's sum around the node's mean: ||s||^2 W / (W_left W_right).
+  double gain_of(double norm, double left_weight, double left_count) const {
+    if (fewer(left_count, rules_.min_samples_leaf)) return -1.0;
+    if (fewer(node_->count - left_count, rules_.min_samples_leaf)) return -1.0;
+    return std::max(0.0, norm) * node_->weight / (left_weight * (node_->weight - left_weight));
   }
 
-  // A threshold t with x_k <= t < x_(k+1); infinite after the last value.
-  double cut_after(std::size_t k) const {
-    if (k + 1 == values_.size()) return std::numeric_limits<double>::infinity();
-    const double a = values_[k].x, b = values_[k + 1].x;
-    const double middle = a / 2 + b / 2;
-    return middle >= a && middle < b ? middle : a;
+  bool beats(double gain, double other) const {
+    return other < 0.0 || gain * (1.0 - kTie) > other + kNoise * node_->variance;
+  }
+
+  // Takes a split, if it is allowed and beats the best so far.
+  template <class Make>
+  bool take(double gain, bool missing_left, Make&& make) {
+    if (gain < 0.0 || !beats(gain, best_.gain)) return false;
+    best_ = make();
+    best_.gain = gain;
+    best_.missing_left = missing_left;
+    return true;
+  }
+
+  // Takes a split of the current, categorical feature that sends the chosen groups left.
+  template <class Chosen>
+  void take_subset(double gain, double left_weight, bool missing_left, Chosen&& chosen) {
+    const bool side = side_of_missing(left_weight, missing_left);
+    if (!take(gain, side, [&] { return subset_split(chosen); })) return;
+    if (larger_left(left_weight)) groups_.add_absent(best_.subset);
+  }
+
+  bool larger_left(double left_weight) const { return left_weight > node_->weight - left_weight; }
+
+  // What training did not show goes with the larger side.
+  bool side_of_missing(double left_weight, bool missing_left) const {
+    return missing_.empty() ? larger_left(left_weight) : missing_left;
   }
 
   const Inputs& X_;
   Scorer& scorer_;
   const Rules& rules_;
   const Sample& sample_;
+  const Ranks* ranks_;  // of the features' values; null: sort anew
   const std::atomic<bool>& stopped_;
   std::vector<std::int32_t> features_;  // a permutation in use; the identity between searches
   std::vector<std::uint32_t> drawn_;    // the swaps that made it
+  std::vector<std::int32_t> natural_order_;
 
   // The search under way: its node, the feature it is at, and the best split so far.
   const Node* node_ = nullptr;
@@ -337,6 +602,20 @@ class Splitter {
   std::vector<std::int32_t> missing_;  // rows where it is missing
   double missing_weight_ = 0.0, missing_count_ = 0.0;
   Groups groups_;  // of a categorical feature
+
+  // Several features side by side: the best cut of each, by feature; of a node of few rows, inner
+  // products, weights and counts; of a sweep, the features with their orders and sorted values.
+  std::vector<Found> found_;
+  bool all_known_ = false;
+  Batch<T> batch_;
+  double gram_[kFew * kFew], weight_[kFew], count_[kFew];
+  std::vector<std::int32_t> sides_;
+  std::vector<Order> orders_;
+  std::vector<Value<T>> ordered_;  // order by order
+  std::size_t n_ordered_ = 0;
+  std::vector<std::int32_t> order_rows_;
+  std::vector<std::span<const std::int32_t>> order_spans_;
+  RankSort rank_sort_;
 
   // Scratch, of the size of the tree's sample.
   std::vector<Value<T>> buffer_;

@@ -1,0 +1,94 @@
+// A few numeric features of a node side by side: their ranges, and who is on which side of a cut.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "core/random.hpp"
+
+namespace okforest {
+
+// Nodes of at most so many rows have all their cuts scored side by side, from inner products.
+inline constexpr std::size_t kFew = 32;
+
+template <class T>
+class Batch {
+ public:
+  static constexpr std::size_t width = 64 / sizeof(T);  // features at a time: a line of values
+
+  // Fetches the values of some features, at most `width`, and finds their ranges.
+  template <class Inputs>
+  void load(const Inputs& X, std::span<const std::int32_t> features,
+            std::span<const std::int32_t> rows) {
+    rows_ = rows;
+    if (lines_.size() < rows.size()) lines_.resize(rows.size());
+    X.gather(features, rows, lines_.data()->x);
+    find_ranges();
+  }
+
+  // Of the feature at place c: its range where present, and whether some value is missing.
+  T low(std::size_t c) const { return low_.x[c]; }
+  T high(std::size_t c) const { return high_.x[c]; }
+  bool has_missing(std::size_t c) const { return missing_.x[c] != 0; }
+
+  // Draws a threshold within each feature's range, by the first of the `stride` numbers of a stream
+  // that are the feature's own. Values up to it are on the left.
+  void draw_thresholds(Rng stream, std::uint64_t stride, std::span<const std::int32_t> features);
+  double threshold(std::size_t c) const { return threshold_[c]; }
+
+  // What is on the left of each threshold: norm (the sum of `gram` over pairs of rows on the left),
+  // weight and count. For at most kFew rows, whose inner products, weights and counts are given.
+  struct Sides {
+    alignas(64) double norm[width], weight[width], count[width];
+  };
+  void score(const double* gram, const double* weight, const double* count, Sides& left) const;
+
+  // Tells the sides of all rows apart, for what is below.
+  void cut();
+
+  std::size_t n_left(std::size_t c) const {
+    std::size_t n = 0;
+    for (std::size_t w = 0; w < n_words(); ++w) n += std::popcount(words_[w].x[c]);
+    return n;
+  }
+
+  // Lists the rows of one side of the cut of the feature at place c; returns how many they are.
+  std::size_t list(std::size_t c, bool left, std::int32_t* out) const {
+    const std::int32_t* const first = out;
+    for (std::size_t w = 0; w < n_words(); ++w) {
+      const std::size_t n_here = std::min(bits, rows_.size() - w * bits);
+      const Word all = static_cast<Word>(-1) >> (bits - n_here);
+      Word word = left ? words_[w].x[c] : static_cast<Word>(~words_[w].x[c] & all);
+      const std::int32_t* const rows = rows_.data() + w * bits;
+      for (; word != 0; word &= word - 1) *out++ = rows[std::countr_zero(word)];
+    }
+    return static_cast<std::size_t>(out - first);
+  }
+
+ private:
+  using Word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  static constexpr std::size_t bits = 8 * sizeof(T);  // rows whose sides fill a word
+
+  template <class E>
+  struct alignas(64) Line {
+    E x[width];
+  };
+
+  std::size_t n_words() const { return (rows_.size() + bits - 1) / bits; }
+  void find_ranges();
+
+  std::span<const std::int32_t> rows_;
+  std::vector<Line<T>> lines_;     // row by row
+  std::vector<Line<Word>> words_;  // sides of `bits` rows a line; the first row is the lowest bit
+  Line<T> low_, high_;
+  alignas(64) double threshold_[width];
+  Line<T> rounded_;  // the largest T not above the threshold: of all T, the same ones are up to it
+  Line<Word> missing_;
+};
+
+}  // namespace okforest
