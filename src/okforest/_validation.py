@@ -60,7 +60,7 @@ def check_numbers(estimator: BaseEstimator, X: Any, *, reset: bool, missing: str
     )
     if missing and missing_features(X).any():
         raise ValueError(f"X has missing values (NaN); {missing}")
-    return sp.csr_array(X) if sp.issparse(X) else X
+    return X if isinstance(X, np.ndarray) else sp.csr_array(X)
 
 
 def check_pairwise(X: Inputs, parameter: str, *, square: bool) -> None:

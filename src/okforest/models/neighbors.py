@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.neighbors import NearestNeighbors
+from sklearn.neighbors import VALID_METRICS_SPARSE, NearestNeighbors
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,6 +16,7 @@ from okforest._threads import thread_count
 from okforest._typing import Floats, Weights
 from okforest._validation import check_numbers, check_pairwise, check_weights
 from okforest.engine.inputs import Inputs
+from okforest.kernels import OutputKernel
 from okforest.models._base import Averager
 from okforest.models._docs import document
 from okforest.models._input_kernel import (
@@ -26,6 +27,7 @@ from okforest.models._input_kernel import (
     resolve_input_kernel,
 )
 
+SPARSE_METRICS = set(VALID_METRICS_SPARSE["brute"]) - {"precomputed"}
 BLOCK_BYTES = 2**26  # of distances held at a time
 
 
@@ -249,7 +251,7 @@ class OKNeighbors(Averager):
         size = max(1, BLOCK_BYTES // (8 * len(used)))
         blocks = [X[i : i + size] for i in range(0, X.shape[0], size)]
         if self.metric == "precomputed":
-            found = [_smallest(block[:, used], k) for block in blocks]
+            found = [_smallest(np.asarray(block)[:, used], k) for block in blocks]
         else:
             Z = self.inputs_[used]
             diag = input_diag(self.input_kernel_, Z)
@@ -302,8 +304,11 @@ class OKNeighbors(Averager):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._allows_nan()
-        tags.input_tags.sparse = self.metric != "precomputed"
         tags.input_tags.pairwise = self.metric == "precomputed"
+        if self.input_kernel is None:
+            tags.input_tags.sparse = self.metric in SPARSE_METRICS or callable(self.metric)
+        else:
+            tags.input_tags.sparse = not isinstance(self.input_kernel, OutputKernel)
         return tags
 
 

@@ -13,6 +13,7 @@ from okforest._typing import Floats, Weights
 from okforest._validation import check_numbers, check_pairwise, check_weights
 from okforest.embedding import ProductWeights
 from okforest.engine.inputs import Inputs
+from okforest.kernels import OutputKernel
 from okforest.models._base import Averager
 from okforest.models._docs import document
 from okforest.models._input_kernel import (
@@ -62,8 +63,8 @@ class OKRidge(Averager):
     inputs_ : ndarray or csr_array of shape (m, p)
         Their inputs; absent with ``input_kernel="precomputed"``.
     dual_, basis_ : ndarray of shape (m, r), ndarray of shape (r, n) or None
-        The weights are k(x, Z) ``dual_`` ``basis_``, where Z are ``inputs_``; r is n, and ``basis_``
-        None, which stands for the identity, unless there are landmarks or components.
+        The weights are k(x, Z) ``dual_`` ``basis_``, where Z are ``inputs_``. Without landmarks and
+        components r is n, and None stands for the identity.
     input_kernel_ : dict
         The input kernel and its parameters.
 
@@ -261,7 +262,9 @@ class OKRidge(Averager):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.input_kernel == "precomputed"
-        tags.input_tags.sparse = not tags.input_tags.pairwise
+        tags.input_tags.sparse = not (
+            tags.input_tags.pairwise or isinstance(self.input_kernel, OutputKernel)
+        )
         return tags
 
 
