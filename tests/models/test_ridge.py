@@ -136,7 +136,8 @@ def test_leave_one_out_is_refitting(counts, seed, kernel):
         for alpha in alphas
     ]
     np.testing.assert_allclose(model.loo_loss_, expected, rtol=1e-7)
-    assert model.alpha_ == alphas[np.argmin(expected)]
+    chosen = model.alphas_.tolist().index(model.alpha_)
+    assert expected[chosen] <= min(expected) * (1 + 1e-6)
     np.testing.assert_allclose(
         model.predict(X), OKRidge(model.alpha_, kernel=kernel).fit(X, Y, counts).predict(X)
     )
@@ -189,7 +190,7 @@ def test_landmarks_against_the_oracle(weight):
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "laplacian"])
 def test_all_landmarks_are_exact(kernel, weight):
     """Also when more are asked for than there are, and with the penalty chosen."""
-    for alpha in (0.1, "loo"):
+    for alpha in (0.1, [0.01, 0.3, 10.0]):
         exact = OKRidge(alpha, kernel="rbf", input_kernel=kernel).fit(X, Y, weight)
         for m in (40, 1000):
             model = OKRidge(alpha, kernel="rbf", input_kernel=kernel, n_landmarks=m)

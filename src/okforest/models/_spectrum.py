@@ -4,6 +4,7 @@ Rows are scaled by S = diag(√ω), ω being their weights. With SΨ = U √Λ V
 features, predictions are F(x) = u(x) (Λ + α)⁻¹ Uᵀ SΦ, where u(x) = ψ(x)ᵀ V √Λ = k(x, Z) lift.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,25 +144,26 @@ def leave_one_out(
     return np.array(losses)
 
 
-def _squares_by_factor(factor: Floats, U: Floats, complete: bool) -> Any:
+def _squares_by_factor(factor: Floats, U: Floats, complete: bool) -> Callable[[Floats], Floats]:
     """Return a function of ``kept`` that gives the squared norms of the residuals' rows."""
     coordinates = U.T @ factor
     outside = 0.0 if complete else factor - U @ coordinates
     return lambda kept: ((outside + (U * kept) @ coordinates) ** 2).sum(axis=1)
 
 
-def _squares_by_gram(outputs: ScaledOutputs, U: Floats, complete: bool) -> Any:
+def _squares_by_gram(
+    outputs: ScaledOutputs, U: Floats, complete: bool
+) -> Callable[[Floats], Floats]:
     """Return the same from inner products alone."""
     product = outputs.gram_times(U)
     inner = U.T @ product
-    across = product - U @ inner
-    outside = outputs.squares() - ((product + across) * U).sum(axis=1)
 
-    def squares(kept: Floats) -> Floats:
+    def within(kept: Floats) -> Floats:
         part = U * kept
-        within = ((part @ inner) * part).sum(axis=1)
-        if complete:
-            return within
-        return np.maximum(outside + 2.0 * (across * part).sum(axis=1) + within, 0.0)
+        return np.einsum("ij,ij->i", part @ inner, part)
 
-    return squares
+    if complete:
+        return within
+    across = product - U @ inner
+    outside = outputs.squares() - np.einsum("ij,ij->i", product + across, U)
+    return lambda kept: np.maximum(outside + 2.0 * (across * U) @ kept + within(kept), 0.0)
