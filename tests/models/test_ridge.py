@@ -170,7 +170,9 @@ def test_the_default_grid_follows_the_scale_of_the_kernel():
     np.testing.assert_allclose(b.alphas_, 100 * a.alphas_)
     np.testing.assert_allclose(b.loo_loss_, a.loo_loss_, rtol=1e-6)
     assert b.alpha_ == pytest.approx(100 * a.alpha_)
-    assert OKRidge("loo", input_kernel="linear").fit(0 * X, Y).predict(NEW).any() == 0
+    for params in ({}, {"n_landmarks": 5}):
+        model = OKRidge("loo", input_kernel="linear", **params).fit(0 * X, Y)
+        np.testing.assert_array_equal(model.predict(NEW), 0.0)
 
 
 @pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
@@ -393,6 +395,7 @@ def test_searches_and_pipelines():
         ({"input_kernel": RBF(), "input_kernel_params": {"a": 1}}, "is for functions"),
         ({"input_kernel": lambda a, b: -a @ b}, "not positive definite; use a larger alpha"),
         ({"input_kernel": lambda a, b: -a @ b, "alpha": "loo"}, "the input kernel is indefinite"),
+        ({"input_kernel": lambda a, b: -a @ b, "n_landmarks": 9}, "the input kernel is indefinite"),
         ({"kernel": "gauss"}, "kernel='gauss' is not known"),
         ({"decoder": "nearest"}, "decoder='nearest' is not known"),
     ],

@@ -52,22 +52,29 @@ def solve_exactly(K: Floats, scale: Floats, alpha: float, basis: Floats | None) 
 
 def exact_spectrum(K: Floats, scale: Floats) -> Spectrum:
     """Return the spectrum of all training rows, whose Gram matrix is K."""
-    values, vectors = sla.eigh(scale[:, None] * K * scale)
-    if values[0] < -TOLERANCE * len(K) * max(values[-1], 0.0):
-        raise ValueError(
-            f"the input kernel is indefinite: its Gram matrix has an eigenvalue {values[0]:.3g}. "
-            "Use another kernel, or a single alpha."
-        )
+    values, vectors = _eigen(scale[:, None] * K * scale)
     return Spectrum(scale[:, None] * vectors, np.maximum(values, 0.0), vectors)
 
 
 def landmark_spectrum(K: Floats, landmarks: Any, scale: Floats) -> Spectrum:
     """Return that of features K_mm^(-1/2) k(Z, x), Z being the landmarks; K is k(X, Z)."""
-    values, vectors = sla.eigh(K[landmarks])
-    known = values > len(values) * np.finfo(float).eps * max(values[-1], 0.0)
-    root = vectors[:, known] / np.sqrt(values[known])
+    values, vectors = _eigen(K[landmarks])
+    known = values > len(values) * np.finfo(float).eps * values[-1]
+    known[-1] = True  # of inputs that are all zero, one coordinate, which is zero
+    root = vectors[:, known] / np.sqrt(np.maximum(values[known], np.finfo(float).tiny))
     U, singular, Vt = sla.svd(scale[:, None] * (K @ root), full_matrices=False)
     return Spectrum(root @ Vt.T * singular, singular**2, U)
+
+
+def _eigen(K: Floats) -> tuple[Floats, Floats]:
+    """Return eigenvalues, ascending, and eigenvectors of a Gram matrix of inputs."""
+    values, vectors = sla.eigh(K)
+    if values[0] < -TOLERANCE * len(K) * max(values[-1], 0.0):
+        raise ValueError(
+            f"the input kernel is indefinite: its Gram matrix has an eigenvalue {values[0]:.3g}, "
+            "and a kernel has none below zero. Use another."
+        )
+    return values, vectors
 
 
 class ScaledOutputs:

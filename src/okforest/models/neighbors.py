@@ -44,7 +44,8 @@ class OKNeighbors(Averager):
     """The k nearest neighbours: their outputs' mean in the kernel's feature space.
 
     With the linear kernel it is :class:`sklearn.neighbors.KNeighborsRegressor`, with the Dirac
-    kernel :class:`sklearn.neighbors.KNeighborsClassifier`.
+    kernel :class:`sklearn.neighbors.KNeighborsClassifier`. Near is what ``metric`` says, or
+    ``input_kernel``, if there is one: ‖φ(x) − φ(z)‖² = k(x, x) − 2 k(x, z) + k(z, z).
 
     Parameters
     ----------
@@ -319,12 +320,5 @@ def _counts(weight: Floats) -> Floats:
 
 def _smallest(distances: Floats, k: int) -> Nearest:
     """Return the k smallest of each row's distances, in order, and of equals the first."""
-    if k < distances.shape[1]:
-        rows = np.sort(np.argpartition(distances, k - 1, axis=1)[:, :k], axis=1)
-    else:
-        rows = np.tile(np.arange(k), (len(distances), 1))
-    found = np.take_along_axis(distances, rows, axis=1)
-    order = np.argsort(found, axis=1, kind="stable")
-    return Nearest(
-        np.take_along_axis(rows, order, axis=1), np.take_along_axis(found, order, axis=1)
-    )
+    rows = np.argsort(distances, axis=1, kind="stable")[:, :k]
+    return Nearest(rows, np.take_along_axis(distances, rows, axis=1))
