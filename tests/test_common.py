@@ -1,9 +1,17 @@
-"""scikit-learn's battery of checks, on every public estimator; no failure is expected."""
+"""scikit-learn's battery of checks, on every public estimator; expected failures have a reason."""
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees, OKTree
+from okforest import (
+    OKBagging,
+    OKExtraTrees,
+    OKNeighbors,
+    OKRandomForest,
+    OKRidge,
+    OKTotallyRandomTrees,
+    OKTree,
+)
 from okforest.kernels import RBF, Laplacian, Polynomial
 
 ESTIMATORS = [
@@ -18,10 +26,27 @@ ESTIMATORS = [
     OKBagging(5, kernel=RBF()),
     OKTotallyRandomTrees(5),
     OKTotallyRandomTrees(5, kernel="rbf"),
+    OKNeighbors(),
+    OKNeighbors(kernel="dirac", metric="nan_euclidean"),
+    OKNeighbors(kernel="rbf", input_kernel="rbf", weights="kernel"),
+    OKRidge(),
+    OKRidge(kernel="rbf", input_kernel=RBF(), n_components=3),
+    OKRidge("loo", kernel=RBF()),
+    OKRidge("loo", input_kernel="linear", n_landmarks=50, random_state=0),
 ]
 
 
+def expected_failures(estimator):
+    """Return the checks that an estimator cannot pass, and why."""
+    if not isinstance(estimator, OKRidge) or estimator.alpha != "loo":
+        return {}
+    # Copies of a row that is left out stay; a row of their weight is left out as a whole.
+    reason = "leaving out a row is not leaving out one of its copies"
+    name = "check_sample_weight_equivalence_on_{}_data"
+    return {name.format(kind): reason for kind in ("dense", "sparse")}
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

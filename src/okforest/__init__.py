@@ -6,7 +6,9 @@ from okforest import decode, kernels, metrics, persistence
 from okforest.models import (
     OKBagging,
     OKExtraTrees,
+    OKNeighbors,
     OKRandomForest,
+    OKRidge,
     OKTotallyRandomTrees,
     OKTree,
     select_ccp_alpha,
@@ -18,7 +20,9 @@ __version__ = version("okforest")
 __all__ = [
     "OKBagging",
     "OKExtraTrees",
+    "OKNeighbors",
     "OKRandomForest",
+    "OKRidge",
     "OKTotallyRandomTrees",
     "OKTree",
     "__version__",

@@ -38,6 +38,42 @@ def check_inputs(
     return X
 
 
+def check_numbers(estimator: BaseEstimator, X: Any, *, reset: bool, missing: str = "") -> Inputs:
+    """Return X as a float64 array or CSR array, for models that know numeric features alone.
+
+    With ``reset`` the number and names of features are learnt, otherwise compared. ``missing`` says
+    what to do about missing values; they are let through where it is empty.
+    """
+    if any(values is not None for values in learn_categories(X, "from_dtype")):
+        raise ValueError(
+            f"X has categorical or text columns; {type(estimator).__name__} takes numbers. Encode "
+            "them, for example by scikit-learn's OneHotEncoder in a pipeline, or use trees."
+        )
+    X = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr",
+        dtype=np.float64,
+        ensure_all_finite="allow-nan",
+        ensure_min_samples=2 if reset else 1,
+    )
+    if missing and missing_features(X).any():
+        raise ValueError(f"X has missing values (NaN); {missing}")
+    return X if isinstance(X, np.ndarray) else sp.csr_array(X)
+
+
+def check_pairwise(X: Inputs, parameter: str, *, square: bool) -> None:
+    """Check an X that holds a number for each pair of rows, as a parameter says."""
+    if sp.issparse(X):
+        raise ValueError(f"X is sparse; with {parameter} it must be a dense array.")
+    if square and X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"X has shape {X.shape}; with {parameter} it holds a number for each pair of training "
+            "rows, and is square."
+        )
+
+
 def missing_features(X: Inputs) -> Booleans:
     """Return which features have missing values."""
     if not sp.issparse(X):

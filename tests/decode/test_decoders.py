@@ -52,6 +52,22 @@ def test_majority_of_equals_is_the_first():
     assert Majority().decode(W, Span(Dirac(), np.array(["a", "b"])))[0] == "a"
 
 
+def test_majority_of_negative_votes():
+    """The largest vote wins, also where all are below zero."""
+    W = sp.csr_array(np.array([[-0.5, -0.2, -0.3], [-0.1, -0.3, -0.2], [-0.4, 0.0, 0.1]]))
+    winners = Majority().decode(W, Span(Dirac(), np.array(["a", "b", "c"])))
+    assert winners.tolist() == ["b", "a", "c"]
+
+
+def test_support_of_negative_and_of_no_weights():
+    """Outputs of negative weight are in the support; without any weight, all outputs are."""
+    W = np.zeros((2, 30))
+    W[0, [3, 7]] = -1.0
+    allowed = Support().allowed(sp.csr_array(W))
+    assert np.flatnonzero(allowed[0]).tolist() == [3, 7]
+    assert allowed[1].all()
+
+
 def test_searches_equal_brute_force():
     """Training set, support and candidates find the least distance in H."""
     W = weights()

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import okforest.embedding.span as span_module
-from okforest.embedding import Span
+from okforest.embedding import ProductWeights, Span
 from okforest.kernels import RBF, Dirac, Linear, Precomputed
 
 rng = np.random.default_rng(0)
@@ -20,22 +20,38 @@ CASES = {
 
 @pytest.mark.parametrize(("kernel", "outputs", "y"), CASES.values(), ids=CASES)
 @pytest.mark.parametrize("block_bytes", [2**26, 1000], ids=["one block", "many blocks"])
-def test_span_equals_dense_algebra(kernel, outputs, y, block_bytes, monkeypatch):
+@pytest.mark.parametrize("kind", ["sparse", "product"])
+def test_span_equals_dense_algebra(kernel, outputs, y, block_bytes, kind, monkeypatch):
     """Inner products, norms and losses follow from W, K and the outputs."""
     monkeypatch.setattr(span_module, "BLOCK_BYTES", block_bytes)
-    W, V = (
-        sp.csr_array(rng.normal(size=(7, 30)) * (rng.uniform(size=(7, 30)) < 0.3)) for _ in range(2)
-    )
+    if kind == "sparse":
+        w, v = rng.normal(size=(2, 7, 30)) * (rng.uniform(size=(2, 7, 30)) < 0.3)
+        W, V = sp.csr_array(w), sp.csr_array(v)
+    else:
+        W, V = (ProductWeights(rng.normal(size=(7, r)), rng.normal(size=(r, 30))) for r in (2, 30))
+        w, v = W.left @ W.right, V.left @ V.right
     K, cross = kernel(outputs), kernel(outputs, y)
     span = Span(kernel.resolve(outputs), outputs)
-    w, v = W.toarray(), V.toarray()
-    np.testing.assert_allclose(span.inner(W, y), w @ cross, atol=1e-12)
-    np.testing.assert_allclose(span.inner_pairs(W, y), np.diag(w @ cross), atol=1e-12)
-    np.testing.assert_allclose(span.gram(W), w @ K @ w.T, atol=1e-12)
-    np.testing.assert_allclose(span.gram(W, V), w @ K @ v.T, atol=1e-12)
+    np.testing.assert_allclose(span.inner(W, y), w @ cross, atol=1e-11)
+    np.testing.assert_allclose(span.inner_pairs(W, y), np.diag(w @ cross), atol=1e-11)
+    np.testing.assert_allclose(span.gram(W), w @ K @ w.T, atol=1e-11)
+    np.testing.assert_allclose(span.gram(W, V), w @ K @ v.T, atol=1e-11)
     np.testing.assert_allclose(
-        span.mean_gram([W, V], [V, V]), (w @ K @ v.T + v @ K @ v.T) / 2, atol=1e-12
+        span.mean_gram([W, V], [V, V]), (w @ K @ v.T + v @ K @ v.T) / 2, atol=1e-11
     )
-    np.testing.assert_allclose(span.squared_norms(W), np.diag(w @ K @ w.T), atol=1e-12)
+    np.testing.assert_allclose(span.squared_norms(W), np.diag(w @ K @ w.T), atol=1e-11)
     losses = kernel.diag(y) - 2 * np.diag(w @ cross) + np.diag(w @ K @ w.T)
-    np.testing.assert_allclose(span.losses(W, y), losses, atol=1e-12)
+    np.testing.assert_allclose(span.losses(W, y), losses, atol=1e-11)
+
+
+@pytest.mark.parametrize("rank", [1, 5, 40])
+def test_products(rank):
+    """A product behaves as the matrix it stands for, whether it is made or not."""
+    left, right = rng.normal(size=(8, rank)), rng.normal(size=(rank, 30))
+    W, dense = ProductWeights(left, right), left @ right
+    assert W.shape == dense.shape
+    np.testing.assert_allclose(W[2:5].dense, dense[2:5])
+    for values in (rng.normal(size=30), rng.normal(size=(30, 1)), rng.normal(size=(30, 99))):
+        np.testing.assert_allclose(W @ values, dense @ values, atol=1e-11)
+    np.testing.assert_allclose(W @ Y, dense @ Y, atol=1e-11)
+    np.testing.assert_allclose(W.tocsr().toarray(), dense)

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import mean_squared_error, r2_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from okforest import OKExtraTrees, OKTree
 from okforest.kernels import RBF, Precomputed
@@ -84,3 +87,19 @@ def test_wrong_lengths():
         model.score(X, Y[:-1])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         output_loss(Precomputed(np.eye(3)), [0, 1], [2])
+
+
+def test_pipelines():
+    """The metrics and scorers of a pipeline are those of its model on what reaches it."""
+    scaled = StandardScaler().fit(X)
+    tree = OKTree(kernel=RBF(1.0), max_depth=3, random_state=0)
+    inside = make_pipeline(make_pipeline(StandardScaler()), make_pipeline(tree)).fit(X, Y)
+    alone = clone(tree).fit(scaled.transform(X), Y)
+    for metric in (
+        kernel_loss,
+        kernel_r2,
+        kernel_loss_scorer,
+        kernel_r2_scorer,
+        output_loss_scorer,
+    ):
+        assert metric(inside, X, Y) == metric(alone, scaled.transform(X), Y)

@@ -6,9 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import okforest
-from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees, OKTree
+from okforest import (
+    OKBagging,
+    OKExtraTrees,
+    OKNeighbors,
+    OKRandomForest,
+    OKRidge,
+    OKTotallyRandomTrees,
+    OKTree,
+)
 from okforest.decode import Candidates, Majority, Mean, Support, TrainingSet
 from okforest.engine import Trees
 from okforest.kernels import (
@@ -160,6 +169,50 @@ def test_decoders(round_trip, model, decoder):
     loaded = round_trip(model)
     assert_same(loaded.get_params()["decoder"], model.get_params()["decoder"])
     np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
+
+
+AVERAGERS = {
+    "neighbours": OKNeighbors(kernel=RBF()),
+    "neighbours by a kernel": OKNeighbors(input_kernel="rbf", gamma=0.3, weights="kernel"),
+    "neighbours by a metric": OKNeighbors(metric="manhattan"),
+    "ridge": OKRidge(kernel="rbf"),
+    "ridge, penalty chosen": OKRidge([0.1, 1.0], kernel=RBF(), input_kernel="linear"),
+    "ridge, landmarks": OKRidge(kernel="rbf", n_landmarks=9, random_state=0),
+    "ridge, components": OKRidge(kernel="rbf", n_components=3),
+}
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("model", AVERAGERS.values(), ids=AVERAGERS)
+def test_models_without_trees(round_trip, model, sparse):
+    """Neighbours and ridge regression, with dense and with sparse inputs."""
+    inputs = sp.csr_array(np.where(X > 0, X, 0.0)) if sparse else X
+    model = clone(model).fit(inputs, Y, np.arange(40) % 3)
+    loaded = round_trip(model)
+    assert_same(fitted(loaded), fitted(model))
+    np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
+    assert_same(loaded.predict_weights(NEW), model.predict_weights(NEW))
+    assert loaded.score(X, Y) == model.score(X, Y)
+
+
+@pytest.mark.parametrize(
+    "model", [OKNeighbors(metric="precomputed"), OKRidge(input_kernel="precomputed")]
+)
+def test_precomputed_inputs(round_trip, model):
+    """A matrix of distances or of a kernel as X."""
+    model = clone(model).fit(GRAM, Y)
+    np.testing.assert_array_equal(round_trip(model).predict(GRAM), model.predict(GRAM))
+
+
+def test_kernels_and_metrics_on_inputs(round_trip):
+    """An input kernel that is an object, with what it has learnt; parameters of a metric."""
+    for model in (
+        OKNeighbors(input_kernel=Laplacian()),
+        OKNeighbors(metric="minkowski", metric_params={"p": 3}),
+        OKRidge(input_kernel=2.0 * RBF()),
+    ):
+        model.fit(X, Y)
+        np.testing.assert_array_equal(round_trip(model).predict(NEW), model.predict(NEW))
 
 
 def test_weights_bootstrap_and_single_precision(round_trip):

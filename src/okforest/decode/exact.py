@@ -32,5 +32,6 @@ class Majority(Decoder):
                 f"{span.outputs.shape}; use decoder='auto'."
             )
         votes = W @ np.eye(len(classes))[codes]
-        # Votes equal up to rounding are equal.
-        return classes[np.argmax(votes >= votes.max(axis=1, keepdims=True) * (1 - 1e-12), axis=1)]
+        most = votes.max(axis=1, keepdims=True)
+        # Votes equal up to rounding are equal; the most may be below zero, as weights may.
+        return classes[np.argmax(votes >= most - 1e-12 * np.abs(most), axis=1)]

@@ -25,10 +25,11 @@ class Support(TrainingSet):
     """
 
     def allowed(self, W: WeightMatrix) -> Booleans:
-        """Return where the weights are not zero."""
+        """Return where the weights are not zero; everything, where all are."""
         W = W.tocsr()
         allowed = np.zeros(W.shape, dtype=bool)
         allowed[np.repeat(np.arange(W.shape[0]), np.diff(W.indptr)), W.indices] = W.data != 0
+        allowed[~allowed.any(axis=1)] = True  # F = 0 is no sum of some outputs more than of others
         return allowed
 
 

@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from okforest._typing import Floats, Outputs, WeightMatrix
+from okforest._typing import Floats, Outputs, WeightMatrix, Weights
+from okforest.embedding.products import ProductWeights
 from okforest.kernels import OutputKernel
 
 BLOCK_BYTES = 2**26
@@ -40,7 +41,8 @@ class Span:
         return len(self.outputs)
 
     @cached_property
-    def _features(self) -> Floats | None:
+    def features(self) -> Floats | None:
+        """Explicit features of the training outputs, where they are no more than the outputs."""
         dim = self.kernel.feature_dim(self.outputs)
         if dim is None or dim > len(self):
             return None
@@ -48,8 +50,8 @@ class Span:
 
     def inner(self, W: WeightMatrix, y: Outputs) -> Floats:
         """Return ⟨F_i, φ(y_j)⟩ for every row i of W and every output y_j."""
-        if self._features is not None:
-            return (W @ self._features) @ self.kernel.features(y).T
+        if self.features is not None:
+            return (W @ self.features) @ self.kernel.features(y).T
         result = np.empty((W.shape[0], len(y)))
         for block in self._blocks(len(y)):
             result[:, block] = W @ self.kernel(self.outputs, y[block])
@@ -57,12 +59,12 @@ class Span:
 
     def inner_pairs(self, W: WeightMatrix, y: Outputs) -> Floats:
         """Return ⟨F_i, φ(y_i)⟩ for every row i of W and its own output y_i."""
-        if self._features is not None:
-            return np.einsum("ij,ij->i", W @ self._features, self.kernel.features(y))
+        if self.features is not None:
+            return np.einsum("ij,ij->i", W @ self.features, self.kernel.features(y))
         result = np.empty(len(y))
         for block in self._blocks(len(y)):
             K = self.kernel(y[block], self.outputs)
-            result[block] = W[block].tocsr().multiply(K).sum(axis=1)
+            result[block] = (_entries(W[block]) * K).sum(axis=1)
         return result
 
     def gram(self, W: WeightMatrix, V: WeightMatrix | None = None) -> Floats:
@@ -75,11 +77,11 @@ class Span:
         """Return the mean of :meth:`gram` over pairs of one matrix of Ws and one of Vs."""
         Vs = Ws if Vs is None else Vs
         result = np.zeros((Ws[0].shape[0], Vs[0].shape[0]))
-        if self._features is not None:
+        if self.features is not None:
             for W, V in zip(Ws, Vs, strict=True):
-                result += (W @ self._features) @ (V @ self._features).T
+                result += (W @ self.features) @ (V @ self.features).T
         else:
-            columns = [sp.csc_array(V.tocsr()) for V in Vs]
+            columns = [_by_columns(V) for V in Vs]
             for block in self._blocks(len(self)):
                 K = self.kernel(self.outputs, self.outputs[block])
                 for W, V_columns in zip(Ws, columns, strict=True):
@@ -88,26 +90,27 @@ class Span:
 
     def squared_norms(self, W: WeightMatrix) -> Floats:
         """Return ‖F_i‖² for every row i of W."""
-        if self._features is not None:
-            F = W @ self._features
+        if self.features is not None:
+            F = W @ self.features
             return np.einsum("ij,ij->i", F, F)
         result = np.zeros(W.shape[0])
         for start in range(0, W.shape[0], BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
-            columns = sp.csc_array(W[rows].tocsr())
+            some = W[rows]
+            columns = _by_columns(some)
             for block in self._blocks(len(self)):
-                inner = W[rows] @ self.kernel(self.outputs, self.outputs[block])
-                result[rows] += columns[:, block].multiply(inner).sum(axis=1)
+                inner = some @ self.kernel(self.outputs, self.outputs[block])
+                result[rows] += (columns[:, block] * inner).sum(axis=1)
         return result
 
     def losses(self, W: WeightMatrix, y: Outputs) -> Floats:
         """Return ‖φ(y_i) − F_i‖² for every row i of W and its own output y_i."""
-        if self._features is None:
+        if self.features is None:
             losses = self.kernel.diag(y) - 2.0 * self.inner_pairs(W, y) + self.squared_norms(W)
             return np.maximum(losses, 0.0)
         # Differences first: no digit is lost to a large mean.
         features = self.kernel.features(y)
-        losses = ((features - W @ self._features) ** 2).sum(axis=1)
+        losses = ((features - W @ self.features) ** 2).sum(axis=1)
         # An output unlike any training output also has a part that the features do not show.
         diag = self.kernel.diag(y)
         hidden = diag - np.einsum("ij,ij->i", features, features)
@@ -115,9 +118,9 @@ class Span:
 
     def spread(self, weight: Floats) -> float:
         """Return Σ_i ω_i ‖φ(y_i) − mean‖² of the outputs themselves, weighted by ω."""
-        if self._features is not None:
-            mean = np.average(self._features, axis=0, weights=weight)
-            return float(weight @ ((self._features - mean) ** 2).sum(axis=1))
+        if self.features is not None:
+            mean = np.average(self.features, axis=0, weights=weight)
+            return float(weight @ ((self.features - mean) ** 2).sum(axis=1))
         mean_norm = self.squared_norms(sp.csr_array((weight / weight.sum())[None, :]))[0]
         square = weight @ self.kernel.diag(self.outputs)
         spread = square - weight.sum() * mean_norm
@@ -126,3 +129,13 @@ class Span:
     def _blocks(self, n: int) -> Iterator[slice]:
         size = max(1, BLOCK_BYTES // (8 * len(self)))
         return (slice(i, min(i + size, n)) for i in range(0, n, size))
+
+
+def _entries(W: WeightMatrix) -> Weights | Floats:
+    """Return the matrix of weights itself: sparse, unless hardly any is zero."""
+    return W.dense if isinstance(W, ProductWeights) else W.tocsr()
+
+
+def _by_columns(W: WeightMatrix) -> sp.csc_array | Floats:
+    entries = _entries(W)
+    return sp.csc_array(entries) if sp.issparse(entries) else entries

@@ -28,7 +28,7 @@ def prototypes(model: Any, X: Any, k: int = 5) -> tuple[npt.NDArray[np.int64], F
         The training rows of largest weight, largest first and of equals the first; -1 where fewer
         have any. ``model.outputs_[rows]`` are their outputs.
     weights : ndarray of shape (n, k)
-        Their weights in the prediction, which sum to one over all training rows; 0 with row -1.
+        Their weights in the prediction; 0 with row -1.
 
     See Also
     --------

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length
 
 from okforest._compat import check_sample_weight
@@ -19,7 +20,7 @@ def kernel_loss(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     Parameters
     ----------
     model : estimator
-        A fitted model of okforest.
+        A fitted model of okforest, or a pipeline that ends with one.
     X : array-like of shape (n, p)
         Inputs.
     y : array-like
@@ -54,7 +55,7 @@ def kernel_r2(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     Parameters
     ----------
     model : estimator
-        A fitted model of okforest.
+        A fitted model of okforest, or a pipeline that ends with one.
     X : array-like of shape (n, p)
         Inputs.
     y : array-like
@@ -126,10 +127,19 @@ def output_loss(kernel: Any, y_true: Any, y_pred: Any, sample_weight: Any = None
     return float(np.average(np.maximum(losses, 0.0), weights=weight))
 
 
+def unwrap(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return the model at the end of a pipeline, and X as it gets there."""
+    while isinstance(model, Pipeline):
+        X = model[:-1].transform(X) if len(model) > 1 else X
+        model = model[-1]
+    return model, X
+
+
 def _predicted(
     model: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[Span, WeightMatrix, Outputs, Floats]:
     """Return what a model predicts for X, beside the true outputs and their weights."""
+    model, X = unwrap(model, X)
     span = model.span_
     outputs = span.kernel.check(y)
     check_consistent_length(X, outputs)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from okforest.metrics.losses import kernel_loss, kernel_r2, output_loss
+from okforest.metrics.losses import kernel_loss, kernel_r2, output_loss, unwrap
 
 
 def kernel_r2_scorer(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -11,7 +11,7 @@ def kernel_r2_scorer(model: Any, X: Any, y: Any, sample_weight: Any = None) -> f
     Parameters
     ----------
     model : estimator
-        A fitted model of okforest.
+        A fitted model of okforest, or a pipeline that ends with one.
     X, y : array-like
         Inputs and their true outputs.
     sample_weight : array-like, optional
@@ -31,7 +31,7 @@ def kernel_loss_scorer(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
     Parameters
     ----------
     model : estimator
-        A fitted model of okforest.
+        A fitted model of okforest, or a pipeline that ends with one.
     X, y : array-like
         Inputs and their true outputs.
     sample_weight : array-like, optional
@@ -51,7 +51,7 @@ def output_loss_scorer(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
     Parameters
     ----------
     model : estimator
-        A fitted model of okforest.
+        A fitted model of okforest, or a pipeline that ends with one.
     X, y : array-like
         Inputs and their true outputs.
     sample_weight : array-like, optional
@@ -62,4 +62,5 @@ def output_loss_scorer(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
     score : float
         Minus the loss.
     """
+    model, X = unwrap(model, X)
     return -output_loss(model.kernel_, y, model.predict(X), sample_weight)

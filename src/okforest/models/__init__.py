@@ -6,13 +6,17 @@ from okforest.models.forests import (
     OKRandomForest,
     OKTotallyRandomTrees,
 )
+from okforest.models.neighbors import OKNeighbors
 from okforest.models.pruning import PruningChoice, select_ccp_alpha
+from okforest.models.ridge import OKRidge
 from okforest.models.tree import OKTree
 
 __all__ = [
     "OKBagging",
     "OKExtraTrees",
+    "OKNeighbors",
     "OKRandomForest",
+    "OKRidge",
     "OKTotallyRandomTrees",
     "OKTree",
     "PruningChoice",

@@ -4,11 +4,12 @@ from abc import ABC, abstractmethod
 from copy import copy
 from typing import Any, Literal, Self
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import RegressorTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._typing import Floats, Outputs, WeightMatrix, Weights
+from okforest._validation import check_outputs
 from okforest.decode import Candidates, SearchDecoder, TrainingSet, as_decoder
 from okforest.embedding import Span
 from okforest.kernels import OutputKernel, as_kernel
@@ -18,8 +19,8 @@ from okforest.metrics import kernel_r2
 class Averager(ABC, BaseEstimator):
     """A model that predicts F(x) = Σ_i w_i(x) φ(y_i): all it knows of x is in the weights.
 
-    A subclass has parameters ``kernel`` and ``decoder``, sets ``kernel_`` (resolved) and
-    ``outputs_`` when fitted, and writes :meth:`predict_weights`.
+    A subclass has parameters ``kernel`` and ``decoder``, sets ``kernel_`` and ``outputs_`` when
+    fitted (:meth:`_check_target` returns them), and writes :meth:`predict_weights`.
     """
 
     kernel: Any
@@ -162,6 +163,14 @@ class Averager(ABC, BaseEstimator):
                 "tree kernel, but no outputs. Fit it with y."
             )
         return Span(self.kernel_, self.outputs_)
+
+    def _check_target(self, X: Any, y: Any, weight: Floats) -> tuple[OutputKernel, Outputs]:
+        """Return the kernel, resolved, and the outputs of X's rows in its canonical form."""
+        kernel = clone(as_kernel(self.kernel))  # of our own: the user's may change later
+        outputs = check_outputs(self, kernel, X, y)
+        kernel = kernel.resolve(outputs[weight > 0])
+        as_decoder(self.decoder, kernel)  # tells now if it is not known
+        return kernel, outputs
 
     def _forget(self, *names: str) -> None:
         """Remove fitted attributes, those that are there."""

@@ -55,24 +55,65 @@ PARAMETERS = {
         ("mean", "majority", "training_set", "support"). "auto" takes the closed form where the
         kernel has one, else the nearest training output.""",
     "random_state": """int, RandomState instance or None, default=None
-        The seed. The same seed gives the same trees, whatever ``n_jobs``.""",
+        The seed. The same seed gives the same model, whatever ``n_jobs``.""",
     "warm_start": """bool, default=False
         Whether :meth:`fit` keeps the trees there are and adds as many as ``n_estimators`` asks for,
         on the same training set. The forest is the same as one grown at once.""",
     "n_jobs": """int, optional
-        Number of threads to grow trees and to predict; -1 for all cores.""",
+        Number of threads to fit and to predict; -1 for all cores.""",
     "verbose": """int, default=0
         Whether to show a progress bar while fitting.""",
     "callback": """callable, optional
         Called while fitting, some twenty times a second, with the number of trees there are. An
         exception that it raises stops the fit.""",
+    "n_neighbors": """int, default=5
+        Number of neighbours.""",
+    "weights": """{"uniform", "distance", "kernel"} or callable, default="uniform"
+        How much neighbours weigh: all the same, by the inverse of their distance, by the input
+        kernel k(x, z), or by a function that makes weights of an array of distances.""",
+    "metric": """str or callable, default="euclidean"
+        The distance between inputs: any name that :class:`sklearn.neighbors.NearestNeighbors`
+        knows ("nan_euclidean" allows for missing values), a function of two rows, or "precomputed"
+        if X holds distances.""",
+    "metric_params": """dict, optional
+        Parameters of the metric, such as ``{"p": 3}`` of "minkowski".""",
+    "input_kernel": """str, kernel or callable, default={default}
+        The kernel on inputs: any name that :func:`sklearn.metrics.pairwise.pairwise_kernels` knows,
+        an object of :mod:`okforest.kernels` (such as ``RBF(sigma="median")``) or of
+        :mod:`sklearn.gaussian_process.kernels`, or a function of two rows. "precomputed" says
+        that X holds its values (for OKRidge alone).""",
+    "gamma": """float, optional
+        Parameter of the named kernels "rbf", "laplacian", "poly", "sigmoid" and "chi2", as in
+        scikit-learn: "rbf" is exp(−γ‖x − z‖²), so that γ = 1/2σ². By default 1 over the number of
+        features (1 for "chi2").""",
+    "degree": """float, default=3
+        Degree of the named kernel "poly".""",
+    "coef0": """float, default=1
+        Constant of the named kernels "poly" and "sigmoid".""",
+    "input_kernel_params": """dict, optional
+        Keyword arguments of an input kernel that is a function.""",
+    "alpha": """float, "loo" or array-like of floats, default=1.0
+        The penalty. Of several, the one with the least leave-one-out loss in feature space is
+        taken; "loo" tries 21 of them, from 1e-8 to 100 times the mean of k(x, x).""",
+    "n_components": """int, optional
+        Number of principal directions of the training outputs in feature space that predictions
+        are confined to; by default all.""",
+    "n_landmarks": """int, optional
+        Number of training rows, drawn at random, whose k(x, ·) predictions are sums of: the Nyström
+        method, without any square matrix of all training rows. By default all rows, exactly.""",
 }
 
-ATTRIBUTES = """kernel_ : OutputKernel
+SHARED_ATTRIBUTES = """kernel_ : OutputKernel
         The kernel, with parameters that depend on the outputs filled in.
     outputs_ : ndarray
         The training outputs.
-    trees_ : okforest.engine.Trees
+    n_features_in_ : int
+        Number of features seen in fitting.
+    feature_names_in_ : ndarray of shape (p,)
+        Their names, if X had any.
+    """
+
+TREE_ATTRIBUTES = """trees_ : okforest.engine.Trees
         The trees, as plain arrays.
     embedding_ : str
         The form of the outputs that was used: "features", "gram" or "factor".
@@ -84,10 +125,6 @@ ATTRIBUTES = """kernel_ : OutputKernel
         For each feature its categories, sorted, or None if it is numeric.
     has_missing_ : ndarray of shape (p,), bool
         Which features had missing values in training.
-    n_features_in_ : int
-        Number of features seen in fitting.
-    feature_names_in_ : ndarray of shape (p,)
-        Their names, if X had any.
     """
 
 OOB_ATTRIBUTES = """
@@ -98,7 +135,10 @@ oob_weights_, oob_prediction_, oob_score_ : csr_array, ndarray, float
 
 
 def document(cls: T) -> T:
-    """Fill ``{parameters}`` and ``{attributes}`` in a model's docstring from its signature."""
+    """Fill in a model's docstring: ``{parameters}`` from its signature, and its attributes.
+
+    ``{shared_attributes}`` are those of every model; ``{attributes}`` are all that trees have.
+    """
     if cls.__doc__ is None:  # python -OO
         return cls
     lines = [
@@ -106,12 +146,15 @@ def document(cls: T) -> T:
         for name, parameter in signature(cls).parameters.items()
     ]
     # Texts above are indented as in a class; Python before 3.13 keeps that, and later ones do not.
-    parameters, attributes = ("\n".join(lines).replace(" " * 8, " " * 4), cleandoc(ATTRIBUTES))
+    parameters = "\n".join(lines).replace(" " * 8, " " * 4)
+    shared = cleandoc(SHARED_ATTRIBUTES)
+    attributes = shared + "\n" + cleandoc(TREE_ATTRIBUTES)
     if "oob_score" in signature(cls).parameters:
         attributes += OOB_ATTRIBUTES.rstrip()
     cls.__doc__ = (
         cleandoc(cls.__doc__)
         .replace("{parameters}", parameters)
+        .replace("{shared_attributes}", shared)
         .replace("{attributes}", attributes)
     )
     return cls

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from warnings import warn
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,13 +14,12 @@ from okforest._compat import Interval, RealNotInt, StrOptions, fit_context
 from okforest._progress import progress_of
 from okforest._threads import thread_count
 from okforest._typing import Booleans, Floats, Ints, Outputs, Weights
-from okforest._validation import check_inputs, check_outputs, check_weights, missing_features
-from okforest.decode import as_decoder
+from okforest._validation import check_inputs, check_weights, missing_features
 from okforest.embedding import Embedding, embed
 from okforest.engine import LeafWeights, Rules, Trees, grow, prune
 from okforest.engine.growth import UNLIMITED
 from okforest.engine.inputs import Inputs
-from okforest.kernels import OutputKernel, as_kernel
+from okforest.kernels import OutputKernel
 from okforest.models._base import Averager
 
 
@@ -193,10 +191,7 @@ class TreeModel(Averager):
 
     def _embed(self, X: Inputs, y: Any, weight: Floats) -> Target | None:
         """Return the kernel, the outputs, and their numbers to grow from."""
-        kernel = clone(as_kernel(self.kernel))  # of our own: the user's may change later
-        outputs = check_outputs(self, kernel, X, y)
-        kernel = kernel.resolve(outputs[weight > 0])
-        as_decoder(self.decoder, kernel)
+        kernel, outputs = self._check_target(X, y, weight)
         return Target(kernel, outputs, embed(kernel, outputs, self.embedding))
 
     def _learn(self, target: Target | None) -> None:

@@ -3,34 +3,84 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from okforest._categories import category_counts
 from okforest.engine import Trees
 from okforest.engine.validity import check_trees
 from okforest.kernels import OutputKernel
+from okforest.models import OKNeighbors, OKRidge
 
 
 def check_model(model: Any) -> None:
     """Raise a ValueError that says what is wrong unless a model can predict without danger."""
-    trees, n_features = model.trees_, model.n_features_in_
-    if not isinstance(trees, Trees):
-        raise ValueError("trees_ are no trees")
-    if type(n_features) is not int or n_features < 1:
-        raise ValueError(f"n_features_in_ is {n_features!r}")
-    check_trees(trees, n_features)
-    for name, length in (
-        ("outputs_", len(trees.row_weight)),
-        ("feature_names_in_", n_features),
-        ("categories_", n_features),
-        ("has_missing_", n_features),
-    ):
-        _check_length(model, name, length)
+    if isinstance(model, OKNeighbors):
+        n_rows = _check_neighbors(model)
+    elif isinstance(model, OKRidge):
+        n_rows = _check_ridge(model)
+    else:
+        n_rows = _check_trees(model)
+    _check_length(model, "outputs_", n_rows)
+    _check_length(model, "feature_names_in_", model.n_features_in_)
     if hasattr(model, "outputs_") and not isinstance(model.outputs_, np.ndarray):
         raise ValueError("outputs_ is no array")
     if hasattr(model, "outputs_") and not isinstance(model.kernel_, OutputKernel):
         raise ValueError("kernel_ is no kernel")
-    if category_counts(model.categories_).tolist() != trees.n_categories.tolist():
+
+
+def _check_trees(model: Any) -> int:
+    """Check the trees and what belongs to them, and return the number of training rows."""
+    if not isinstance(model.trees_, Trees):
+        raise ValueError("trees_ are no trees")
+    n_features = _n_features(model)
+    check_trees(model.trees_, n_features)
+    _check_length(model, "categories_", n_features)
+    _check_length(model, "has_missing_", n_features)
+    if category_counts(model.categories_).tolist() != model.trees_.n_categories.tolist():
         raise ValueError("categories_ and the trees' n_categories differ")
+    return len(model.trees_.row_weight)
+
+
+def _check_neighbors(model: OKNeighbors) -> int:
+    _check_matrix(model, "row_weight_", 1)
+    n_rows, n_features = len(model.row_weight_), _n_features(model)
+    if hasattr(model, "inputs_"):
+        _check_matrix(model, "inputs_", 2, (n_rows, n_features))
+    elif n_rows != n_features:
+        raise ValueError(f"row_weight_ has {n_rows} entries, not {n_features}")
+    return n_rows
+
+
+def _check_ridge(model: OKRidge) -> int:
+    _check_matrix(model, "dual_", 2)
+    n_landmarks, rank = model.dual_.shape
+    _check_length(model, "landmarks_", n_landmarks)
+    if hasattr(model, "inputs_"):
+        _check_matrix(model, "inputs_", 2, (n_landmarks, _n_features(model)))
+    if model.basis_ is None:
+        return rank
+    _check_matrix(model, "basis_", 2)
+    if len(model.basis_) != rank:
+        raise ValueError(f"basis_ has {len(model.basis_)} rows, not {rank}")
+    return model.basis_.shape[1]
+
+
+def _n_features(model: Any) -> int:
+    n_features = model.n_features_in_
+    if type(n_features) is not int or n_features < 1:
+        raise ValueError(f"n_features_in_ is {n_features!r}")
+    return n_features
+
+
+def _check_matrix(
+    model: Any, name: str, n_dimensions: int, shape: tuple[int, ...] | None = None
+) -> None:
+    """Check an attribute that holds numbers."""
+    matrix = getattr(model, name)
+    if not isinstance(matrix, np.ndarray | sp.csr_array) or matrix.dtype.kind != "f":
+        raise ValueError(f"{name} holds no numbers")
+    if matrix.ndim != n_dimensions or shape not in (None, matrix.shape):
+        raise ValueError(f"{name} has shape {matrix.shape}")
 
 
 def _check_length(model: Any, name: str, expected: int) -> None:
