@@ -3,8 +3,9 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from okforest._typing import Booleans, Outputs, WeightMatrix
+from okforest._typing import Outputs, WeightMatrix
 from okforest.decode._base import SearchDecoder
 from okforest.embedding import Span, check_alike
 
@@ -24,12 +25,9 @@ class Support(TrainingSet):
     :class:`TrainingSet` (0.7036 against 0.7004).
     """
 
-    def allowed(self, W: WeightMatrix) -> Booleans:
-        """Return where the weights are not zero."""
-        W = W.tocsr()
-        allowed = np.zeros(W.shape, dtype=bool)
-        allowed[np.repeat(np.arange(W.shape[0]), np.diff(W.indptr)), W.indices] = W.data != 0
-        return allowed
+    def allowed(self, W: WeightMatrix) -> sp.csr_array:
+        """Return the weights: where they are not zero, outputs are in the support."""
+        return W.tocsr()
 
 
 class Candidates(SearchDecoder):

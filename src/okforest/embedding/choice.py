@@ -1,24 +1,30 @@
 """From a kernel and outputs to the arrays that trees are grown from, by the cheapest exact way.
 
 A node of n samples costs n·rank per feature from a factor Φ of the Gram matrix K = ΦΦᵀ, and n²
-from K itself; the trees are the same.
+from K itself; the trees are the same. Where K would be too large, an approximate factor can be
+asked for.
 """
 
+import os
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg.lapack as lapack
 
 from okforest._typing import Floats, Outputs
+from okforest.embedding.low_rank import LowRankKind, low_rank_factor
 from okforest.kernels import OutputKernel
 from okforest.kernels._checks import check_gram
 
-Kind = Literal["features", "gram", "factor"]
+Kind = Literal["features", "gram", "factor"] | LowRankKind
+LOW_RANK_KINDS = get_args(LowRankKind)
 
 # A factor of the Gram matrix pays if its rank is at most this part of N.
 LOW_RANK = 0.25
+# A Gram matrix may take this part of the machine's memory.
+MEMORY = 0.5
 
 
 @dataclass(frozen=True)
@@ -27,14 +33,17 @@ class Embedding:
 
     Parameters
     ----------
-    kind : {"features", "gram", "factor"}
+    kind : {"features", "gram", "factor", "cholesky", "nystrom", "fourier"}
         Where ``values`` come from.
     values : ndarray of shape (n, rank), or (n, n) for "gram"
         Explicit features or a factor of the Gram matrix, or that matrix; C-contiguous.
+    residual : float
+        What an approximate factor leaves out; see :mod:`okforest.embedding.low_rank`.
     """
 
     kind: Kind
     values: Floats
+    residual: float = 0.0
 
     @property
     def rank(self) -> int:
@@ -42,12 +51,27 @@ class Embedding:
         return self.values.shape[1]
 
 
-def embed(kernel: OutputKernel, y: Outputs, kind: Kind | Literal["auto"] = "auto") -> Embedding:
-    """Embed outputs exactly.
+def embed(
+    kernel: OutputKernel,
+    y: Outputs,
+    kind: Kind | Literal["auto"] = "auto",
+    rank: int | None = None,
+    seed: int = 0,
+) -> Embedding:
+    """Embed outputs, exactly unless an approximate factor is asked for.
 
     With "auto", explicit features are used where the kernel has them in no more dimensions than
-    there are outputs; else the Gram matrix, or its factor if its rank is low.
+    there are outputs; else the Gram matrix, or its factor if its rank is low. Approximate factors
+    have at most ``rank`` columns, and what is drawn for them depends on the seed.
     """
+    if kind in LOW_RANK_KINDS:
+        factor, residual = low_rank_factor(kernel, y, kind, rank, seed)
+        return Embedding(kind, _centred_features(factor), residual)
+    if rank is not None:
+        raise ValueError(
+            f"embedding_rank={rank} has no effect with embedding={kind!r}, which is exact; use "
+            "embedding='cholesky', 'nystrom' or 'fourier', or embedding_rank=None."
+        )
     dim = kernel.feature_dim(y)
     if kind == "features" and dim is None:
         raise ValueError(
@@ -55,12 +79,15 @@ def embed(kernel: OutputKernel, y: Outputs, kind: Kind | Literal["auto"] = "auto
             "use 'auto', 'gram' or 'factor'."
         )
     if dim is not None and (kind == "features" or dim <= len(y)):
-        features = _centred_features(kernel, y)
+        if kind == "gram":
+            _check_memory(len(y))
+        features = _centred_features(kernel.features(y))
         if kind == "gram":
             return Embedding("gram", features @ features.T)
         # Features are a factor: where the kernel has few, there is no square matrix to be made.
         return Embedding("factor" if kind == "factor" else "features", features)
 
+    _check_memory(len(y))
     K = _centred_gram(kernel, y)
     if kind == "factor" or (kind == "auto" and _may_have_low_rank(K)):
         factor = _exact_factor(K)
@@ -69,9 +96,21 @@ def embed(kernel: OutputKernel, y: Outputs, kind: Kind | Literal["auto"] = "auto
     return Embedding("gram", K)
 
 
-def _centred_features(kernel: OutputKernel, y: Outputs) -> Floats:
+def _check_memory(n: int) -> None:
+    """Raise a MemoryError, before anything is computed, if a Gram matrix would be too large."""
+    needed = 8 * n * n
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > MEMORY * memory:
+        raise MemoryError(
+            f"the Gram matrix of {n} outputs takes {needed / 2**30:.1f} GiB, more than half of the "
+            f"{memory / 2**30:.1f} GiB of this machine. Use embedding='cholesky', 'nystrom' or "
+            "'fourier', which approximate it by embedding_rank columns, or a kernel with explicit "
+            "features."
+        )
+
+
+def _centred_features(features: Floats) -> Floats:
     """Return features of φ(y) around their centre."""
-    features = kernel.features(y)
     features = features - features.mean(axis=0)
     squares = np.einsum("ij,ij->i", features, features)
     _check_scale(squares, is_zero=not features.any())
