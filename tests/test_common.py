@@ -16,6 +16,10 @@ ESTIMATORS = [
     OKRandomForest(5, kernel=Polynomial(), max_leaf_nodes=20),
     OKBagging(5),
     OKBagging(5, kernel=RBF()),
+    OKExtraTrees(5, kernel=RBF(), search_rank=2),
+    OKTree(search_rank="auto", embedding="cholesky"),
+    OKRandomForest(5, kernel=RBF(), embedding="nystrom"),
+    OKBagging(5, kernel=Laplacian(), embedding="fourier"),
     OKTotallyRandomTrees(5),
     OKTotallyRandomTrees(5, kernel="rbf"),
 ]

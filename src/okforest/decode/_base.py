@@ -73,7 +73,7 @@ class SearchDecoder(Decoder):
         picks, losses = [], []
         for rows in _parts(W):
             allowed = self.allowed(rows)
-            allowed = None if allowed is None else allowed @ equals
+            allowed = None if allowed is None else abs(allowed) @ equals
             nearest, distances = self._nearest(rows, span, candidates[first], allowed, k)
             picks.append(first[nearest])
             losses.append(distances + span.squared_norms(rows)[:, None])

@@ -2,7 +2,7 @@
 
 from okforest.embedding.alike import check_alike
 from okforest.embedding.choice import Embedding, embed
-from okforest.embedding.principal import principal
+from okforest.embedding.principal import principal_directions
 from okforest.embedding.span import Span
 
-__all__ = ["Embedding", "Span", "check_alike", "embed", "principal"]
+__all__ = ["Embedding", "Span", "check_alike", "embed", "principal_directions"]

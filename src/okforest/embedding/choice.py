@@ -64,9 +64,14 @@ def embed(
     there are outputs; else the Gram matrix, or its factor if its rank is low. Approximate factors
     have at most ``rank`` columns, and what is drawn for them depends on the seed.
     """
-    if kind in LOW_RANK_KINDS:
+    if kind != "auto" and kind in LOW_RANK_KINDS:
+        diag = kernel.diag(y)
+        _check_scale(diag, is_zero=not diag.any())
         factor, residual = low_rank_factor(kernel, y, kind, rank, seed)
-        return Embedding(kind, _centred_features(factor), residual)
+        factor = _centred_features(factor)
+        if np.vdot(factor, factor) < 1e-28 * diag.sum():  # equal outputs, up to rounding
+            factor[:] = 0.0
+        return Embedding(kind, factor, residual)
     if rank is not None:
         raise ValueError(
             f"embedding_rank={rank} has no effect with embedding={kind!r}, which is exact; use "

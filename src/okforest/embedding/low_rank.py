@@ -14,6 +14,7 @@ import scipy.linalg.lapack as lapack
 
 from okforest._typing import Floats, Outputs
 from okforest.kernels import OutputKernel
+from okforest.kernels._checks import TOLERANCE as INDEFINITE
 from okforest.kernels._checks import check_gram
 
 LowRankKind = Literal["cholesky", "nystrom", "fourier"]
@@ -27,7 +28,7 @@ ROWS = 4096  # rows of K_nm computed at a time
 
 
 def low_rank_factor(
-    kernel: OutputKernel, y: Outputs, kind: LowRankKind, rank: int | None, seed: int
+    kernel: OutputKernel, y: Outputs, kind: str, rank: int | None, seed: int
 ) -> tuple[Floats, float]:
     """Return Φ with at most ``rank`` columns (256 if None), and the residual."""
     if not kernel.known_psd:
@@ -43,24 +44,35 @@ def low_rank_factor(
 def pivoted_cholesky(kernel: OutputKernel, y: Outputs, rank: int) -> tuple[Floats, float]:
     """Return the factor of an incomplete Cholesky decomposition that pivots on large residuals.
 
-    Columns of K are computed for a few candidates at a time, those of the largest residuals, of
-    which those are pivots that the others leave at least half of the largest residual.
+    Columns of K are computed for several candidates at a time, the outputs of the largest
+    residuals; a candidate becomes a pivot if those before it leave it at least half of the largest
+    residual. That is some five times as fast as a column at a time, for nearly the same residual.
     """
     diag = kernel.diag(y)
     residual, trace = diag.copy(), diag.sum()
     phi = np.zeros((len(y), rank))
+    n_tried = min(PIVOTS, len(y))
     done = 0
     while done < rank and residual.sum() > TOLERANCE * trace:
-        n_tried = min(PIVOTS, rank - done)
         tried = np.argpartition(residual, -n_tried)[-n_tried:]
         columns = kernel(y, y[tried]) - phi[:, :done] @ phi[tried, :done].T
-        lower, order, n_new, _ = lapack.dpstrf(
+        if not np.isfinite(columns).all():
+            raise ValueError(f"{kernel!r} has NaN or infinite values; a kernel has none.")
+        lower, order, n_sound, _ = lapack.dpstrf(
             columns[tried], lower=1, tol=0.5 * residual[tried].max()
         )
+        n_new = min(n_sound, rank - done)
+        if n_new == 0:  # what is left is rounding
+            break
         pivots = order[:n_new] - 1
         new = sla.solve_triangular(lower[:n_new, :n_new], columns[:, pivots].T, lower=True).T
         phi[:, done : done + n_new] = new
         residual -= np.einsum("ij,ij->i", new, new)
+        if residual.min() < -INDEFINITE * diag.max():
+            raise ValueError(
+                f"{kernel!r} is indefinite: a residual of its Cholesky decomposition is "
+                f"{residual.min():.3g}, and a kernel has none below zero."
+            )
         residual[tried[pivots]] = 0.0
         np.maximum(residual, 0.0, out=residual)
         done += n_new
@@ -82,7 +94,12 @@ def nystrom(kernel: OutputKernel, y: Outputs, rank: int, seed: int) -> tuple[Flo
 
 def fourier(kernel: OutputKernel, y: Outputs, rank: int, seed: int) -> tuple[Floats, float]:
     """Return cosines and sines at random frequencies."""
-    n_frequencies = max(1, rank // 2)
+    n_frequencies = rank // 2
+    if n_frequencies == 0:
+        raise ValueError(
+            "embedding='fourier' has a cosine and a sine for every frequency; embedding_rank must "
+            "be at least 2."
+        )
     phases = kernel.phases(y, n_frequencies, np.random.default_rng(seed))
     phi = np.empty((len(y), 2 * n_frequencies))
     np.cos(phases, out=phi[:, :n_frequencies])

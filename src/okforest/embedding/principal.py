@@ -27,7 +27,7 @@ MORE = 10
 PASSES = 2
 
 
-def principal(
+def principal_directions(
     embedding: Embedding, rank: int | Literal["auto"] | None, weight: Floats, seed: int
 ) -> tuple[Embedding, float]:
     """Return outputs in their first principal directions, and the share of variance kept there.
@@ -81,10 +81,10 @@ def _top(
     does not show where the spectrum falls; coordinates and variance in it are exact.
     """
     n_columns = min(rank + MORE, len(root))
-    Q = np.random.default_rng(seed).standard_normal((len(root), n_columns))
-    Q = root[:, None] * Q
+    Q: Floats = np.random.default_rng(seed).standard_normal((len(root), n_columns))
     for _ in range(PASSES):
-        Q = sla.qr(root[:, None] * cross(root[:, None] * Q), mode="economic", check_finite=False)[0]
+        product = root[:, None] * cross(root[:, None] * Q)
+        Q = np.asarray(sla.qr(product, mode="economic", check_finite=False)[0], dtype=np.float64)
     products = cross(root[:, None] * Q)
     # The directions' own Gram matrix makes them orthonormal, and the variance in them puts the
     # largest first.

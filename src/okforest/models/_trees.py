@@ -17,7 +17,7 @@ from okforest._threads import thread_count
 from okforest._typing import Booleans, Floats, Ints, Outputs, Weights
 from okforest._validation import check_inputs, check_outputs, check_weights, missing_features
 from okforest.decode import as_decoder
-from okforest.embedding import Embedding, embed, principal
+from okforest.embedding import Embedding, embed, principal_directions
 from okforest.embedding.choice import Kind
 from okforest.engine import LeafWeights, Rules, Trees, grow, prune
 from okforest.engine.growth import UNLIMITED
@@ -207,7 +207,7 @@ class TreeModel(Averager):
         kernel = kernel.resolve(outputs[weight > 0])
         as_decoder(self.decoder, kernel)
         embedding = embed(kernel, outputs, self.embedding, self.embedding_rank, seed)
-        search, variance = principal(embedding, self.search_rank, weight, seed)
+        search, variance = principal_directions(embedding, self.search_rank, weight, seed)
         return Target(kernel, outputs, embedding, search, variance)
 
     def _learn(self, target: Target | None) -> None:
