@@ -84,10 +84,9 @@ def embed(
             "use 'auto', 'gram' or 'factor'."
         )
     if dim is not None and (kind == "features" or dim <= len(y)):
-        if kind == "gram":
-            _check_memory(len(y))
         features = _centred_features(kernel.features(y))
         if kind == "gram":
+            _check_memory(len(y))
             return Embedding("gram", features @ features.T)
         # Features are a factor: where the kernel has few, there is no square matrix to be made.
         return Embedding("factor" if kind == "factor" else "features", features)
@@ -102,7 +101,7 @@ def embed(
 
 
 def _check_memory(n: int) -> None:
-    """Raise a MemoryError, before anything is computed, if a Gram matrix would be too large."""
+    """Raise a MemoryError if a Gram matrix, not made yet, would be too large for the machine."""
     needed = 8 * n * n
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > MEMORY * memory:

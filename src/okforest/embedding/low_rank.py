@@ -23,6 +23,7 @@ DEFAULT_RANK = 256
 # Residual trace, and eigenvalues, that are rounding.
 TOLERANCE = 1e-12
 PIVOTS = 32  # columns of K computed at a time
+FAIR = 0.05  # part of the largest residual that makes a candidate a pivot
 SAMPLE = 512  # outputs on which the approximation, or a kernel of unknown kind, is tested
 ROWS = 4096  # rows of K_nm computed at a time
 
@@ -35,31 +36,35 @@ def low_rank_factor(
         check_gram(kernel(_sample(y)), f"the Gram matrix of {kernel!r}")
     rank = min(DEFAULT_RANK if rank is None else rank, len(y))
     if kind == "cholesky":
-        return pivoted_cholesky(kernel, y, rank)
+        return pivoted_cholesky(kernel, y, rank, seed)
     if kind == "nystrom":
         return nystrom(kernel, y, rank, seed)
     return fourier(kernel, y, rank, seed)
 
 
-def pivoted_cholesky(kernel: OutputKernel, y: Outputs, rank: int) -> tuple[Floats, float]:
-    """Return the factor of an incomplete Cholesky decomposition that pivots on large residuals.
+def pivoted_cholesky(
+    kernel: OutputKernel, y: Outputs, rank: int, seed: int
+) -> tuple[Floats, float]:
+    """Return the factor of an incomplete Cholesky decomposition with random pivots.
 
-    Columns of K are computed for several candidates at a time, the outputs of the largest
-    residuals; a candidate becomes a pivot if those before it leave it at least half of the largest
-    residual. That is some five times as fast as a column at a time, for nearly the same residual.
+    An output is drawn with a chance in proportion to its residual (Chen, Epperly, Tropp and Webber,
+    "Randomly pivoted Cholesky", 2025), which leaves less than the largest residual does: that goes
+    for outliers. Columns of K are computed for several candidates at a time, and a candidate
+    becomes a pivot if those before it leave it a fair part of the largest residual among them.
     """
     diag = kernel.diag(y)
     residual, trace = diag.copy(), diag.sum()
     phi = np.zeros((len(y), rank))
-    n_tried = min(PIVOTS, len(y))
+    rng = np.random.default_rng(seed)
     done = 0
     while done < rank and residual.sum() > TOLERANCE * trace:
-        tried = np.argpartition(residual, -n_tried)[-n_tried:]
+        n_tried = min(PIVOTS, np.count_nonzero(residual))
+        tried = rng.choice(len(y), n_tried, replace=False, p=residual / residual.sum())
         columns = kernel(y, y[tried]) - phi[:, :done] @ phi[tried, :done].T
         if not np.isfinite(columns).all():
             raise ValueError(f"{kernel!r} has NaN or infinite values; a kernel has none.")
         lower, order, n_sound, _ = lapack.dpstrf(
-            columns[tried], lower=1, tol=0.5 * residual[tried].max()
+            columns[tried], lower=1, tol=FAIR * residual[tried].max()
         )
         n_new = min(n_sound, rank - done)
         if n_new == 0:  # what is left is rounding
