@@ -58,8 +58,9 @@ def pivoted_cholesky(
     rng = np.random.default_rng(seed)
     done = 0
     while done < rank and residual.sum() > TOLERANCE * trace:
-        n_tried = min(PIVOTS, np.count_nonzero(residual))
-        tried = rng.choice(len(y), n_tried, replace=False, p=residual / residual.sum())
+        chance = residual / residual.sum()
+        n_tried = min(PIVOTS, int(np.count_nonzero(chance)))
+        tried = rng.choice(len(y), n_tried, replace=False, p=chance)
         columns = kernel(y, y[tried]) - phi[:, :done] @ phi[tried, :done].T
         if not np.isfinite(columns).all():
             raise ValueError(f"{kernel!r} has NaN or infinite values; a kernel has none.")
