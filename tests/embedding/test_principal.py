@@ -54,8 +54,9 @@ def test_the_search_stays_exact_where_directions_are_few():
     embedding = embed(Linear(), rng.normal(size=(50, 5)))
     for rank in (None, 5, 9, "auto"):
         assert principal_directions(embedding, rank, np.ones(50), 0) == (embedding, 1.0)
-    constant = embed(Linear(), np.ones((50, 5)))
-    assert principal_directions(constant, 2, np.ones(50), 0) == (constant, 1.0)
+    for n in range(50, 60):
+        constant = embed(Linear(), np.full((n, 5), 0.3) / n)
+        assert principal_directions(constant, 2, np.ones(n), 0) == (constant, 1.0)
 
 
 def test_fewer_directions_than_asked_for():

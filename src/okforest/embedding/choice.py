@@ -128,12 +128,12 @@ def _centred_gram(kernel: OutputKernel, y: Outputs) -> Floats:
     if not kernel.known_psd:
         check_gram(K, f"the Gram matrix of {kernel!r}")
     _check_scale(np.diagonal(K), is_zero=not K.diagonal().any())
-    _centre(K, np.arange(len(K)))
+    _centre(K, slice(None))  # not an array of all rows, which would copy them
     _centre(K, _central(np.diagonal(K)))
     return K
 
 
-def _centre(K: Floats, rows: npt.NDArray[np.intp]) -> None:
+def _centre(K: Floats, rows: npt.NDArray[np.intp] | slice) -> None:
     """Move the origin of a Gram matrix, in place, to the mean of some outputs."""
     inner = K[rows].mean(axis=0)
     norm = inner[rows].mean()
@@ -172,5 +172,5 @@ def _exact_factor(K: Floats) -> Floats:
     """Return Φ of as few columns as K has rank, with ΦΦᵀ = K up to rounding (pivoted Cholesky)."""
     factor, pivots, rank, _ = lapack.dpstrf(K, lower=1)  # copies K: it is C-contiguous
     phi = np.empty((len(K), rank))
-    phi[pivots - 1] = np.tril(factor)[:, :rank]
+    phi[pivots - 1] = np.tril(factor[:, :rank])
     return phi

@@ -38,12 +38,13 @@ def principal_directions(
     """
     if rank is None:
         return embedding, 1.0
-    cross, total = _cross_products(embedding, weight / weight.sum())
-    most = len(weight) * LARGEST_PART if rank == "auto" else np.inf
-    for tried in RANKS if rank == "auto" else (rank,):
-        if tried >= embedding.rank or tried > most or total <= 0.0:
+    weight = weight / weight.sum()
+    cross, total = _cross_products(embedding, weight)
+    ranks = [r for r in RANKS if r <= LARGEST_PART * len(weight)] if rank == "auto" else [rank]
+    for tried in ranks:
+        if tried >= embedding.rank or total == 0.0:
             break
-        values, variance = _top(cross, np.sqrt(weight / weight.sum()), tried, seed)
+        values, variance = _top(cross, np.sqrt(weight), tried, seed)
         share = min(1.0, variance / total)
         if rank != "auto" or share >= LEAST_SHARE:
             return replace(embedding, kind="factor", values=values), share
@@ -59,17 +60,23 @@ def _cross_products(
     """
     values = embedding.values
     if embedding.kind == "gram":
+        squares = np.diagonal(values)
+        variance = weight @ squares - weight @ values @ weight
 
         def cross(Q: Floats) -> Floats:
             product = values @ (Q - weight[:, None] * Q.sum(axis=0))
             product -= weight @ product
             return product
+    else:
+        squares = np.einsum("ij,ij->i", values, values)
+        centred = values - weight @ values
+        variance = weight @ np.einsum("ij,ij->i", centred, centred)
 
-        return cross, float(weight @ np.diagonal(values) - weight @ values @ weight)
+        def cross(Q: Floats) -> Floats:
+            return centred @ (centred.T @ Q)
 
-    centred = values - weight @ values
-    variance = float(weight @ np.einsum("ij,ij->i", centred, centred))
-    return lambda Q: centred @ (centred.T @ Q), variance
+    # Embeddings have their origin among the outputs: a far smaller variance is rounding.
+    return cross, float(variance) if variance > 1e-9 * (weight @ squares) else 0.0
 
 
 def _top(
