@@ -94,9 +94,9 @@ def embed(
     _check_memory(len(y))
     K = _centred_gram(kernel, y)
     if kind == "factor" or (kind == "auto" and _may_have_low_rank(K)):
-        factor = _exact_factor(K)
-        if kind == "factor" or factor.shape[1] <= LOW_RANK * len(K):
-            return Embedding("factor", factor)
+        exact = _exact_factor(K, len(K) if kind == "factor" else int(LOW_RANK * len(K)))
+        if exact is not None:
+            return Embedding("factor", exact)
     return Embedding("gram", K)
 
 
@@ -165,12 +165,17 @@ def _may_have_low_rank(K: Floats) -> bool:
     some = np.linspace(0, n - 1, int(LOW_RANK * n) + 2).astype(int)
     if len(some) > n // 2:  # too few outputs for a factor to pay
         return False
-    return _exact_factor(K[np.ix_(some, some)]).shape[1] < len(some)
+    return _exact_factor(K[np.ix_(some, some)], len(some) - 1) is not None
 
 
-def _exact_factor(K: Floats) -> Floats:
-    """Return Φ of as few columns as K has rank, with ΦΦᵀ = K up to rounding (pivoted Cholesky)."""
+def _exact_factor(K: Floats, most: int) -> Floats | None:
+    """Return Φ of as few columns as K has rank, with ΦΦᵀ = K up to rounding (pivoted Cholesky).
+
+    There is none if the rank is more than ``most``.
+    """
     factor, pivots, rank, _ = lapack.dpstrf(K, lower=1)  # copies K: it is C-contiguous
+    if rank > most:
+        return None
     phi = np.empty((len(K), rank))
     phi[pivots - 1] = np.tril(factor[:, :rank])
     return phi
