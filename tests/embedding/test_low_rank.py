@@ -88,6 +88,16 @@ def test_random_pivots_are_as_good_as_the_largest(seed):
         assert ours < 1.4 * theirs + 1e-9
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_pivots_find_small_clusters(seed):
+    """Among clusters of different sizes pivots leave less than half of what landmarks do."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.dirichlet(np.full(60, 0.2))
+    y = rng.normal(size=(60, 10))[rng.choice(60, 1000, p=sizes)] + 0.05 * rng.normal(size=(1000, 10))
+    kernel = RBF().resolve(y)
+    assert pivoted_cholesky(kernel, y, 60, seed)[1] < 0.5 * nystrom(kernel, y, 60, seed)[1]
+
+
 def test_cholesky_stops_at_the_rank_of_the_outputs():
     """Repeated outputs and few dimensions need few columns."""
     assert pivoted_cholesky(Linear(), Y, 50, 0)[0].shape == (120, 3)
