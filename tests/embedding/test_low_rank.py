@@ -93,7 +93,8 @@ def test_pivots_find_small_clusters(seed):
     """Among clusters of different sizes pivots leave less than half of what landmarks do."""
     rng = np.random.default_rng(seed)
     sizes = rng.dirichlet(np.full(60, 0.2))
-    y = rng.normal(size=(60, 10))[rng.choice(60, 1000, p=sizes)] + 0.05 * rng.normal(size=(1000, 10))
+    centres = rng.normal(size=(60, 10))[rng.choice(60, 1000, p=sizes)]
+    y = centres + 0.05 * rng.normal(size=(1000, 10))
     kernel = RBF().resolve(y)
     assert pivoted_cholesky(kernel, y, 60, seed)[1] < 0.5 * nystrom(kernel, y, 60, seed)[1]
 
