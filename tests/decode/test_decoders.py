@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import okforest.decode._base as decode_module
+import okforest.embedding.span as span_module
 from okforest.decode import Candidates, Decoder, Majority, Mean, Support, TrainingSet, as_decoder
 from okforest.embedding import Span
 from okforest.kernels import RBF, Dirac, FromCallable, Linear, Mahalanobis, Precomputed
@@ -64,12 +66,16 @@ def test_support_of_negative_and_of_no_weights():
     W = np.zeros((2, 30))
     W[0, [3, 7]] = -1.0
     allowed = Support().allowed(sp.csr_array(W))
-    assert np.flatnonzero(allowed[0]).tolist() == [3, 7]
-    assert allowed[1].all()
+    assert np.flatnonzero(allowed.toarray()[0]).tolist() == [3, 7]
+    assert allowed.toarray()[1].all()
 
 
-def test_searches_equal_brute_force():
-    """Training set, support and candidates find the least distance in H."""
+@pytest.mark.parametrize("blocks", [False, True], ids=["one block", "many blocks"])
+def test_searches_equal_brute_force(blocks, monkeypatch):
+    """Training set, support and candidates find the least distance in H, however divided."""
+    if blocks:
+        monkeypatch.setattr(span_module, "BLOCK_BYTES", 1000)
+        monkeypatch.setattr(decode_module, "ROWS", 2)
     W = weights()
     np.testing.assert_array_equal(TrainingSet().decode(W, SPAN), brute_force(W, Y))
     np.testing.assert_array_equal(
@@ -115,6 +121,23 @@ def test_top_of_a_small_support():
     _, losses = Support().top(W, SPAN, 2)
     assert np.isfinite(losses[:, 0]).all()
     assert np.isinf(losses[:, 1]).all()
+
+
+@pytest.mark.parametrize("decoder", [TrainingSet(), Support()], ids=repr)
+def test_top_does_not_depend_on_blocks(decoder, monkeypatch):
+    """Repeated outputs, signed weights and a support that ends in other blocks are no matter."""
+    span = Span(RBF(1.0), np.concatenate([Y[:10], Y[5:15], Y[:10]]))
+    W = weights(0.1)
+    W.data *= np.where(rng.uniform(size=W.nnz) < 0.3, -1.0, 1.0)
+    outputs, losses = decoder.top(W, span, 6)
+    monkeypatch.setattr(span_module, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(decode_module, "ROWS", 2)
+    divided, divided_losses = decoder.top(W, span, 6)
+    np.testing.assert_allclose(divided_losses, losses)
+    finite = np.isfinite(losses)
+    np.testing.assert_array_equal(divided[finite], outputs[finite])
+    if isinstance(decoder, Support):
+        assert not finite.all()
 
 
 def test_auto_takes_the_closed_form():

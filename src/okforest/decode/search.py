@@ -3,8 +3,9 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from okforest._typing import Booleans, Outputs, WeightMatrix
+from okforest._typing import Outputs, WeightMatrix
 from okforest.decode._base import SearchDecoder
 from okforest.embedding import Span, check_alike
 
@@ -24,13 +25,12 @@ class Support(TrainingSet):
     :class:`TrainingSet` (0.7036 against 0.7004).
     """
 
-    def allowed(self, W: WeightMatrix) -> Booleans:
+    def allowed(self, W: WeightMatrix) -> sp.csr_array:
         """Return where the weights are not zero; everything, where all are."""
-        W = W.tocsr()
-        allowed = np.zeros(W.shape, dtype=bool)
-        allowed[np.repeat(np.arange(W.shape[0]), np.diff(W.indptr)), W.indices] = W.data != 0
-        allowed[~allowed.any(axis=1)] = True  # F = 0 is no sum of some outputs more than of others
-        return allowed
+        W = abs(W.tocsr())
+        # F = 0 is no sum of some outputs more than of others.
+        nothing = sp.csr_array(W.sum(axis=1)[:, None] == 0, dtype=float)
+        return W + nothing @ sp.csr_array(np.ones((1, W.shape[1]))) if nothing.nnz else W
 
 
 class Candidates(SearchDecoder):

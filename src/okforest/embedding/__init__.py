@@ -2,7 +2,8 @@
 
 from okforest.embedding.alike import check_alike
 from okforest.embedding.choice import Embedding, embed
+from okforest.embedding.principal import principal_directions
 from okforest.embedding.products import ProductWeights
 from okforest.embedding.span import Span
 
-__all__ = ["Embedding", "ProductWeights", "Span", "check_alike", "embed"]
+__all__ = ["Embedding", "ProductWeights", "Span", "check_alike", "embed", "principal_directions"]

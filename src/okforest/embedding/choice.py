@@ -1,24 +1,30 @@
 """From a kernel and outputs to the arrays that trees are grown from, by the cheapest exact way.
 
 A node of n samples costs n·rank per feature from a factor Φ of the Gram matrix K = ΦΦᵀ, and n²
-from K itself; the trees are the same.
+from K itself; the trees are the same. Where K would be too large, an approximate factor can be
+asked for.
 """
 
+import os
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg.lapack as lapack
 
 from okforest._typing import Floats, Outputs
+from okforest.embedding.low_rank import LowRankKind, low_rank_factor
 from okforest.kernels import OutputKernel
 from okforest.kernels._checks import check_gram
 
-Kind = Literal["features", "gram", "factor"]
+Kind = Literal["features", "gram", "factor"] | LowRankKind
+LOW_RANK_KINDS = get_args(LowRankKind)
 
 # A factor of the Gram matrix pays if its rank is at most this part of N.
 LOW_RANK = 0.25
+# A Gram matrix may take this part of the machine's memory.
+MEMORY = 0.5
 
 
 @dataclass(frozen=True)
@@ -27,14 +33,17 @@ class Embedding:
 
     Parameters
     ----------
-    kind : {"features", "gram", "factor"}
+    kind : {"features", "gram", "factor", "cholesky", "nystrom", "fourier"}
         Where ``values`` come from.
     values : ndarray of shape (n, rank), or (n, n) for "gram"
         Explicit features or a factor of the Gram matrix, or that matrix; C-contiguous.
+    residual : float
+        What an approximate factor leaves out; see :mod:`okforest.embedding.low_rank`.
     """
 
     kind: Kind
     values: Floats
+    residual: float = 0.0
 
     @property
     def rank(self) -> int:
@@ -42,12 +51,32 @@ class Embedding:
         return self.values.shape[1]
 
 
-def embed(kernel: OutputKernel, y: Outputs, kind: Kind | Literal["auto"] = "auto") -> Embedding:
-    """Embed outputs exactly.
+def embed(
+    kernel: OutputKernel,
+    y: Outputs,
+    kind: Kind | Literal["auto"] = "auto",
+    rank: int | None = None,
+    seed: int = 0,
+) -> Embedding:
+    """Embed outputs, exactly unless an approximate factor is asked for.
 
     With "auto", explicit features are used where the kernel has them in no more dimensions than
-    there are outputs; else the Gram matrix, or its factor if its rank is low.
+    there are outputs; else the Gram matrix, or its factor if its rank is low. Approximate factors
+    have at most ``rank`` columns, and what is drawn for them depends on the seed.
     """
+    if kind != "auto" and kind in LOW_RANK_KINDS:
+        diag = kernel.diag(y)
+        _check_scale(diag, is_zero=not diag.any())
+        factor, residual = low_rank_factor(kernel, y, kind, rank, seed)
+        factor = _centred_features(factor)
+        if np.vdot(factor, factor) < 1e-28 * diag.sum():  # equal outputs, up to rounding
+            factor[:] = 0.0
+        return Embedding(kind, factor, residual)
+    if rank is not None:
+        raise ValueError(
+            f"embedding_rank={rank} has no effect with embedding={kind!r}, which is exact; use "
+            "embedding='cholesky', 'nystrom' or 'fourier', or embedding_rank=None."
+        )
     dim = kernel.feature_dim(y)
     if kind == "features" and dim is None:
         raise ValueError(
@@ -55,23 +84,37 @@ def embed(kernel: OutputKernel, y: Outputs, kind: Kind | Literal["auto"] = "auto
             "use 'auto', 'gram' or 'factor'."
         )
     if dim is not None and (kind == "features" or dim <= len(y)):
-        features = _centred_features(kernel, y)
+        features = _centred_features(kernel.features(y))
         if kind == "gram":
+            _check_memory(len(y))
             return Embedding("gram", features @ features.T)
         # Features are a factor: where the kernel has few, there is no square matrix to be made.
         return Embedding("factor" if kind == "factor" else "features", features)
 
+    _check_memory(len(y))
     K = _centred_gram(kernel, y)
     if kind == "factor" or (kind == "auto" and _may_have_low_rank(K)):
-        factor = _exact_factor(K)
-        if kind == "factor" or factor.shape[1] <= LOW_RANK * len(K):
-            return Embedding("factor", factor)
+        exact = _exact_factor(K, len(K) if kind == "factor" else int(LOW_RANK * len(K)))
+        if exact is not None:
+            return Embedding("factor", exact)
     return Embedding("gram", K)
 
 
-def _centred_features(kernel: OutputKernel, y: Outputs) -> Floats:
+def _check_memory(n: int) -> None:
+    """Raise a MemoryError if a Gram matrix, not made yet, would be too large for the machine."""
+    needed = 8 * n * n
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > MEMORY * memory:
+        raise MemoryError(
+            f"the Gram matrix of {n} outputs takes {needed / 2**30:.1f} GiB, more than half of the "
+            f"{memory / 2**30:.1f} GiB of this machine. Use embedding='cholesky', 'nystrom' or "
+            "'fourier', which approximate it by embedding_rank columns, or a kernel with explicit "
+            "features."
+        )
+
+
+def _centred_features(features: Floats) -> Floats:
     """Return features of φ(y) around their centre."""
-    features = kernel.features(y)
     features = features - features.mean(axis=0)
     squares = np.einsum("ij,ij->i", features, features)
     _check_scale(squares, is_zero=not features.any())
@@ -85,12 +128,12 @@ def _centred_gram(kernel: OutputKernel, y: Outputs) -> Floats:
     if not kernel.known_psd:
         check_gram(K, f"the Gram matrix of {kernel!r}")
     _check_scale(np.diagonal(K), is_zero=not K.diagonal().any())
-    _centre(K, np.arange(len(K)))
+    _centre(K, slice(None))  # not an array of all rows, which would copy them
     _centre(K, _central(np.diagonal(K)))
     return K
 
 
-def _centre(K: Floats, rows: npt.NDArray[np.intp]) -> None:
+def _centre(K: Floats, rows: npt.NDArray[np.intp] | slice) -> None:
     """Move the origin of a Gram matrix, in place, to the mean of some outputs."""
     inner = K[rows].mean(axis=0)
     norm = inner[rows].mean()
@@ -122,12 +165,17 @@ def _may_have_low_rank(K: Floats) -> bool:
     some = np.linspace(0, n - 1, int(LOW_RANK * n) + 2).astype(int)
     if len(some) > n // 2:  # too few outputs for a factor to pay
         return False
-    return _exact_factor(K[np.ix_(some, some)]).shape[1] < len(some)
+    return _exact_factor(K[np.ix_(some, some)], len(some) - 1) is not None
 
 
-def _exact_factor(K: Floats) -> Floats:
-    """Return Φ of as few columns as K has rank, with ΦΦᵀ = K up to rounding (pivoted Cholesky)."""
+def _exact_factor(K: Floats, most: int) -> Floats | None:
+    """Return Φ of as few columns as K has rank, with ΦΦᵀ = K up to rounding (pivoted Cholesky).
+
+    There is none if the rank is more than ``most``.
+    """
     factor, pivots, rank, _ = lapack.dpstrf(K, lower=1)  # copies K: it is C-contiguous
+    if rank > most:
+        return None
     phi = np.empty((len(K), rank))
-    phi[pivots - 1] = np.tril(factor)[:, :rank]
+    phi[pivots - 1] = np.tril(factor[:, :rank])
     return phi

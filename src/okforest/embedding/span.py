@@ -50,12 +50,19 @@ class Span:
 
     def inner(self, W: WeightMatrix, y: Outputs) -> Floats:
         """Return ⟨F_i, φ(y_j)⟩ for every row i of W and every output y_j."""
-        if self.features is not None:
-            return (W @ self.features) @ self.kernel.features(y).T
         result = np.empty((W.shape[0], len(y)))
-        for block in self._blocks(len(y)):
-            result[:, block] = W @ self.kernel(self.outputs, y[block])
+        for block, inner in self.inner_blocks(W, y):
+            result[:, block] = inner
         return result
+
+    def inner_blocks(self, W: WeightMatrix, y: Outputs) -> Iterator[tuple[slice, Floats]]:
+        """Yield :meth:`inner` for some outputs y_j at a time, in bounded memory."""
+        F = None if self.features is None else W @ self.features
+        for block in self._blocks(len(y), W.shape[0]):
+            if F is not None:
+                yield block, F @ self.kernel.features(y[block]).T
+            else:
+                yield block, W @ self.kernel(self.outputs, y[block])
 
     def inner_pairs(self, W: WeightMatrix, y: Outputs) -> Floats:
         """Return ⟨F_i, φ(y_i)⟩ for every row i of W and its own output y_i."""
@@ -82,7 +89,7 @@ class Span:
                 result += (W @ self.features) @ (V @ self.features).T
         else:
             columns = [_by_columns(V) for V in Vs]
-            for block in self._blocks(len(self)):
+            for block in self._blocks(len(self), len(result)):
                 K = self.kernel(self.outputs, self.outputs[block])
                 for W, V_columns in zip(Ws, columns, strict=True):
                     result += (V_columns[:, block] @ (W @ K).T).T
@@ -126,8 +133,9 @@ class Span:
         spread = square - weight.sum() * mean_norm
         return float(spread) if spread > 1e-13 * square else 0.0
 
-    def _blocks(self, n: int) -> Iterator[slice]:
-        size = max(1, BLOCK_BYTES // (8 * len(self)))
+    def _blocks(self, n: int, n_rows: int = 0) -> Iterator[slice]:
+        """Divide n outputs into blocks of bounded products with all outputs, and with n_rows."""
+        size = max(1, BLOCK_BYTES // (8 * max(len(self), n_rows)))
         return (slice(i, min(i + size, n)) for i in range(0, n, size))
 
 

@@ -73,6 +73,16 @@ class OutputKernel(ABC, BaseEstimator):
         """
         raise TypeError(f"{type(self).__name__} has no explicit features")
 
+    def phases(self, a: Outputs, n: int, rng: np.random.Generator) -> Floats:
+        """Return ⟨ω_j, a_i⟩ for n random frequencies ω_j, with k(a, b) = E cos⟨ω, a − b⟩.
+
+        Kernels that depend on a difference of vectors have them: random Fourier features.
+        """
+        raise ValueError(
+            f"embedding='fourier' needs an RBF or Laplacian kernel on vectors, and this is "
+            f"{self!r}; use 'cholesky' or 'nystrom'."
+        )
+
     def __add__(self, other: OutputKernel) -> Sum:
         from okforest.kernels.composition import Sum
 

@@ -172,6 +172,13 @@ class RBF(OutputKernel):
             squares = np.maximum(base.diag(a) + base.diag(b) - 2.0 * base.pairs(a, b), 0.0)
         return np.exp(squares / float(self.sigma) / (-2.0 * float(self.sigma)))
 
+    def phases(self, a: Outputs, n: int, rng: np.random.Generator) -> Floats:
+        """Return the base's features times normal frequencies, of variance 1 / σ²."""
+        if self._base.feature_dim(a) is None:
+            return super().phases(a, n, rng)
+        features = self._base.features(a)
+        return features @ (rng.standard_normal((features.shape[1], n)) / float(self.sigma))
+
     def _squared_distances(self, a: Outputs, b: Outputs | None = None) -> Floats:
         base = self._base
         if self.base is None:  # distances do not depend on the origin, but their rounding does
@@ -225,6 +232,11 @@ class Laplacian(_VectorKernel):
     def diag(self, a: Outputs) -> Floats:
         """Return ones."""
         return np.ones(len(a))
+
+    def phases(self, a: Outputs, n: int, rng: np.random.Generator) -> Floats:
+        """Return the outputs times Cauchy frequencies, of scale 1 / σ."""
+        rows = _rows(a)
+        return rows @ (rng.standard_cauchy((rows.shape[1], n)) / float(self.sigma))
 
 
 class Polynomial(_VectorKernel):

@@ -47,9 +47,21 @@ PARAMETERS = {
         Names, indices or a mask of the features that are categorical; by default the categorical
         and text columns of a frame. Their splits are subsets of categories, of which there may be
         1,024. Values never seen in training are treated as missing.""",
-    "embedding": """{"auto", "features", "gram", "factor"}, default="auto"
-        The form of the outputs from which trees are grown: explicit features, Gram matrix or its
-        exact factor. The trees are the same; "auto" takes the cheapest.""",
+    "embedding": """str, default="auto"
+        The form of the outputs from which trees are grown. "features", "gram" and "factor" are
+        explicit features, Gram matrix and its exact factor; the trees are the same, and "auto"
+        takes the cheapest. "cholesky", "nystrom" and "fourier" are approximate factors that need no
+        Gram matrix, for many outputs of a kernel without explicit features: incomplete Cholesky,
+        random landmarks and (RBF and Laplacian kernels) random Fourier features. Predictions are
+        made with the true kernel in any case.""",
+    "embedding_rank": """int, optional
+        Most columns of an approximate embedding; by default 256.""",
+    "search_rank": """int, "auto" or None, default=None
+        Number of principal directions of the outputs in which splits are searched; leaves and
+        predictions stay exact. None searches all. "auto" takes the fewest of 16, 32, 64 and 128 (at
+        most an eighth of the rows) that keep 95 % of the variance, and all if none does. Node
+        variances, and so importances, pruning, ``min_impurity_decrease`` and where a node counts as
+        pure, are then those of these directions: a part ``search_variance_`` of the whole.""",
     "decoder": """Decoder or str, default="auto"
         How weights are turned into outputs: an object of :mod:`okforest.decode` or the name of one
         ("mean", "majority", "training_set", "support"). "auto" takes the closed form where the
@@ -116,9 +128,17 @@ SHARED_ATTRIBUTES = """kernel_ : OutputKernel
 TREE_ATTRIBUTES = """trees_ : okforest.engine.Trees
         The trees, as plain arrays.
     embedding_ : str
-        The form of the outputs that was used: "features", "gram" or "factor".
+        The form of the outputs that was used.
     embedding_rank_ : int
         Number of columns of that form.
+    embedding_residual_ : float
+        What an approximate form leaves out, 0.0 if it is exact: of "cholesky" and "nystrom" the
+        residual trace as a share of the Gram matrix's trace, of "fourier" the relative error
+        (Frobenius) of the Gram matrix over the pairs of 512 outputs.
+    search_rank_ : int
+        Number of directions in which splits were searched; ``embedding_rank_`` if all were.
+    search_variance_ : float
+        The share of the variance of the embedded outputs in these directions.
     feature_importances_ : ndarray of shape (p,)
         Each feature's share of the total variance reduction.
     categories_ : list

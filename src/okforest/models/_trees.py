@@ -15,7 +15,8 @@ from okforest._progress import progress_of
 from okforest._threads import thread_count
 from okforest._typing import Booleans, Floats, Ints, Outputs, Weights
 from okforest._validation import check_inputs, check_weights, missing_features
-from okforest.embedding import Embedding, embed
+from okforest.embedding import Embedding, embed, principal_directions
+from okforest.embedding.choice import Kind
 from okforest.engine import LeafWeights, Rules, Trees, grow, prune
 from okforest.engine.growth import UNLIMITED
 from okforest.engine.inputs import Inputs
@@ -29,6 +30,8 @@ class Target(NamedTuple):
     kernel: OutputKernel
     outputs: Outputs
     embedding: Embedding
+    search: Embedding  # what splits are searched in
+    search_variance: float
 
 
 class TreeModel(Averager):
@@ -49,7 +52,9 @@ class TreeModel(Averager):
     bootstrap: bool = False
     max_samples: float | None = None
     categorical_features: Any = "from_dtype"
-    embedding: Literal["auto", "features", "gram", "factor"] = "auto"
+    embedding: Kind | Literal["auto"] = "auto"
+    embedding_rank: int | None = None
+    search_rank: int | Literal["auto"] | None = None
     random_state: Any = None
     warm_start: bool = False
     n_jobs: int | None = None
@@ -93,7 +98,11 @@ class TreeModel(Averager):
         ],
         "oob_score": ["boolean"],
         "categorical_features": "no_validation",  # learn_categories has better messages
-        "embedding": [StrOptions({"auto", "features", "gram", "factor"})],
+        "embedding": [
+            StrOptions({"auto", "features", "gram", "factor", "cholesky", "nystrom", "fourier"})
+        ],
+        "embedding_rank": [Interval(Integral, 1, None, closed="left"), None],
+        "search_rank": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
         "decoder": "no_validation",  # as_decoder has better messages
         "random_state": ["random_state"],
         "warm_start": ["boolean"],
@@ -130,17 +139,17 @@ class TreeModel(Averager):
         X = check_inputs(self, X, reset=kept is None, sample_weight=sample_weight)
         weight = check_weights(sample_weight, X)
         n_draws = self._n_draws(weight)
-        target = self._embed(X, y, weight)
-        first_tree = 0 if kept is None else self._check_growing_on(kept, X, weight, target)
         seed = self.seed_ if kept is not None else self._draw_seed()
+        target = self._embed(X, y, weight, seed)
+        first_tree = 0 if kept is None else self._check_growing_on(kept, X, weight, target)
         n_new = self.n_estimators - first_tree
         if n_new > 0:
             grown = grow(
                 X,
-                np.empty((X.shape[0], 0)) if target is None else target.embedding.values,
+                np.empty((X.shape[0], 0)) if target is None else target.search.values,
                 self._rules(weight),
                 n_categories=category_counts(self.categories_),
-                gram=target is not None and target.embedding.kind == "gram",
+                gram=target is not None and target.search.kind == "gram",
                 row_weight=weight,
                 seed=seed,
                 first_tree=first_tree,
@@ -189,19 +198,25 @@ class TreeModel(Averager):
             warn("warm_start=True without a larger n_estimators grows no trees.", stacklevel=4)
         return len(kept)
 
-    def _embed(self, X: Inputs, y: Any, weight: Floats) -> Target | None:
+    def _embed(self, X: Inputs, y: Any, weight: Floats, seed: int) -> Target | None:
         """Return the kernel, the outputs, and their numbers to grow from."""
         kernel, outputs = self._check_target(X, y, weight)
-        return Target(kernel, outputs, embed(kernel, outputs, self.embedding))
+        embedding = embed(kernel, outputs, self.embedding, self.embedding_rank, seed)
+        search, variance = principal_directions(embedding, self.search_rank, weight, seed)
+        return Target(kernel, outputs, embedding, search, variance)
 
     def _learn(self, target: Target | None) -> None:
         if target is None:  # of an earlier fit, with y
             self._forget("outputs_", "kernel_", "embedding_", "embedding_rank_")
+            self._forget("embedding_residual_", "search_rank_", "search_variance_")
         else:
             self.kernel_ = target.kernel
             self.outputs_ = target.outputs
             self.embedding_ = target.embedding.kind
             self.embedding_rank_ = target.embedding.rank
+            self.embedding_residual_ = target.embedding.residual
+            self.search_rank_ = target.search.rank
+            self.search_variance_ = target.search_variance
 
     def _rules(self, weight: Floats) -> Rules:
         n_samples = _sample_count(weight)

@@ -1,12 +1,15 @@
 """Forests of output kernel trees: one constructor, and the randomisations as its presets."""
 
 from collections.abc import Callable
+from functools import wraps
+from inspect import signature
 from types import FunctionType
 from typing import Any, ClassVar, Literal
 
 from okforest._typing import Floats
 from okforest._validation import check_weights
 from okforest.decode import as_decoder
+from okforest.embedding.choice import Kind
 from okforest.engine.inputs import Inputs
 from okforest.models._docs import document
 from okforest.models._out_of_bag import out_of_bag
@@ -30,7 +33,9 @@ class _Forest(TreeModel):
         max_samples: float | None = None,
         oob_score: bool = False,
         categorical_features: Any = "from_dtype",
-        embedding: Literal["auto", "features", "gram", "factor"] = "auto",
+        embedding: Kind | Literal["auto"] = "auto",
+        embedding_rank: int | None = None,
+        search_rank: int | Literal["auto"] | None = None,
         decoder: Any = "auto",
         random_state: Any = None,
         warm_start: bool = False,
@@ -52,6 +57,8 @@ class _Forest(TreeModel):
         self.oob_score = oob_score
         self.categorical_features = categorical_features
         self.embedding = embedding
+        self.embedding_rank = embedding_rank
+        self.search_rank = search_rank
         self.decoder = decoder
         self.random_state = random_state
         self.warm_start = warm_start
@@ -86,6 +93,21 @@ def _with_defaults(init: Callable[..., None], **defaults: Any) -> Callable[..., 
     copy.__kwdefaults__ = {**(init.__kwdefaults__ or {}), **defaults}
     copy.__annotations__ = init.__annotations__
     return copy
+
+
+def _without(init: Callable[..., None], name: str) -> Callable[..., None]:
+    """Return a constructor that does not have one of the keyword parameters."""
+
+    @wraps(init)
+    def shorter(self: Any, *args: Any, **parameters: Any) -> None:
+        if name in parameters:
+            raise TypeError(f"{type(self).__name__} has no parameter {name!r}.")
+        init(self, *args, **parameters)
+
+    shown = signature(init)
+    kept = [parameter for parameter in shown.parameters.values() if parameter.name != name]
+    shorter.__signature__ = shown.replace(parameters=kept)  # type: ignore[attr-defined]
+    return shorter
 
 
 @document
@@ -219,7 +241,7 @@ class OKTotallyRandomTrees(_Forest):
 
     splitter: Literal["best", "random"] = "random"
     _uses_outputs: ClassVar[bool] = False
-    __init__ = _with_defaults(_Forest.__init__, max_features=1)
+    __init__ = _without(_with_defaults(_Forest.__init__, max_features=1), "search_rank")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "OKTotallyRandomTrees":
         """Grow the trees.
@@ -241,8 +263,8 @@ class OKTotallyRandomTrees(_Forest):
         super().fit(X, y, sample_weight)
         return self
 
-    def _embed(self, X: Inputs, y: Any, weight: Floats) -> Target | None:
-        return None if y is None else super()._embed(X, y, weight)
+    def _embed(self, X: Inputs, y: Any, weight: Floats, seed: int) -> Target | None:
+        return None if y is None else super()._embed(X, y, weight, seed)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,6 +6,7 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 
 from okforest._typing import Ints
+from okforest.embedding.choice import Kind
 from okforest.engine import pruning_path
 from okforest.models._docs import document
 from okforest.models._trees import TreeModel
@@ -59,7 +60,9 @@ class OKTree(TreeModel):
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
-        embedding: Literal["auto", "features", "gram", "factor"] = "auto",
+        embedding: Kind | Literal["auto"] = "auto",
+        embedding_rank: int | None = None,
+        search_rank: int | Literal["auto"] | None = None,
         decoder: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -76,6 +79,8 @@ class OKTree(TreeModel):
         self.ccp_alpha = ccp_alpha
         self.categorical_features = categorical_features
         self.embedding = embedding
+        self.embedding_rank = embedding_rank
+        self.search_rank = search_rank
         self.decoder = decoder
         self.random_state = random_state
         self.n_jobs = n_jobs
