@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import graphs as reference
 from scipy.sparse.linalg import expm_multiply
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -26,6 +25,7 @@ from okforest.kernels import (
     RegularizedLaplacian,
     _spectral,
 )
+from reference import graphs as reference
 
 KERNELS = {
     "Diffusion": (Diffusion(beta=0.7), lambda A: reference.diffusion(A, 0.7)),
@@ -191,6 +191,26 @@ def test_large_graph():
     K = CommuteTime(A)(np.arange(n), y[:2])
     np.testing.assert_allclose(L @ K, unit - 1 / n, atol=1e-9)
     np.testing.assert_allclose(K.sum(axis=0), 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("beta", [1e-3, 0.5, 30.0, 1e4])
+def test_hubs(beta):
+    """A vertex of many links, or a long time, takes no digits from the exponential."""
+    star = nx.to_numpy_array(nx.star_graph(100))
+    K = Diffusion(star, beta)(np.arange(101))
+    np.testing.assert_allclose(K, reference.diffusion(star, beta), atol=1e-12)
+
+
+def test_too_long_a_time(size):
+    """A series too long to be summed is refused."""
+    kernel = Diffusion(GRAPH, beta=1e9)
+    if size == "large":
+        with pytest.raises(
+            ValueError, match=r"beta=1e\+09 times the largest degree, .* smaller beta"
+        ):
+            kernel(EVERY)
+    else:
+        assert np.isfinite(kernel(EVERY)).all()
 
 
 def test_global_random_numbers_are_left_alone():

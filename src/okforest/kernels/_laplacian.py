@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.fft as sfft
 import scipy.linalg as sla
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
+from scipy.special import ive
 
 from okforest._typing import Floats
 
-ROUNDING = 1e-16  # Chebyshev coefficients below this part of the largest value are left out
+ROUNDING = 1e-17  # Chebyshev coefficients below it are left out
+LONGEST = 1e8  # βλ up to which the series of exp(−βλ) has terms of full precision
 PROBES = 64  # random vectors that estimate a trace
 
 Positions = npt.NDArray[np.intp]
-Function = Callable[[Floats], Floats]
+Product = Callable[[Floats], Floats]
 
 
 class GraphLaplacian:
@@ -69,16 +70,21 @@ class GraphLaplacian:
             values[rows[0]], vectors[rows, rows[0]] = 0.0, null_vectors[rows]
         return np.maximum(values, 0.0), vectors
 
-    def product(self, function: Function, B: Floats) -> Floats:
-        """Return r(L) B for a smooth function r, by its Chebyshev series.
+    def exponential_product(self, beta: float, B: Floats) -> Floats:
+        """Return exp(−βL) B, by the Chebyshev series of the exponential.
 
-        SciPy's expm_multiply would draw from NumPy's global random numbers, and take more
-        products.
+        Its number of products grows as the root of β; SciPy's expm_multiply takes more, and draws
+        from NumPy's global random numbers.
         """
         half = float(abs(self.matrix).sum(axis=1).max()) / 2  # no eigenvalue is above 2 half
         if half == 0:
-            return function(np.zeros(1))[0] * B
-        coefficients = _chebyshev(lambda t: function(half * (1 + t)))
+            return B
+        if beta * half > LONGEST:
+            raise ValueError(
+                f"beta={beta:.3g} times the largest degree, {half:.3g}, is beyond {LONGEST:.0e}, "
+                "too much for a graph of this size; use a smaller beta."
+            )
+        coefficients = _exponential_series(beta * half)
         result = coefficients[0] * B
         before, current = B, (self.matrix @ B) / half - B
         for coefficient in coefficients[1:]:
@@ -106,7 +112,7 @@ class GraphLaplacian:
         symmetric = {"SymmetricMode": True}
         return free, spla.splu(block, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=symmetric)
 
-    def leading(self, product: Function, at_zero: float, rank: int) -> tuple[Floats, Floats]:
+    def leading(self, product: Product, at_zero: float, rank: int) -> tuple[Floats, Floats]:
         """Return the largest eigenvalues of r(L), with vectors, by Lanczos iterations.
 
         The vectors with L v = 0 are known, and r is largest for them or 0. They are set apart, for
@@ -131,23 +137,16 @@ class GraphLaplacian:
         return values, vectors
 
 
-def residual_trace(product: Function, vectors: Floats) -> float:
+def residual_trace(product: Product, vectors: Floats) -> float:
     """Estimate the trace of what is left of a positive operator outside some eigenvectors."""
     probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(vectors), PROBES))
     probes -= vectors @ (vectors.T @ probes)
     return max(0.0, float(np.einsum("ij,ij->", probes, product(probes))) / PROBES)
 
 
-def _chebyshev(function: Function) -> Floats:
-    """Return the coefficients of a smooth function on [-1, 1], as many as matter."""
-    n = 16
-    while True:
-        nodes = np.cos(np.pi * (np.arange(n) + 0.5) / n)
-        values = function(nodes)
-        coefficients: Floats = sfft.dct(values) / n
-        matter = np.flatnonzero(np.abs(coefficients) > ROUNDING * np.abs(values).max())
-        if not len(matter) or matter[-1] < n // 2:
-            break
-        n *= 2
+def _exponential_series(h: float) -> Floats:
+    """Return the Chebyshev coefficients of exp(−h(1 + t)) for t in [−1, 1], those that matter."""
+    order = np.arange(30 + int(10 * np.sqrt(h)))  # beyond, they are below exp(−order² / 2h)
+    coefficients: Floats = 2.0 * (-1.0) ** order * ive(order, h)
     coefficients[0] /= 2
-    return coefficients[: matter[-1] + 1 if len(matter) else 1]
+    return coefficients[: np.flatnonzero(np.abs(coefficients) > ROUNDING)[-1] + 1]

@@ -17,7 +17,7 @@ from okforest.kernels._laplacian import GraphLaplacian, Positions, residual_trac
 from okforest.kernels._vertices import Vertices
 
 DENSE = 2000  # vertices up to which the Laplacian is decomposed as a whole
-BLOCK = 256  # columns of a large kernel that are computed at a time
+BLOCK = 64  # columns of a large kernel that are computed at a time: they stay in the cache
 # Relative to the largest diagonal entry: below it, a vertex has no features but rounding.
 NOTHING = 1e-12
 

@@ -70,7 +70,7 @@ class Diffusion(VertexKernel):
         return np.exp(-self.beta * eigenvalues)
 
     def _product(self, B: Floats) -> Floats:
-        return self._laplacian.product(self._spectral, B)
+        return self._laplacian.exponential_product(self.beta, B)
 
 
 @document
