@@ -39,6 +39,7 @@ class GraphLaplacian:
         self.matrix = matrix
         self.component = component
         self.null_vector = null_vector
+        self._smallest: dict[tuple[int, bool], tuple[Floats, Floats]] = {}
 
     def __len__(self) -> int:
         return len(self.component)
@@ -112,28 +113,46 @@ class GraphLaplacian:
         symmetric = {"SymmetricMode": True}
         return free, spla.splu(block, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=symmetric)
 
-    def leading(self, product: Product, at_zero: float, rank: int) -> tuple[Floats, Floats]:
-        """Return the largest eigenvalues of r(L), with vectors, by Lanczos iterations.
+    def shifted_solve(self, beta: float, B: Floats) -> Floats:
+        """Return (I + βL)⁻¹ B.
 
-        The vectors with L v = 0 are known, and r is largest for them or 0. They are set apart, for
-        iterations may miss some of so many equal ones.
+        By iterations, for a factorisation of a large network is nearly dense; their number is
+        bounded, as the matrix is far from singular.
         """
+        matrix = sp.csr_array(sp.eye_array(len(self)) + beta * self.matrix)
+        scale = sp.diags_array(1.0 / matrix.diagonal())
+        return np.column_stack([spla.cg(matrix, b, rtol=1e-13, M=scale)[0] for b in B.T])
+
+    def smallest(self, n_values: int, null_space: bool) -> tuple[Floats, Floats]:
+        """Return the smallest eigenvalues, with vectors, those that are 0 if asked for.
+
+        By Lanczos iterations with (I + βL)⁻¹, whose largest they are, outside the null space: that
+        is known, and iterations may miss some of so many equal values.
+        """
+        key = n_values, null_space
+        if key not in self._smallest:
+            self._smallest[key] = self._lanczos(n_values, null_space)
+        return self._smallest[key]
+
+    def _lanczos(self, n_values: int, null_space: bool) -> tuple[Floats, Floats]:
         n, sizes = len(self), np.bincount(self.component)
-        known = np.argsort(-sizes, kind="stable")[: rank if at_zero > 0 else 0]
-        values, vectors = np.full(len(known), at_zero), self.null_space[:, known].toarray()
-        n_wanted = min(rank - len(known), n - len(sizes))
+        known = np.argsort(-sizes, kind="stable")[: n_values if null_space else 0]
+        values, vectors = np.zeros(len(known)), self.null_space[:, known].toarray()
+        n_wanted = min(n_values - len(known), n - len(sizes))
         if n_wanted > 0:
+            beta = 10.0 / self.matrix.diagonal().mean()
 
-            def outside(b: Floats) -> Floats:
-                return self.outside_null_space(product(self.outside_null_space(b.reshape(n, -1))))
+            def product(b: Floats) -> Floats:
+                inside = self.outside_null_space(b.reshape(n, -1))
+                return self.outside_null_space(self.shifted_solve(beta, inside))
 
-            operator = spla.LinearOperator((n, n), outside, matmat=outside, dtype=np.float64)
-            start = outside(np.random.default_rng(0).standard_normal(n))[:, 0]
+            operator = spla.LinearOperator((n, n), product, matmat=product, dtype=np.float64)
+            start = product(np.random.default_rng(0).standard_normal(n))[:, 0]
             # Restarts draw random numbers too, since SciPy 1.17 from a generator of ours.
             seed: dict[str, Any] = {"rng": 0} if "rng" in signature(spla.eigsh).parameters else {}
-            found = spla.eigsh(operator, n_wanted, which="LA", v0=start, **seed)
-            values = np.r_[values, np.maximum(found[0][::-1], 0.0)]
-            vectors = np.hstack([vectors, found[1][:, ::-1]])
+            found = spla.eigsh(operator, n_wanted, which="LA", v0=start, **seed)[1][:, ::-1]
+            values = np.r_[values, np.einsum("ij,ij->j", found, self.matrix @ found)]
+            vectors = np.hstack([vectors, found])
         return values, vectors
 
 
@@ -147,6 +166,6 @@ def residual_trace(product: Product, vectors: Floats) -> float:
 def _exponential_series(h: float) -> Floats:
     """Return the Chebyshev coefficients of exp(−h(1 + t)) for t in [−1, 1], those that matter."""
     order = np.arange(30 + int(10 * np.sqrt(h)))  # beyond, they are below exp(−order² / 2h)
-    coefficients: Floats = 2.0 * (-1.0) ** order * ive(order, h)
+    coefficients = np.asarray(2.0 * (-1.0) ** order * ive(order, h), dtype=np.float64)
     coefficients[0] /= 2
     return coefficients[: np.flatnonzero(np.abs(coefficients) > ROUNDING)[-1] + 1]

@@ -194,7 +194,8 @@ class VertexKernel(OutputKernel):
         """Return the largest eigenvalues of r(L), with vectors; all where there is no rank."""
         if self.rank is not None and not self._is_small:
             at_zero = float(self._spectral(np.zeros(1))[0])
-            return self._laplacian.leading(self._product, at_zero, self.rank)
+            smallest, vectors = self._laplacian.smallest(self.rank, null_space=at_zero > 0)
+            return self._spectral(smallest), vectors
         eigenvalues, vectors = self._laplacian.spectrum
         values = self._spectral(eigenvalues)
         kept = np.argsort(-values, kind="stable")[: self.rank]

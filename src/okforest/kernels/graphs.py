@@ -4,8 +4,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-import scipy.sparse.linalg as spla
 
 from okforest._typing import Floats
 from okforest.kernels._laplacian import GraphLaplacian
@@ -121,12 +119,7 @@ class RegularizedLaplacian(VertexKernel):
         return 1.0 / (1.0 + self.beta * eigenvalues)
 
     def _product(self, B: Floats) -> Floats:
-        # Iterations, for a factorisation of a large network is nearly dense; that the matrix is
-        # far from singular bounds their number.
-        L = self._laplacian.matrix
-        matrix = sp.csr_array(sp.eye_array(len(B)) + self.beta * L)
-        scale = sp.diags_array(1.0 / matrix.diagonal())
-        return np.column_stack([spla.cg(matrix, b, rtol=1e-13, M=scale)[0] for b in B.T])
+        return self._laplacian.shifted_solve(self.beta, B)
 
 
 @document
