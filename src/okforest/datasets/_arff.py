@@ -54,7 +54,7 @@ def read_arff(lines: Iterable[str]) -> Arff:
         return Arff(names, types, _read_sparse(rows, codes), {})
     is_text = [code is None for code in codes]
     values, texts = np.full((len(rows), len(names)), np.nan), {}
-    cells = list(csv.reader(rows, quotechar="'", escapechar="\\", skipinitialspace=True))
+    cells = _cells(rows)
     for i, row in enumerate(cells):
         if len(row) != len(names):
             raise ValueError(
@@ -80,10 +80,14 @@ def _read_header(lines: Iterator[str]) -> tuple[list[str], list[str]]:
     raise ValueError("the ARFF file has no line @data.")
 
 
+def _cells(rows: Iterable[str]) -> list[list[str]]:
+    return list(csv.reader(rows, quotechar="'", escapechar="\\", skipinitialspace=True))
+
+
 def _codes(kind: str) -> dict[str, float] | None:
     """Return the numbers of a nominal attribute's values; none for numbers; None for text."""
     if kind.startswith("{"):
-        values = [v.strip() for v in next(csv.reader([kind.strip("{} ")], quotechar="'"))]
+        values = [value.strip() for value in _cells([kind.strip("{} ")])[0]]
         try:
             return {value: float(value) for value in values}
         except ValueError:

@@ -81,7 +81,7 @@ def _read_ucr(stem: str) -> tuple[Floats, np.ndarray[tuple[int], np.dtype[np.str
         rows_of_cells = [line.split() for line in lines]
         cells = [row[1:] for row in rows_of_cells]
         labels = [f"{float(row[0]):g}" for row in rows_of_cells]
-    if len({len(row) for row in cells}) > 1 or any(":" in row[-1] for row in cells):
+    if len({len(row) for row in cells}) > 1 or any(":" in cell for row in cells for cell in row):
         raise ValueError(
             f"{stem} has series of several lengths or variables; fetch_ucr reads series of one "
             "variable and equal length."
