@@ -193,7 +193,7 @@ def test_large_graph():
     np.testing.assert_allclose(K.sum(axis=0), 0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize("beta", [1e-3, 0.5, 30.0, 1e4])
+@pytest.mark.parametrize("beta", [1e-3, 0.5, 30.0, 1e3])
 def test_hubs(beta):
     """A vertex of many links, or a long time, takes no digits from the exponential."""
     star = nx.to_numpy_array(nx.star_graph(100))

@@ -174,7 +174,6 @@ def _check_adjacency(graph: Any) -> sp.csr_array:
             "A.maximum(A.T) if A is sparse, np.maximum(A, A.T) if not."
         )
     # Loops cancel in D − A; without them they do so in degrees as well.
-    adjacency.setdiag(0.0)
-    adjacency.eliminate_zeros()
-    adjacency.sort_indices()
-    return adjacency
+    links = sp.coo_array(adjacency)
+    kept = (links.row != links.col) & (links.data > 0)
+    return sp.csr_array((links.data[kept], (links.row[kept], links.col[kept])), shape=shape)
