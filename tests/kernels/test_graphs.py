@@ -243,6 +243,34 @@ def test_names():
     np.testing.assert_allclose(renamed(renamed.check([20, 10])), K[np.ix_([1, 0], [1, 0])])
 
 
+def test_commute_times():
+    """Distances of the commute time kernel are those that random walks have."""
+    A = make_graph(8, 40, seed=0)
+    degrees, n = A.sum(axis=0), 8
+    P = A / degrees[:, None]
+    hitting = np.zeros((n, n))
+    for goal in range(n):  # h = 1 + P h, but 0 at the goal
+        rest = np.delete(np.arange(n), goal)
+        steps = np.linalg.solve(np.eye(n - 1) - P[np.ix_(rest, rest)], np.ones(n - 1))
+        hitting[rest, goal] = steps
+    K = CommuteTime(A)(np.arange(n))
+    squares = np.diag(K)[:, None] + np.diag(K) - 2 * K
+    np.testing.assert_allclose(degrees.sum() * squares, hitting + hitting.T, rtol=1e-8)
+
+
+def test_diagonals_are_computed_once(size, monkeypatch):
+    """The norms of vertices, a column each on large graphs, are kept and shared by clones."""
+    kernel = RegularizedLaplacian(GRAPH, normalized=True)
+    kernel(EVERY)
+    columns = []
+    product = RegularizedLaplacian._product
+    monkeypatch.setattr(
+        RegularizedLaplacian, "_product", lambda self, B: columns.append(B) or product(self, B)
+    )
+    clone(kernel)(EVERY, EVERY[:3])
+    assert sum(B.shape[1] for B in columns) == (3 if size == "large" else 0)
+
+
 def test_parallel_edges_add_up():
     """A multigraph has the sums of its weights."""
     G = nx.MultiGraph([(0, 1, {"weight": 2.0}), (1, 0), (1, 2)])

@@ -227,18 +227,22 @@ class VertexKernel(OutputKernel):
             unit = np.zeros((len(self._vertices), len(block)))
             unit[block, np.arange(len(block))] = 1.0
             wanted = np.flatnonzero((which >= start) & (which < start + BLOCK))
-            yield wanted, which[wanted] - start, self._product(unit)
+            values = self._product(unit)
+            self._known_diagonal[block] = values[block, np.arange(len(block))]
+            yield wanted, which[wanted] - start, values
 
-    def _diagonal(self, positions: Positions) -> Floats:
-        """Return entries of the diagonal of r(L), each computed once: it costs a whole column."""
+    @property
+    def _known_diagonal(self) -> Floats:
+        """Return the diagonal of r(L) as far as its columns were computed, NaN elsewhere."""
         state = self._state
         if self._diagonal_of is None or self._diagonal_of[0] != state:
             self._diagonal_of = state, np.full(len(self._vertices), np.nan)
-        diagonal = self._diagonal_of[1]
-        missing = np.unique(positions[np.isnan(diagonal[positions])])
-        for wanted, which, values in self._columns(missing):
-            diagonal[missing[wanted]] = values[missing[wanted], which]
-        return diagonal[positions]
+        return self._diagonal_of[1]
+
+    def _diagonal(self, positions: Positions) -> Floats:
+        for _ in self._columns(positions[np.isnan(self._known_diagonal[positions])]):
+            pass  # it is kept
+        return self._known_diagonal[positions]
 
     def _scale(self, positions: Positions) -> Floats:
         return _inverse_roots(self._diagonal(positions))
@@ -258,5 +262,5 @@ class VertexKernel(OutputKernel):
 
 def _inverse_roots(squares: Floats, nothing: float = 0.0) -> Floats:
     """Return 1 / √s, and 0 where s is nothing."""
-    roots = np.zeros_like(squares)
-    return np.divide(1.0, np.sqrt(squares), out=roots, where=squares > nothing)
+    roots = np.sqrt(np.maximum(squares, 0.0))
+    return np.divide(1.0, roots, out=np.zeros_like(roots), where=squares > nothing)

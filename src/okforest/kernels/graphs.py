@@ -126,9 +126,9 @@ class RegularizedLaplacian(VertexKernel):
 class CommuteTime(VertexKernel):
     """The commute time kernel L⁺, the pseudo-inverse of L = D − A, on the vertices of a graph.
 
-    The squared distance it gives two linked vertices, times the sum of all degrees, is the mean
-    number of steps of a random walk from one to the other and back. An isolated vertex is like
-    nothing, itself included.
+    The squared distance it gives two vertices of a connected graph, times the sum of all degrees,
+    is the mean number of steps of a random walk from one to the other and back. Vertices of
+    different components have k = 0, and an isolated vertex is like nothing, itself included.
 
     {outputs}
 
