@@ -9,6 +9,7 @@ import pytest
 from numpydoc.docscrape import ClassDoc, FunctionDoc
 
 import okforest
+import okforest.datasets
 import okforest.inspection
 
 MODULES = [
@@ -21,6 +22,7 @@ PUBLIC = {
     for module in (
         okforest,
         okforest.kernels,
+        okforest.datasets,
         okforest.decode,
         okforest.metrics,
         okforest.inspection,

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import okforest
+import okforest.datasets
 import okforest.inspection
 
 
@@ -14,6 +15,7 @@ def test_public_names_exist():
     modules = (
         okforest,
         okforest.kernels,
+        okforest.datasets,
         okforest.decode,
         okforest.metrics,
         okforest.inspection,
@@ -23,11 +25,14 @@ def test_public_names_exist():
     assert okforest.__version__
 
 
-@pytest.mark.parametrize("module", ["matplotlib", "pandas", "scipy.stats", "joblib.externals.loky"])
+@pytest.mark.parametrize(
+    "module", ["matplotlib", "networkx", "pandas", "pooch", "scipy.stats", "joblib.externals.loky"]
+)
 def test_importing_stays_light(module):
     """Optional stacks are not imported; nor is anything that scikit-learn itself does not need."""
     code = (
         "import sys; import sklearn.base, sklearn.metrics.pairwise; before = set(sys.modules);"
-        f"import okforest, okforest.inspection; sys.exit({module!r} in set(sys.modules) - before)"
+        f"import okforest, okforest.datasets, okforest.inspection;"
+        f"sys.exit({module!r} in set(sys.modules) - before)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

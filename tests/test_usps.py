@@ -5,25 +5,23 @@ five folds of 20 images of each digit, training on one fold and testing on the f
 bounds are around the means that an independent implementation gave.
 """
 
-import gzip
-
 import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
 
 from okforest import OKBagging, OKExtraTrees, OKNeighbors, OKRidge, OKTree
+from okforest.datasets import fetch_usps
 from okforest.kernels import RBF
 from okforest.metrics import kernel_loss, output_loss, output_loss_scorer
 
 
 @pytest.fixture(scope="module")
 def folds(data_folder):
-    path = data_folder / "usps" / "zip.train.gz"
-    if not path.exists():
-        pytest.skip(f"{path} is absent")
-    with gzip.open(path) as file:
-        table = np.loadtxt(file)
-    labels, images = table[:, 0].astype(int), table[:, 1:]
+    try:
+        usps = fetch_usps()
+    except OSError as error:
+        pytest.skip(str(error))
+    labels, images = usps.target, usps.data  # the training images come first
     return [
         np.concatenate(
             [images[np.flatnonzero(labels == digit)[20 * f : 20 * f + 20]] for digit in range(10)]

@@ -9,6 +9,8 @@ from sklearn.metrics import pairwise
 
 from okforest.kernels import (
     RBF,
+    CommuteTime,
+    Diffusion,
     Dirac,
     FromCallable,
     Laplacian,
@@ -18,6 +20,8 @@ from okforest.kernels import (
     Polynomial,
     Precomputed,
     Product,
+    RandomWalk,
+    RegularizedLaplacian,
     Scaled,
     Sum,
     as_kernel,
@@ -28,6 +32,7 @@ VECTORS = rng.normal(size=(12, 3))
 LABELS = rng.integers(0, 4, size=12).astype(str)
 GRAM = VECTORS @ VECTORS.T
 POSITIONS = rng.permutation(12)
+CYCLE = np.roll(np.eye(12), 1, axis=1) + np.roll(np.eye(12), -1, axis=1)
 
 CASES = {
     "Linear": (Linear(), VECTORS),
@@ -41,6 +46,11 @@ CASES = {
     "Polynomial without constant": (Polynomial(2, coef0=0.0), VECTORS),
     "Mahalanobis": (Mahalanobis(), VECTORS),
     "Dirac": (Dirac(), LABELS),
+    "Diffusion": (Diffusion(CYCLE), POSITIONS),
+    "Diffusion by rank": (Diffusion(CYCLE, rank=5, normalized=True), POSITIONS),
+    "RegularizedLaplacian": (RegularizedLaplacian(CYCLE), POSITIONS),
+    "CommuteTime": (CommuteTime(CYCLE), POSITIONS),
+    "RandomWalk": (RandomWalk(CYCLE, steps=3), POSITIONS),
     "Precomputed": (Precomputed(GRAM), POSITIONS),
     "FromCallable": (FromCallable(pairwise.cosine_similarity), VECTORS),
     "FromCallable elementwise": (

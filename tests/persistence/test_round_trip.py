@@ -22,6 +22,8 @@ from okforest.decode import Candidates, Majority, Mean, Support, TrainingSet
 from okforest.engine import Trees
 from okforest.kernels import (
     RBF,
+    CommuteTime,
+    Diffusion,
     Dirac,
     Laplacian,
     Linear,
@@ -29,6 +31,8 @@ from okforest.kernels import (
     Normalized,
     Polynomial,
     Precomputed,
+    RandomWalk,
+    RegularizedLaplacian,
 )
 
 rng = np.random.default_rng(0)
@@ -55,6 +59,12 @@ KERNELS = {
     "dirac, bytes": (Dirac(), np.char.encode(LABELS, "utf-8")),
     "dirac, numbers": (Dirac(), (X[:, 0] > 0).astype(np.int16)),
     "dirac, booleans": (Dirac(), X[:, 0] > 0),
+    "diffusion": (Diffusion(sp.csr_array(np.abs(GRAM))), POSITIONS),
+    "diffusion, names": (Diffusion(np.abs(GRAM), names=POSITIONS[::-1]), POSITIONS),
+    "diffusion, rank": (Diffusion(np.abs(GRAM), rank=3, normalized=True), POSITIONS),
+    "regularized laplacian": (RegularizedLaplacian(np.abs(GRAM)), POSITIONS),
+    "commute time": (CommuteTime(np.abs(GRAM)), POSITIONS),
+    "random walk": (RandomWalk(np.abs(GRAM)), POSITIONS),
     "precomputed": (Precomputed(GRAM), POSITIONS),
     "rbf of precomputed": (RBF(base=Precomputed(GRAM)), POSITIONS),
     "sum and multiple": (2.0 * RBF(1.0) + Linear(), Y),

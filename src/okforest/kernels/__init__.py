@@ -5,11 +5,14 @@ from okforest.kernels._names import as_kernel
 from okforest.kernels.callables import FromCallable
 from okforest.kernels.classes import Dirac
 from okforest.kernels.composition import Normalized, Product, Scaled, Sum
+from okforest.kernels.graphs import CommuteTime, Diffusion, RandomWalk, RegularizedLaplacian
 from okforest.kernels.precomputed import Precomputed
 from okforest.kernels.vectors import RBF, Laplacian, Linear, Mahalanobis, Polynomial
 
 __all__ = [
     "RBF",
+    "CommuteTime",
+    "Diffusion",
     "Dirac",
     "FromCallable",
     "Laplacian",
@@ -20,6 +23,8 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Product",
+    "RandomWalk",
+    "RegularizedLaplacian",
     "Scaled",
     "Sum",
     "as_kernel",

@@ -171,6 +171,8 @@ def _refusal(value: Any, path: str) -> str:
     advice = "Use pickle or joblib instead."
     if isinstance(value, np.random.RandomState | np.random.Generator):
         advice = "A fitted model does not need it: call model.set_params(random_state=None) first."
+    elif path.endswith(".graph"):
+        advice = "Save model.compact() instead, whose kernel holds the graph as arrays."
     elif isinstance(value, OutputKernel) or (callable(value) and "kernel" in path):
         advice = (
             "Fit with kernel=Precomputed(K), where K is the kernel's Gram matrix, or use pickle or "

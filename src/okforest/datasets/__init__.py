@@ -1,0 +1,34 @@
+"""Published data sets, from a folder of yours or downloaded, and artificial ones.
+
+Files are looked for below the folder that the environment variable ``OKFOREST_DATA`` names, then
+in the cache of downloads. Where there is a published address, they are downloaded, and their
+checksums verified (``pip install okforest[data]``); else an error says where they come from.
+"""
+
+from okforest.datasets.generators import make_friedman1
+from okforest.datasets.images import fetch_ocr_letters, fetch_orl_faces, fetch_usps
+from okforest.datasets.labels import fetch_hierarchical, fetch_label_ranking, fetch_multilabel
+from okforest.datasets.networks import (
+    fetch_cora,
+    fetch_drug_target,
+    fetch_yeast_kegg150,
+    fetch_yeast_ppi,
+)
+from okforest.datasets.series import fetch_promoters, fetch_tecator, fetch_ucr
+
+__all__ = [
+    "fetch_cora",
+    "fetch_drug_target",
+    "fetch_hierarchical",
+    "fetch_label_ranking",
+    "fetch_multilabel",
+    "fetch_ocr_letters",
+    "fetch_orl_faces",
+    "fetch_promoters",
+    "fetch_tecator",
+    "fetch_ucr",
+    "fetch_usps",
+    "fetch_yeast_kegg150",
+    "fetch_yeast_ppi",
+    "make_friedman1",
+]

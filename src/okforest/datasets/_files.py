@@ -1,0 +1,97 @@
+"""Where the files of data sets are: a folder of the user's, the cache, or a published address."""
+
+import gzip
+import io
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TextIO
+
+FOLDER = "OKFOREST_DATA"  # names the user's folder
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set: what it is, where it comes from, and its files.
+
+    Parameters
+    ----------
+    folder : str
+        The folder of its files, below that of all data sets.
+    title, description, citation, origin : str
+        What it is, in a line and in full; the publication; where its files are to be had.
+    terms : str
+        Terms of use.
+    downloads : mapping of str to (str, str)
+        File names to published addresses and SHA-256 checksums, where there are any.
+    """
+
+    folder: str
+    title: str
+    description: str
+    citation: str
+    origin: str
+    terms: str = "Not stated; use for research and cite the publication."
+    downloads: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The DESCR of what loaders return."""
+        return (
+            f"{self.title}\n{'=' * len(self.title)}\n\n{self.description}\n\n"
+            f"Source: {self.origin}\n\nCitation: {self.citation}\n\nTerms: {self.terms}\n"
+        )
+
+    def path(self, *names: str) -> Path:
+        """Return the first of some files that there is, downloaded if need be and possible."""
+        folders = [Path(folder) for folder in (os.environ.get(FOLDER), _cache()) if folder]
+        for folder in folders:
+            for name in names:
+                if (folder / self.folder / name).is_file():
+                    return folder / self.folder / name
+        for name in names:
+            if name in self.downloads:
+                return self._download(name)
+        raise FileNotFoundError(self._absent(names, "okforest does not download it"))
+
+    def open(self, *names: str) -> TextIO:
+        """Open the first of some text files that there is, compressed or not."""
+        path = self.path(*names)
+        if path.suffix == ".gz":
+            return io.TextIOWrapper(gzip.open(path), encoding="utf-8")
+        return path.open(encoding="utf-8")
+
+    def _download(self, name: str) -> Path:
+        address, checksum = self.downloads[name]
+        try:
+            pooch: Any = import_module("pooch")
+        except ImportError as error:
+            raise ImportError(
+                "downloading needs pooch, which is not installed; pip install okforest[data]. "
+                + self._absent([name], f"its address is {address}")
+            ) from error
+        folder = Path(pooch.os_cache("okforest")) / self.folder
+        try:
+            return Path(pooch.retrieve(address, f"sha256:{checksum}", name, folder))
+        except (OSError, ValueError) as error:  # no network; another checksum
+            raise OSError(
+                f"downloading {address} failed: {error}. " + self._absent([name], "try again later")
+            ) from error
+
+    def _absent(self, names: Any, why: str) -> str:
+        files = " or ".join(f"{self.folder}/{name}" for name in names)
+        return (
+            f"there is no file {files} ({why}). Get it from its source ({self.origin}) and put "
+            f"it, under this name, into a folder that the environment variable {FOLDER} names."
+        )
+
+
+def _cache() -> Path | None:
+    """Return the folder of downloaded files, or None if nothing can have been downloaded."""
+    try:
+        pooch: Any = import_module("pooch")
+    except ImportError:
+        return None
+    return Path(pooch.os_cache("okforest"))

@@ -1,0 +1,197 @@
+"""Several labels for one object: sets, hierarchies, rankings."""
+
+from typing import Literal, get_args
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import Bunch
+
+from okforest.datasets._arff import read_arff
+from okforest.datasets._files import Source
+from okforest.datasets._tables import read_cells
+
+Multilabel = Literal["yeast", "emotions", "bibtex"]
+Hierarchical = Literal["cellcycle", "derisi"]
+Ranking = Literal[
+    "iris", "glass", "wine", "vehicle", "vowel", "stock", "wisconsin", "cold", "heat", "spo"
+]
+
+MULTILABEL = Source(
+    folder="multilabel",
+    title="Multi-label classification",
+    description=(
+        "yeast: 2,417 genes, 103 attributes, 14 functions, the first 1,500 for training. emotions: "
+        "593 pieces of music, 72 attributes, 6 emotions. bibtex: 4,880 bibliographic entries for "
+        "training and 2,515 for testing, 1,836 words, 159 tags."
+    ),
+    citation=(
+        "Elisseeff and Weston, NIPS 2001 (yeast); Trohidis et al., ISMIR 2008 (emotions); Katakis "
+        "et al., ECML/PKDD Discovery Challenge 2008 (bibtex)."
+    ),
+    origin=(
+        "the MULAN and MEKA collections, compressed by gzip: yeast.arff.gz (MEKA's, labels first), "
+        "emotions.arff.gz, bibtex-train.arff.gz, bibtex-test.arff.gz (labels last)"
+    ),
+)
+HIERARCHICAL = Source(
+    folder="hmc",
+    title="Functions of yeast genes (FunCat)",
+    description=(
+        "Genes with the functions they have in a hierarchy of 499 classes. cellcycle: 77 "
+        "attributes, 1,628 + 848 + 1,281 genes for training, validation and testing. derisi: 63 "
+        "attributes, 1,608 + 842 + 1,275 genes."
+    ),
+    citation="Clare, PhD thesis, 2003; Vens et al., Machine Learning 73:185, 2008.",
+    origin=(
+        "KU Leuven, https://dtai.cs.kuleuven.be/clus/hmcdatasets/, compressed by gzip: "
+        "{cellcycle,derisi}_FUN.{train,valid,test}.arff.gz"
+    ),
+)
+RANKING = Source(
+    folder="label_ranking",
+    title="Label ranking",
+    description=(
+        "Objects with rankings of all labels. iris, glass, wine, vehicle, vowel, stock and "
+        "wisconsin are semi-synthetic; cold, heat and spo rank the time points of a series of "
+        "yeast expression by level, highest first."
+    ),
+    citation=(
+        "Cheng, Hühn and Hüllermeier, ICML 2009; Hüllermeier et al., Artificial Intelligence "
+        "172:1897, 2008 (cold, heat, spo)."
+    ),
+    origin=(
+        "the authors' collection, converted: name.csv.gz, without header, attributes and then the "
+        "ranking as L3>L1>L2, most preferred first"
+    ),
+)
+
+
+def fetch_multilabel(name: Multilabel) -> Bunch:
+    """Load a multi-label data set.
+
+    Parameters
+    ----------
+    name : {"yeast", "emotions", "bibtex"}
+        Which.
+
+    Returns
+    -------
+    bunch : Bunch
+        ``data``, an array, or a csr_array for bibtex; ``target`` of shape (n, n_labels), 0 or 1;
+        ``feature_names``; ``target_names``; ``split``, "train" or "test", where there is one;
+        ``DESCR``.
+    """
+    _check_name(name, Multilabel)
+    files = [f"{name}-train.arff.gz", f"{name}-test.arff.gz"]
+    if name != "bibtex":
+        files = [f"{name}.arff.gz"]
+    parts = []
+    for file_name in files:
+        with MULTILABEL.open(file_name) as file:
+            parts.append(read_arff(file))
+    n_labels = {"yeast": 14, "emotions": 6, "bibtex": 159}[name]
+    columns = np.arange(len(parts[0].names))
+    is_label = columns < n_labels if name == "yeast" else columns >= len(columns) - n_labels
+    lengths = [part.values.shape[0] for part in parts]
+    if name == "yeast":
+        n_train = min(1500, lengths[0])
+        lengths = [n_train, lengths[0] - n_train]
+    if name == "bibtex":
+        values = sp.csr_array(sp.vstack([part.values for part in parts]))
+        target = values[:, columns[is_label]].toarray()
+        data = values[:, columns[~is_label]]
+    else:
+        data, target = parts[0].values[:, ~is_label], parts[0].values[:, is_label]
+    names = np.array(parts[0].names)
+    bunch = Bunch(
+        data=data,
+        target=target.astype(np.int64),
+        feature_names=names[~is_label].tolist(),
+        target_names=names[is_label].tolist(),
+        DESCR=MULTILABEL.text,
+    )
+    if name != "emotions":
+        bunch.split = np.repeat(["train", "test"], lengths)
+    return bunch
+
+
+def fetch_hierarchical(name: Hierarchical) -> Bunch:
+    """Load a data set of hierarchical multi-label classification.
+
+    Parameters
+    ----------
+    name : {"cellcycle", "derisi"}
+        Which.
+
+    Returns
+    -------
+    bunch : Bunch
+        ``data``, NaN where missing; ``target`` of shape (n, n_classes), 1 for the classes of a
+        gene and all above them; ``target_names``, such as "01/01/03"; ``parents`` of shape
+        (n_classes,), the position of the class above, or -1; ``labels``, the most specific classes
+        as the file has them, such as "01/01/03@10/03"; ``split``, "train", "valid" or "test";
+        ``feature_names``; ``DESCR``.
+    """
+    _check_name(name, Hierarchical)
+    splits = ("train", "valid", "test")
+    parts = []
+    for split in splits:
+        with HIERARCHICAL.open(f"{name}_FUN.{split}.arff.gz") as file:
+            parts.append(read_arff(file))
+    names, kind = parts[0].names, parts[0].types[-1]
+    classes = sorted({above for path in kind.split(None, 1)[1].split(",") for above in _up(path)})
+    position = {path: i for i, path in enumerate(classes)}
+    labels = [label for part in parts for label in part.texts[names[-1]]]
+    target = np.zeros((len(labels), len(classes)), dtype=np.int64)
+    for i, label in enumerate(labels):
+        for path in label.split("@"):
+            target[i, [position[above] for above in _up(path)]] = 1
+    return Bunch(
+        data=np.concatenate([part.values[:, :-1] for part in parts]),
+        target=target,
+        target_names=classes,
+        parents=np.array([position.get(path.rpartition("/")[0], -1) for path in classes]),
+        labels=np.array(labels),
+        split=np.repeat(splits, [len(part.values) for part in parts]),
+        feature_names=names[:-1],
+        DESCR=HIERARCHICAL.text,
+    )
+
+
+def fetch_label_ranking(name: Ranking) -> Bunch:
+    """Load a label ranking data set.
+
+    Parameters
+    ----------
+    name : str
+        "iris", "glass", "wine", "vehicle", "vowel", "stock", "wisconsin", "cold", "heat" or "spo".
+
+    Returns
+    -------
+    bunch : Bunch
+        ``data``; ``target`` of shape (n, n_labels), the rank of each label, 1 for the most
+        preferred; ``target_names``; ``DESCR``.
+    """
+    _check_name(name, Ranking)
+    rows = read_cells(RANKING.open(f"{name}.csv.gz"))
+    orders = [row[-1].strip().split(">") for row in rows]
+    names = sorted(orders[0], key=lambda label: (len(label), label))
+    position = {label: i for i, label in enumerate(names)}
+    order = np.array([[position[label] for label in labels] for labels in orders])
+    return Bunch(
+        data=np.array([[float(cell) for cell in row[:-1]] for row in rows]),
+        target=np.argsort(order, axis=1) + 1,
+        target_names=names,
+        DESCR=RANKING.text,
+    )
+
+
+def _up(path: str) -> list[str]:
+    """Return a class and all above it."""
+    parts = path.strip().split("/")
+    return ["/".join(parts[: i + 1]) for i in range(len(parts))]
+
+
+def _check_name(name: str, names: object) -> None:
+    if name not in get_args(names):
+        raise ValueError(f"name={name!r} is not known; use one of {', '.join(get_args(names))}.")

@@ -1,0 +1,132 @@
+"""Series, sequences and curves."""
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from okforest._typing import Floats
+from okforest.datasets._files import Source
+from okforest.datasets._tables import read_cells
+
+UCR = Source(
+    folder="ucr",
+    title="Series of the UCR archive",
+    description=(
+        "Series of one variable and equal length, in classes: GunPoint (50 + 150 series of length "
+        "150, 2 classes), ItalyPowerDemand (67 + 1,029, 24, 2), Trace (100 + 100, 275, 4), or any "
+        "other set of the archive whose files are there."
+    ),
+    citation="Dau et al., The UCR time series archive, IEEE/CAA J. Autom. Sinica 6:1293, 2019.",
+    origin=(
+        "https://www.timeseriesclassification.com or https://www.cs.ucr.edu/~eamonn/"
+        "time_series_data_2018/: name_TRAIN and name_TEST, as .ts or .txt, or either with .gz"
+    ),
+    terms="Research use.",
+)
+PROMOTERS = Source(
+    folder="dna",
+    title="Promoters of E. coli",
+    description="106 sequences of 57 bases of DNA, of which 53 are promoters (+) and 53 not (-).",
+    citation="Harley and Reynolds, 1987; Towell, Shavlik and Noordewier, AAAI 1990.",
+    origin=(
+        "UCI Machine Learning Repository, Molecular Biology (Promoter Gene Sequences), converted: "
+        "promoters.csv.gz has class, instance and 57 columns of bases"
+    ),
+    terms="CC BY 4.0.",
+)
+TECATOR = Source(
+    folder="tecator",
+    title="Tecator",
+    description=(
+        "215 samples of meat: moisture, fat and protein in per cent, and 100 absorbances of light "
+        "of 850 to 1050 nm."
+    ),
+    citation="Borggaard and Thodberg, Analytical Chemistry 64:545, 1992.",
+    origin="StatLib, by way of the R package caret, converted: tecator.csv.gz",
+    terms="See the notice of StatLib; cite the source.",
+)
+
+
+def fetch_ucr(name: str) -> Bunch:
+    """Load a time-series classification problem of the UCR archive.
+
+    Parameters
+    ----------
+    name : str
+        Which, such as "GunPoint", "ItalyPowerDemand" or "Trace".
+
+    Returns
+    -------
+    bunch : Bunch
+        ``data`` of shape (n, length); ``target``, the classes as text; ``split``, "train" or
+        "test"; ``DESCR``.
+    """
+    series, classes = zip(*(_read_ucr(f"{name}_{part}") for part in ("TRAIN", "TEST")), strict=True)
+    return Bunch(
+        data=np.concatenate(series),
+        target=np.concatenate(classes),
+        split=np.repeat(["train", "test"], [len(part) for part in series]),
+        DESCR=UCR.text,
+    )
+
+
+def _read_ucr(stem: str) -> tuple[Floats, np.ndarray[tuple[int], np.dtype[np.str_]]]:
+    names = [f"{stem}{ending}" for ending in (".ts.gz", ".ts", ".txt.gz", ".txt")]
+    with UCR.open(*names) as file:
+        lines = [line.strip() for line in file if line.strip()]
+    if "@data" in map(str.lower, lines):  # .ts: values, then a colon and the class
+        begin = [line.lower() for line in lines].index("@data") + 1
+        rows = [line.rpartition(":") for line in lines[begin:]]
+        cells, labels = [row[0].split(",") for row in rows], [row[2] for row in rows]
+    else:  # .txt: the class, then values
+        rows_of_cells = [line.split() for line in lines]
+        cells = [row[1:] for row in rows_of_cells]
+        labels = [f"{float(row[0]):g}" for row in rows_of_cells]
+    if len({len(row) for row in cells}) > 1 or any(":" in cell for row in cells for cell in row):
+        raise ValueError(
+            f"{stem} has series of several lengths or variables; fetch_ucr reads series of one "
+            "variable and equal length."
+        )
+    values = [[np.nan if cell == "?" else float(cell) for cell in row] for row in cells]
+    return np.array(values), np.array(labels)
+
+
+def fetch_promoters() -> Bunch:
+    """Load promoters of E. coli: sequences of DNA, in two classes.
+
+    Returns
+    -------
+    bunch : Bunch
+        ``data`` of shape (106, 57), bases as text; ``sequences``, the same as 106 texts;
+        ``target``, "+" or "-"; ``names``, those of the sequences; ``feature_names``, positions
+        relative to the start of transcription; ``DESCR``.
+    """
+    header, *rows = read_cells(PROMOTERS.open("promoters.csv.gz"))
+    bases = np.array([row[2:] for row in rows])
+    return Bunch(
+        data=bases,
+        sequences=np.array(["".join(row) for row in bases]),
+        target=np.array([row[0] for row in rows]),
+        names=np.array([row[1] for row in rows]),
+        feature_names=header[2:],
+        DESCR=PROMOTERS.text,
+    )
+
+
+def fetch_tecator() -> Bunch:
+    """Load spectra of meat samples and their contents: curves as inputs, or as outputs.
+
+    Returns
+    -------
+    bunch : Bunch
+        ``data`` of shape (215, 100), absorbances; ``target`` of shape (215, 3), contents in per
+        cent; ``feature_names``; ``target_names``, moisture, fat and protein; ``DESCR``.
+    """
+    header, *rows = read_cells(TECATOR.open("tecator.csv.gz"))
+    values = np.array([[float(cell) for cell in row] for row in rows])
+    return Bunch(
+        data=values[:, 3:],
+        target=values[:, :3],
+        feature_names=header[3:],
+        target_names=header[:3],
+        DESCR=TECATOR.text,
+    )

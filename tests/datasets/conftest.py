@@ -1,0 +1,30 @@
+"""A folder of tiny files, as users have one of data sets."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return a folder that OKFOREST_DATA names, with an empty cache beside it."""
+    monkeypatch.setenv("OKFOREST_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def write(folder):
+    """Return a function that writes a text, compressed if its name says so, or arrays."""
+
+    def write(name, text="", **arrays):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if arrays:
+            np.savez(path, **arrays)
+        else:
+            data = text.encode()
+            path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+
+    return write
