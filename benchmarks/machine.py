@@ -25,7 +25,9 @@ def fix_threads(okforest: int = 1) -> None:
 def describe() -> dict[str, str]:
     """Return what a reader of timings must know of the machine."""
     return {
-        "CPU": field_of("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
+        "CPU": field_of("/proc/cpuinfo", "model name")
+        or platform.processor()
+        or platform.machine(),
         "cores": str(os.cpu_count()),
         "memory": _memory(),
         "system": platform.platform(),

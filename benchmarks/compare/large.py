@@ -15,6 +15,7 @@ from benchmarks.compare.protocol import (
     seconds,
     start_afresh,
 )
+
 from okforest import OKExtraTrees
 
 N_ROWS, N_INPUTS, N_OUTPUTS = 100_000, 128, 256
@@ -26,7 +27,9 @@ def measure_large(options: argparse.Namespace) -> None:
         print(json.dumps(_grow(options, n_jobs=int(options.weigh[1]))))
         return
     n = min(N_ROWS, options.samples or N_ROWS)
-    print(f"### A large forest: N={n:,}, p={N_INPUTS}, {N_OUTPUTS} outputs, {options.trees} trees\n")
+    print(
+        f"### A large forest: N={n:,}, p={N_INPUTS}, {N_OUTPUTS} outputs, {options.trees} trees\n"
+    )
     print("Extra-trees, K=√p, okforest alone, one fit each; synthetic smooth functions.\n")
     print("| threads | time | peak memory above the data | saved model |\n|---:|---:|---:|---:|")
     results = []
@@ -38,9 +41,9 @@ def measure_large(options: argparse.Namespace) -> None:
     ratio = results[0]["seconds"] / results[1]["seconds"]
     leaves = results[0]["nodes"] * N_OUTPUTS * 8
     print(
-        f"\nTwo threads are {ratio:.2f} times as fast as one, on a machine of {os.cpu_count()} cores "
-        f"whose load was {os.getloadavg()[0]:.1f}. scikit-learn is not run: it keeps a value of each "
-        f"output at each node, which for as many nodes would be {leaves / 1e9:.1f} GB."
+        f"\nTwo threads are {ratio:.2f} times as fast as one (machine of {os.cpu_count()} cores, "
+        f"load {os.getloadavg()[0]:.1f}). scikit-learn is not run: it keeps a value of each output "
+        f"at each node, which for as many nodes would be {leaves / 1e9:.1f} GB."
     )
     if options.json:
         report = {"machine": machine.describe(), "rows": results}

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+from benchmarks import machine
 
 import okforest
-from benchmarks import machine
 
 Run = Callable[[], Any]
 
@@ -76,11 +76,17 @@ def parser_of(doc: str) -> argparse.ArgumentParser:
         default=10.0,
         help="seconds after which a row's timings are not repeated",
     )
+    parser.add_argument("--full", action="store_true", help="no row of fewer trees or samples")
     parser.add_argument("--only", default="", help="only rows that have this in their names")
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
     # How a comparison calls itself to weigh one side of one row in a fresh process.
     parser.add_argument("--weigh", nargs=2, metavar=("ROW", "SIDE"), help=argparse.SUPPRESS)
     return parser
+
+
+def few_trees(options: argparse.Namespace) -> int:
+    """Return the number of trees of rows that take long."""
+    return options.trees if options.full else max(1, options.trees // 4)
 
 
 def compare(comparison: Comparison, options: argparse.Namespace) -> None:
@@ -134,7 +140,8 @@ def _measure(row: Row, options: argparse.Namespace) -> dict[str, Any]:
     sides = [side for side in row.prepare() if side is not None]
     times = alternate(sides, options.repeats, options.patience)
     for name, kept in zip(("okforest", "peer"), times, strict=False):
-        result[name] = {"seconds": min(kept), "repeats": len(kept)}
+        clock, cpu = zip(*kept, strict=True)
+        result[name] = {"seconds": min(clock), "cpu_seconds": min(cpu), "repeats": len(kept)}
     del sides
     # Nothing is timed here, so that both sides may be weighed at once.
     weighed = [start_afresh("--weigh", row.name, str(number)) for number in range(len(times))]
@@ -156,14 +163,15 @@ def answer_of(process: subprocess.Popen[str]) -> dict[str, Any]:
     return json.loads(printed.splitlines()[-1])
 
 
-def alternate(sides: list[Run], repeats: int, patience: float) -> list[list[float]]:
-    """Time each side in turn, until it has been done often enough or has taken long enough."""
-    times: list[list[float]] = [[] for _ in sides]
-    while len(times[0]) < repeats and sum(map(sum, times)) < patience:
+def alternate(sides: list[Run], repeats: int, patience: float) -> list[list[tuple[float, float]]]:
+    """Time each side in turn, by the clock and in CPU time, until often or long enough."""
+    times: list[list[tuple[float, float]]] = [[] for _ in sides]
+    begun = time.perf_counter()
+    while len(times[0]) < repeats and (not times[0] or time.perf_counter() - begun < patience):
         for side, kept in zip(sides, times, strict=True):
-            start = time.perf_counter()
+            start = time.perf_counter(), time.process_time()
             side()
-            kept.append(time.perf_counter() - start)
+            kept.append((time.perf_counter() - start[0], time.process_time() - start[1]))
     return times
 
 

@@ -11,7 +11,7 @@ from benchmarks import machine
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER.parent / "RESULTS.md"
 PEERS = sorted(path.stem for path in FOLDER.glob("versus_*.py"))
-FULL = ["--trees", "100", "--repeats", "5", "--patience", "60"]
+FULL = ["--full", "--trees", "100", "--repeats", "5", "--patience", "60"]
 
 
 def main() -> None:
@@ -25,9 +25,7 @@ def main() -> None:
     works = [[peer] for peer in PEERS]
     if options.full:
         works = [[*work, *FULL] for work in works]
-        scikit_learn = next(work for work in works if work[0] == "versus_scikit_learn")
-        works.append([*scikit_learn, "--large"])
-        scikit_learn.append("--full")
+        works.append(["versus_scikit_learn", *FULL, "--large"])
     start = time.perf_counter()
     lines = [f"| {key} | {value} |" for key, value in machine.describe().items()]
     sections = ["| machine | |\n|---|---|\n" + "\n".join(lines)]

@@ -1,16 +1,17 @@
 """okforest beside CatBoost's multi-output regression (MultiRMSE).
 
 The models differ (CatBoost boosts shallow oblivious trees on binned inputs), so the table has the
-R² on test data, too: for the same number of trees, neither time nor score alone tells which to take.
+R² on test data, too: for the same number of trees, neither time nor score alone tells which one to
+take.
 """
 
 import argparse
 from typing import Any
 
+from benchmarks import data, machine
+from benchmarks.compare.protocol import Comparison, Row, compare, few_trees, parser_of
 from sklearn.metrics import r2_score
 
-from benchmarks import data, machine
-from benchmarks.compare.protocol import Comparison, Row, compare, parser_of
 from okforest import OKExtraTrees, OKRandomForest
 
 try:
@@ -50,9 +51,9 @@ def fit(name: str, n: int, ours: Any, trees: int) -> Row:
 def rows(options: argparse.Namespace) -> list[Row]:
     """Return the rows; a model of ours that boosts belongs here, too."""
     n = min(800, options.samples or 800)
-    forest = {"n_estimators": options.trees, "random_state": 0, "n_jobs": 1}
+    trees = few_trees(options)
     return [
-        fit(f"{name} / boosting", n, model(**forest), options.trees)
+        fit(f"{name} / boosting", n, model(trees, random_state=0, n_jobs=1), trees)
         for name, model in (("extra-trees", OKExtraTrees), ("random forest", OKRandomForest))
     ]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from benchmarks import data, machine
 from benchmarks.compare.protocol import Comparison, Row, compare, parser_of
+
 from okforest import OKRandomForest
 from okforest.kernels import Linear, OutputKernel
 

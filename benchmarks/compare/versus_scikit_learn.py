@@ -13,12 +13,12 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+from benchmarks import data, machine
+from benchmarks.compare.large import measure_large
+from benchmarks.compare.protocol import Comparison, Row, compare, few_trees, parser_of, seconds
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
-from benchmarks import data, machine
-from benchmarks.compare.large import measure_large
-from benchmarks.compare.protocol import Comparison, Row, compare, parser_of, seconds
 from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTree
 from okforest.kernels import RBF
 
@@ -77,9 +77,15 @@ def prediction(n: int, n_test: int, trees: int) -> Row:
     return Row(f"predict {n_test} images (pre-images), {trees} trees, N={n}, RBF", prepare)
 
 
+def rbf_sizes(options: argparse.Namespace) -> list[int]:
+    """Return the numbers of rows of the kernel's rows, of which trees alone get the larger."""
+    most = min(len(data.halves(3200)[0]), options.samples or 3200)
+    return sorted({min(n, most) for n in (800, 3200 if options.full else 1600)})
+
+
 def rows(options: argparse.Namespace) -> list[Row]:
     """Return the rows; the heavy ones have a quarter of the trees unless all are to be large."""
-    trees, few = options.trees, options.trees if options.full else max(1, options.trees // 4)
+    trees, few = options.trees, few_trees(options)
 
     def at_most(n: int) -> int:
         return min(n, options.samples or n)
@@ -87,8 +93,7 @@ def rows(options: argparse.Namespace) -> list[Row]:
     def forest(n_trees: int, **more: Any) -> dict[str, Any]:
         return {"n_estimators": n_trees, "random_state": 0, "n_jobs": 1, **more}
 
-    n = min(at_most(800), len(data.halves(800)[0]))
-    n_tree = min(at_most(3200 if options.full else 1600), len(data.halves(3200)[0]))
+    n = rbf_sizes(options)[0]
     d = data.halves(1)[1].shape[1]
     roots, all_inputs = {"max_features": "sqrt"}, {"max_features": None}
     table = [
@@ -119,13 +124,19 @@ def rows(options: argparse.Namespace) -> list[Row]:
             ExtraTreesRegressor(**forest(few, **all_inputs)),
         ),
         rbf_fit(
-            f"bagging, {few} trees", n, OKBagging(**forest(few)), RandomForestRegressor(**forest(few))
+            f"bagging, {few} trees",
+            n,
+            OKBagging(**forest(few)),
+            RandomForestRegressor(**forest(few)),
         ),
         *(
             rbf_fit(
-                "one best-split tree", m, OKTree(random_state=0), DecisionTreeRegressor(random_state=0)
+                "one best-split tree",
+                m,
+                OKTree(random_state=0),
+                DecisionTreeRegressor(random_state=0),
             )
-            for m in sorted({n, n_tree})
+            for m in rbf_sizes(options)
         ),
         *(
             vector_fit(
@@ -165,9 +176,10 @@ def rows(options: argparse.Namespace) -> list[Row]:
 def main() -> None:
     """Print the table."""
     parser = parser_of(__doc__)
-    parser.add_argument("--full", action="store_true", help="no row of fewer trees or samples")
     parser.add_argument(
-        "--large", action="store_true", help="one large forest of okforest instead, on 1 and 2 threads"
+        "--large",
+        action="store_true",
+        help="one large forest of okforest instead, on 1 and 2 threads",
     )
     options = parser.parse_args()
     machine.fix_threads(okforest=2 if options.large else 1)
@@ -175,13 +187,14 @@ def main() -> None:
         measure_large(options)
         return
     table = rows(options)
-    names = f"{data.halves_name()}, upper halves → lower halves; else smooth functions of 128 inputs"
+    names = (
+        f"{data.halves_name()}, upper halves → lower halves; else smooth functions of 128 inputs"
+    )
     compare(Comparison("scikit-learn", "scikit-learn", names, table), options)
     if not options.weigh:
         print("\nWith one output, okforest is to take at most 1.5 times as long (ratio ≥ 0.67).")
         print("Eigen-features, which scikit-learn's users need and which are not counted:", end="")
-        sizes = min(options.samples or 800, 800), min(options.samples or 1600, 1600)
-        print(",".join(f" N={n} {seconds(rbf_data(n)[-1])}" for n in sorted(set(sizes))) + ".")
+        print(",".join(f" N={n} {seconds(rbf_data(n)[-1])}" for n in rbf_sizes(options)) + ".")
 
 
 if __name__ == "__main__":

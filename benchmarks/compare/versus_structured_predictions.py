@@ -11,6 +11,7 @@ from typing import Any
 
 from benchmarks import data, machine
 from benchmarks.compare.protocol import Comparison, Row, compare, parser_of
+
 from okforest import OKBagging, OKExtraTrees, OKTree
 from okforest.kernels import RBF
 
