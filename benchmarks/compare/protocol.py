@@ -1,7 +1,8 @@
 """How okforest and a peer are compared: same data, in turn, one thread, the best time of several.
 
 Both sides of a row are timed alternately in one process, so that whatever slows the machine down
-slows both. Peak memory and the size of the saved model come from one more run of each side, in a
+slows both. Tables have CPU time: on one thread it is the time on the clock of an idle machine,
+while on a busy one the clock would be unfair to the slower side, which is interrupted more. Peak memory and the size of the saved model come from one more run of each side, in a
 fresh process of its own.
 """
 
@@ -103,7 +104,7 @@ def compare(comparison: Comparison, options: argparse.Namespace) -> None:
     print("Versions: " + ", ".join(f"{name} {number}" for name, number in versions.items()) + ".")
     print(f"Data: {comparison.data}.")
     print(
-        f"Times are the best of up to {options.repeats} (one thread; no further repeat after "
+        f"CPU times, the best of up to {options.repeats} (one thread; no further repeat after "
         f"{options.patience:g} s); the ratio is {comparison.peer}'s time over okforest's.\n"
     )
     scored = any(row.score for row in comparison.rows)
@@ -141,7 +142,7 @@ def _measure(row: Row, options: argparse.Namespace) -> dict[str, Any]:
     times = alternate(sides, options.repeats, options.patience)
     for name, kept in zip(("okforest", "peer"), times, strict=False):
         clock, cpu = zip(*kept, strict=True)
-        result[name] = {"seconds": min(clock), "cpu_seconds": min(cpu), "repeats": len(kept)}
+        result[name] = {"seconds": min(cpu), "clock_seconds": min(clock), "repeats": len(kept)}
     del sides
     # Nothing is timed here, so that both sides may be weighed at once.
     weighed = [start_afresh("--weigh", row.name, str(number)) for number in range(len(times))]
