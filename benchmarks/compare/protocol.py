@@ -2,8 +2,9 @@
 
 Both sides of a row are timed alternately in one process, so that whatever slows the machine down
 slows both. Tables have CPU time: on one thread it is the time on the clock of an idle machine,
-while on a busy one the clock would be unfair to the slower side, which is interrupted more. Peak memory and the size of the saved model come from one more run of each side, in a
-fresh process of its own.
+while on a busy one the clock would be unfair to the slower side, which is interrupted more. Peak
+memory and the size of the saved model come from one more run of each side, in a fresh process of
+its own.
 """
 
 import argparse

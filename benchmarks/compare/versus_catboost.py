@@ -65,6 +65,11 @@ def main() -> None:
     d = data.halves(1)[1].shape[1]
     names = f"{data.halves_name()}, upper halves → lower halves ({d} outputs)"
     compare(Comparison("CatBoost", "catboost", names, rows(options)), options)
+    if not options.weigh:
+        print(
+            "\nCatBoost has its defaults. A boosted model needs more trees than a forest to be good:"
+        )
+        print("scores of a few trees say little of it; those of 100 are in the full run.")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ TITLES = {
     "inputs": "inputs p",
     "rank": "rank r of the outputs",
     "trees": "trees T",
-    "threads": "threads t",
+    "threads": "threads t (on the clock)",
 }
 SYMBOLS = {"rows": "N", "inputs": "p", "rank": "r", "trees": "T", "threads": "t"}
 MODELS = {
@@ -140,7 +140,7 @@ def draw(times: Times, options: argparse.Namespace) -> None:
     low, high = axes[0].get_ylim()
     axes[0].set_ylim(low, 8 * high)  # room for the exponents
     axes[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} s"))
-    axes[0].set_ylabel("time to grow", fontsize=12)
+    axes[0].set_ylabel("CPU time to grow", fontsize=12)
     centre = "{rows:,} rows, {inputs} inputs, {rank} outputs, {trees} trees, 1 thread"
     figure.suptitle(
         "Cost of growing, one quantity at a time; the others are at the dotted lines: "
