@@ -66,9 +66,7 @@ def main() -> None:
     names = f"{data.halves_name()}, upper halves → lower halves ({d} outputs)"
     compare(Comparison("CatBoost", "catboost", names, rows(options)), options)
     if not options.weigh:
-        print(
-            "\nCatBoost has its defaults. A boosted model needs more trees than a forest to be good:"
-        )
+        print("\nCatBoost has its defaults. A boosted model needs more trees than a forest does:")
         print("scores of a few trees say little of it; those of 100 are in the full run.")
 
 
