@@ -14,7 +14,7 @@ help:
 	@echo "make format    format Python and C++"
 	@echo "make figures   run the examples of docs, and make their figures"
 	@echo "make bench     time okforest beside its peers, and write benchmarks/RESULTS.md"
-	@echo "make bench-full  the same with 100 trees and a large forest (an hour or so)"
+	@echo "make bench-full  the same with 100 trees and a large forest (long)"
 	@echo "make scaling   measure and draw how the cost of growing grows"
 	@echo "make clean     remove all that make has made"
 
