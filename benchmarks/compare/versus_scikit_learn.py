@@ -1,0 +1,201 @@
+"""okforest beside scikit-learn's trees and forests, on the same outputs.
+
+For kernel outputs, scikit-learn's users fit multi-output trees to the eigen-features of the output
+Gram matrix, all of them, so that the trees are exact. Both sides grow the same kind of trees. The
+eigendecomposition is not counted (its time is printed apart), while okforest's times include the
+Gram matrix and what is made of it.
+"""
+
+import argparse
+import time
+from functools import cache
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from benchmarks import data, machine
+from benchmarks.compare.large import measure_large
+from benchmarks.compare.protocol import Comparison, Row, compare, few_trees, parser_of, seconds
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+from sklearn.tree import DecisionTreeRegressor
+
+from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTree
+from okforest.kernels import RBF
+
+
+@cache
+def rbf_data(n: int) -> tuple[np.ndarray, np.ndarray, RBF, np.ndarray, float]:
+    """Return inputs, outputs, kernel, eigen-features Φ with ΦΦᵀ = K, and how long Φ took."""
+    X, Y = data.halves(n)
+    kernel = RBF().resolve(Y)
+    start = time.perf_counter()
+    values, vectors = np.linalg.eigh(kernel(Y))
+    phi = vectors * np.sqrt(np.maximum(values, 0.0))
+    return X, Y, kernel, phi, time.perf_counter() - start
+
+
+def rbf_fit(name: str, n: int, ours: Any, theirs: Any) -> Row:
+    """Fit both, okforest to the outputs with the RBF kernel, scikit-learn to eigen-features."""
+
+    def prepare():
+        X, Y, kernel, phi, _ = rbf_data(n)
+        ours.set_params(kernel=kernel)
+        return lambda: ours.fit(X, Y), lambda: theirs.fit(X, phi)
+
+    return Row(f"{name}, N={n}, RBF", prepare)
+
+
+def vector_fit(name: str, load: Any, ours: Any, theirs: Any) -> Row:
+    """Fit both to vectors, or to numbers."""
+
+    def prepare():
+        X, Y = load()
+        return lambda: ours.fit(X, Y), lambda: theirs.fit(X, Y)
+
+    return Row(name, prepare)
+
+
+def prediction(n: int, n_test: int, trees: int) -> Row:
+    """Predict images: the training outputs nearest to the predictions in feature space."""
+
+    def prepare():
+        X, Y, kernel, phi, _ = rbf_data(n)
+        test = data.halves(n + n_test)[0][-n_test:]
+        forest = {"n_estimators": trees, "max_features": "sqrt", "random_state": 0, "n_jobs": 1}
+        ours = OKExtraTrees(kernel=kernel, **forest).fit(X, Y)
+        theirs = ExtraTreesRegressor(**forest).fit(X, phi)
+
+        def predict_ours() -> None:
+            ours.predict(test)
+
+        def predict_theirs() -> None:
+            # k(y, y) = 1 for all y: the nearest output is the one of largest inner product.
+            Y[(theirs.predict(test) @ phi.T).argmax(axis=1)]
+
+        return predict_ours, predict_theirs
+
+    return Row(f"predict {n_test} images (pre-images), {trees} trees, N={n}, RBF", prepare)
+
+
+def rbf_sizes(options: argparse.Namespace) -> list[int]:
+    """Return the numbers of rows of the kernel's rows, of which trees alone get the larger."""
+    most = min(len(data.halves(3200)[0]), options.samples or 3200)
+    return sorted({min(n, most) for n in (800, 3200 if options.full else 1600)})
+
+
+def rows(options: argparse.Namespace) -> list[Row]:
+    """Return the rows; the heavy ones have a quarter of the trees unless all are to be large."""
+    trees, few = options.trees, few_trees(options)
+
+    def at_most(n: int) -> int:
+        return min(n, options.samples or n)
+
+    def forest(n_trees: int, **more: Any) -> dict[str, Any]:
+        return {"n_estimators": n_trees, "random_state": 0, "n_jobs": 1, **more}
+
+    n = rbf_sizes(options)[0]
+    d = data.halves(1)[1].shape[1]
+    roots, all_inputs = {"max_features": "sqrt"}, {"max_features": None}
+    table = [
+        rbf_fit(
+            f"extra-trees, K=√p, {trees} trees",
+            n,
+            OKExtraTrees(**forest(trees, **roots)),
+            ExtraTreesRegressor(**forest(trees, **roots)),
+        )
+    ]
+    searched = f"extra-trees, K=√p, search_rank=32, {trees} trees"
+    if "search_rank" in signature(OKExtraTrees).parameters:
+        table.append(
+            rbf_fit(
+                searched,
+                n,
+                OKExtraTrees(**forest(trees, search_rank=32)),
+                ExtraTreesRegressor(**forest(trees, **roots)),
+            )
+        )
+    else:
+        table.append(Row(searched, skipped="this okforest has no parameter search_rank"))
+    table += [
+        rbf_fit(
+            f"extra-trees, K=p, {few} trees",
+            n,
+            OKExtraTrees(**forest(few, **all_inputs)),
+            ExtraTreesRegressor(**forest(few, **all_inputs)),
+        ),
+        rbf_fit(
+            f"bagging, {few} trees",
+            n,
+            OKBagging(**forest(few)),
+            RandomForestRegressor(**forest(few)),
+        ),
+        *(
+            rbf_fit(
+                "one best-split tree",
+                m,
+                OKTree(random_state=0),
+                DecisionTreeRegressor(random_state=0),
+            )
+            for m in rbf_sizes(options)
+        ),
+        *(
+            vector_fit(
+                f"extra-trees, K={k}, {trees} trees, N={n}, {d} outputs",
+                lambda: data.halves(n),
+                OKExtraTrees(**forest(trees, max_features=m)),
+                ExtraTreesRegressor(**forest(trees, max_features=m)),
+            )
+            for k, m in (("√p", "sqrt"), ("p", None))
+        ),
+        *(
+            vector_fit(
+                f"extra-trees, K=√p, {few} trees, N={at_most(n_rows)}, {q} outputs",
+                lambda n_rows=n_rows, q=q: data.smooth(at_most(n_rows), 128, q),
+                OKExtraTrees(**forest(few, **roots)),
+                ExtraTreesRegressor(**forest(few, **roots)),
+            )
+            for n_rows, q in ((5000, 256), (20000, 64))
+        ),
+        *(
+            vector_fit(
+                f"{name}, K=√p, {trees} trees, N={at_most(5000)}, 1 output",
+                lambda: (lambda X, Y: (X, Y[:, 0]))(*data.smooth(at_most(5000), 128, 1)),
+                ours(**forest(trees, **roots)),
+                theirs(**forest(trees, **roots)),
+            )
+            for name, ours, theirs in (
+                ("extra-trees", OKExtraTrees, ExtraTreesRegressor),
+                ("random forest", OKRandomForest, RandomForestRegressor),
+            )
+        ),
+        prediction(n, at_most(1000), trees),
+    ]
+    return table
+
+
+def main() -> None:
+    """Print the table."""
+    parser = parser_of(__doc__)
+    parser.add_argument(
+        "--large",
+        action="store_true",
+        help="one large forest of okforest instead, on 1 and 2 threads",
+    )
+    options = parser.parse_args()
+    machine.fix_threads(okforest=2 if options.large else 1)
+    if options.large:
+        measure_large(options)
+        return
+    table = rows(options)
+    names = (
+        f"{data.halves_name()}, upper halves → lower halves; else smooth functions of 128 inputs"
+    )
+    compare(Comparison("scikit-learn", "scikit-learn", names, table), options)
+    if not options.weigh:
+        print("\nWith one output, okforest is to take at most 1.5 times as long (ratio ≥ 0.67).")
+        print("Eigen-features, which scikit-learn's users need and which are not counted:", end="")
+        print(",".join(f" N={n} {seconds(rbf_data(n)[-1])}" for n in rbf_sizes(options)) + ".")
+
+
+if __name__ == "__main__":
+    main()

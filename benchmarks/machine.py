@@ -1,0 +1,61 @@
+"""The machine at hand: one thread for all that is timed, and a description for the tables."""
+
+import os
+import platform
+import sys
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+# The last one, when set, decides for okforest before OMP_NUM_THREADS: benchmarks of threads use it.
+LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OKFOREST_NUM_THREADS")
+
+
+def fix_threads(okforest: int = 1) -> None:
+    """Start this program again with one thread for every library, and some for okforest.
+
+    Libraries read these variables when they are imported, so it is too late to set them here.
+    """
+    wanted = dict.fromkeys(LIMITS, "1") | {"OKFOREST_NUM_THREADS": str(okforest)}
+    if any(os.environ.get(name) != value for name, value in wanted.items()):
+        sys.stdout.flush()
+        os.execve(sys.executable, sys.orig_argv, os.environ | wanted)
+
+
+def describe() -> dict[str, str]:
+    """Return what a reader of timings must know of the machine."""
+    return {
+        "CPU": field_of("/proc/cpuinfo", "model name")
+        or platform.processor()
+        or platform.machine(),
+        "cores": str(os.cpu_count()),
+        "memory": _memory(),
+        "system": platform.platform(),
+        "Python": platform.python_version(),
+        "date": date.today().isoformat(),
+        "load when started": " ".join(f"{load:.1f}" for load in os.getloadavg()),
+    }
+
+
+def version_of(package: str) -> str | None:
+    """Return the version of an installed package, or None."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _memory() -> str:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return f"{total / 2**30:.0f} GiB"
+
+
+def field_of(path: str, name: str) -> str | None:
+    """Return the first value of a field in a file of ``name : value`` lines, if there is one."""
+    if not Path(path).exists():
+        return None
+    for line in Path(path).read_text().splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == name:
+            return value.strip()
+    return None
