@@ -65,6 +65,11 @@ typedef std::uint64_t Words __attribute__((vector_size(64), aligned(64)));
 typedef float Floats __attribute__((vector_size(32), aligned(32)));
 typedef std::int32_t Ints __attribute__((vector_size(32), aligned(32)));
 
+OKFOREST_INLINE Doubles as_doubles(const double* x) { return *reinterpret_cast<const Doubles*>(x); }
+OKFOREST_INLINE Doubles as_doubles(const float* x) {
+  return __builtin_convertvector(*reinterpret_cast<const Floats*>(x), Doubles);
+}
+
 // Eight comparisons as ones and zeros.
 OKFOREST_INLINE Doubles ones_where(const double* x, const double* threshold) {
   const Masks below =
@@ -81,7 +86,8 @@ OKFOREST_INLINE Doubles ones_where(const float* x, const float* threshold) {
 template <class T>
 OKFOREST_INLINE void score_of(const T* lines, std::size_t n, const T* thresholds,
                               const double* gram, const double* weight, const double* count,
-                              double* norms, double* weights, double* counts) {
+                              const Gain& gain, const T* low, const T* high, double* gains,
+                              double* left_weights) {
   constexpr std::size_t width = 64 / sizeof(T), n_parts = width / 8;
   Doubles left[kFew + 1][n_parts];
   Doubles norm[n_parts] = {}, total_weight[n_parts] = {}, total_count[n_parts] = {};
@@ -113,9 +119,14 @@ OKFOREST_INLINE void score_of(const T* lines, std::size_t n, const T* thresholds
     }
   }
   for (std::size_t p = 0; p < n_parts; ++p) {
-    reinterpret_cast<Doubles*>(norms)[p] = norm[p];
-    reinterpret_cast<Doubles*>(weights)[p] = total_weight[p];
-    reinterpret_cast<Doubles*>(counts)[p] = total_count[p];
+    const Doubles w = total_weight[p], n_left = total_count[p], n_right = gain.count - n_left;
+    const Doubles smaller = n_left < n_right ? n_left : n_right;
+    const Doubles a = as_doubles(low + 8 * p), b = as_doubles(high + 8 * p);
+    const Doubles rows_to_spare = a < b ? smaller - gain.least_count : Doubles{} - 1.0;
+    const Doubles positive = norm[p] > 0.0 ? norm[p] : Doubles{};
+    const Doubles all = positive * gain.weight / (w * (gain.weight - w));
+    reinterpret_cast<Doubles*>(gains)[p] = rows_to_spare < 0.0 ? Doubles{} + kNoGain : all;
+    reinterpret_cast<Doubles*>(left_weights)[p] = w;
   }
 }
 
@@ -125,28 +136,26 @@ OKFOREST_INLINE void round_down(const Doubles& x, double* rounded) {
 }
 OKFOREST_INLINE void round_down(const Doubles& x, float* rounded) {
   const Floats nearest = __builtin_convertvector(x, Floats);
-  const Ints above = __builtin_convertvector(__builtin_convertvector(nearest, Doubles) > x, Ints);
-  const Ints step = (nearest > 0.0f) - (nearest <= 0.0f);  // one down, by the bits; true is -1
-  const Ints bits = reinterpret_cast<const Ints&>(nearest) + (step & above);
-  *reinterpret_cast<Floats*>(rounded) = reinterpret_cast<const Floats&>(bits);
+  const Ints step = nearest > 0.0f ? Ints{} - 1 : Ints{} + 1;  // one down, by the bits
+  const Ints bits = reinterpret_cast<const Ints&>(nearest) + step;
+  const Doubles near = __builtin_convertvector(nearest, Doubles);
+  const Doubles below = __builtin_convertvector(reinterpret_cast<const Floats&>(bits), Doubles);
+  *reinterpret_cast<Floats*>(rounded) = __builtin_convertvector(near > x ? below : near, Floats);
 }
 
-OKFOREST_INLINE Doubles as_doubles(const double* x) { return *reinterpret_cast<const Doubles*>(x); }
-OKFOREST_INLINE Doubles as_doubles(const float* x) {
-  return __builtin_convertvector(*reinterpret_cast<const Floats*>(x), Doubles);
-}
-
-// Lane by lane, what uniform_between(low, high, Rng(state).uniform()) would be.
+// Lane by lane, what uniform_between(low, high, stream.ahead(feature * stride).uniform()) would be.
 template <class T>
-OKFOREST_INLINE void thresholds_of(const std::uint64_t* state, const T* low, const T* high,
-                                   double* thresholds, T* rounded) {
+OKFOREST_INLINE void thresholds_of(Rng stream, std::uint64_t stride, const std::int32_t* features,
+                                   const T* low, const T* high, double* thresholds, T* rounded) {
   for (std::size_t c = 0; c < 64 / sizeof(T); c += 8) {
-    const Words bits = mix(*reinterpret_cast<const Words*>(state + c) + kGamma) >> 11;
+    const Words feature =
+        __builtin_convertvector(*reinterpret_cast<const Ints*>(features + c), Words);
+    const Words bits = mix(feature * (stride * kGamma) + (stream.state() + kGamma)) >> 11;
     const Doubles u =
         __builtin_convertvector(reinterpret_cast<const Masks&>(bits), Doubles) * 0x1.0p-53;
     const Doubles a = as_doubles(low + c), b = as_doubles(high + c);
     const Doubles x = (1.0 - u) * a + u * b;
-    const Doubles inside = (x >= a) & (x < b) ? x : a;
+    const Doubles up = x >= a ? x : a, inside = up < b ? up : a;
     *reinterpret_cast<Doubles*>(thresholds + c) = inside;
     round_down(inside, rounded + c);
   }
@@ -172,25 +181,73 @@ OKFOREST_CLONES void sides(const double* lines, std::size_t n, const double* thr
 
 OKFOREST_CLONES void scores(const float* lines, std::size_t n, const float* thresholds,
                             const double* gram, const double* weight, const double* count,
-                            double* norms, double* weights, double* counts) {
-  score_of(lines, n, thresholds, gram, weight, count, norms, weights, counts);
+                            const Gain& gain, const float* low, const float* high, double* gains,
+                            double* left_weights) {
+  score_of(lines, n, thresholds, gram, weight, count, gain, low, high, gains, left_weights);
 }
 OKFOREST_CLONES void scores(const double* lines, std::size_t n, const double* thresholds,
                             const double* gram, const double* weight, const double* count,
-                            double* norms, double* weights, double* counts) {
-  score_of(lines, n, thresholds, gram, weight, count, norms, weights, counts);
+                            const Gain& gain, const double* low, const double* high, double* gains,
+                            double* left_weights) {
+  score_of(lines, n, thresholds, gram, weight, count, gain, low, high, gains, left_weights);
 }
 
-OKFOREST_CLONES void thresholds(const std::uint64_t* state, const float* low, const float* high,
-                                double* out, float* rounded) {
-  thresholds_of(state, low, high, out, rounded);
+OKFOREST_CLONES void thresholds(Rng stream, std::uint64_t stride, const std::int32_t* features,
+                                const float* low, const float* high, double* out, float* rounded) {
+  thresholds_of(stream, stride, features, low, high, out, rounded);
 }
-OKFOREST_CLONES void thresholds(const std::uint64_t* state, const double* low, const double* high,
-                                double* out, double* rounded) {
-  thresholds_of(state, low, high, out, rounded);
+OKFOREST_CLONES void thresholds(Rng stream, std::uint64_t stride, const std::int32_t* features,
+                                const double* low, const double* high, double* out,
+                                double* rounded) {
+  thresholds_of(stream, stride, features, low, high, out, rounded);
+}
+
+typedef double Unaligned __attribute__((vector_size(64), aligned(8)));
+
+OKFOREST_CLONES void extremes(const double* x, std::size_t n, double* least, double* most) {
+  Doubles low = Doubles{} + std::numeric_limits<double>::infinity(), high = -low;
+  std::size_t k = 0;
+  for (; k + 8 <= n; k += 8) {
+    const Doubles v = *reinterpret_cast<const Unaligned*>(x + k);
+    low = v < low ? v : low;
+    high = v > high ? v : high;
+  }
+  *least = low[0];
+  *most = high[0];
+  for (int c = 1; c < 8; ++c) {
+    *least = std::min(*least, low[c]);
+    *most = std::max(*most, high[c]);
+  }
+  for (; k < n; ++k) {
+    *least = std::min(*least, x[k]);
+    *most = std::max(*most, x[k]);
+  }
+}
+
+OKFOREST_CLONES std::size_t number_from(double limit, const double* x, std::size_t n) {
+  Doubles sums = {};
+  std::size_t k = 0;
+  for (; k + 8 <= n; k += 8) {
+    const Doubles v = *reinterpret_cast<const Unaligned*>(x + k);
+    sums += v < limit ? Doubles{} : Doubles{} + 1.0;
+  }
+  double sum = 0.0;
+  for (int c = 0; c < 8; ++c) sum += sums[c];
+  for (; k < n; ++k) sum += x[k] < limit ? 0.0 : 1.0;
+  return static_cast<std::size_t>(sum);
 }
 
 }  // namespace
+
+Range range_of(std::span<const double> gains) {
+  Range range;
+  extremes(gains.data(), gains.size(), &range.least, &range.most);
+  return range;
+}
+
+std::size_t count_from(double limit, std::span<const double> gains) {
+  return number_from(limit, gains.data(), gains.size());
+}
 
 template <class T>
 void Batch<T>::find_ranges() {
@@ -200,18 +257,16 @@ void Batch<T>::find_ranges() {
 template <class T>
 void Batch<T>::draw_thresholds(Rng stream, std::uint64_t stride,
                                std::span<const std::int32_t> features) {
-  alignas(64) std::uint64_t state[width] = {};
-  for (std::size_t c = 0; c < features.size(); ++c) {
-    state[c] = stream.ahead(static_cast<std::uint64_t>(features[c]) * stride).state();
-  }
-  thresholds(state, low_.x, high_.x, threshold_, rounded_.x);
+  alignas(64) std::int32_t padded[width] = {};
+  std::ranges::copy(features, padded);
+  okforest::thresholds(stream, stride, padded, low_.x, high_.x, threshold_, rounded_.x);
 }
 
 template <class T>
 void Batch<T>::score(const double* gram, const double* weight, const double* count,
-                     Sides& left) const {
-  scores(lines_.data()->x, rows_.size(), rounded_.x, gram, weight, count, left.norm, left.weight,
-         left.count);
+                     const Gain& gain, Scores& out) const {
+  scores(lines_.data()->x, rows_.size(), rounded_.x, gram, weight, count, gain, low_.x, high_.x,
+         out.gain, out.left_weight);
 }
 
 template <class T>

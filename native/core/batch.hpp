@@ -16,6 +16,28 @@ namespace okforest {
 // Nodes of at most so many rows have all their cuts scored side by side, from inner products.
 inline constexpr std::size_t kFew = 32;
 
+// How much a division of a node reduces its total variance: with s the left side's sum around the
+// node's mean, ||s||^2 W / (W_left W_right); negative if it is not allowed.
+inline constexpr double kNoGain = -1.0;   // of what cannot be
+inline constexpr double kUnknown = -2.0;  // of what has not been looked at
+
+struct Gain {
+  double weight, count;  // of the node
+  double least_count;    // of a side
+
+  double operator()(double norm, double left_weight, double left_count) const {
+    if (left_count < least_count || count - left_count < least_count) return kNoGain;
+    return std::max(0.0, norm) * weight / (left_weight * (weight - left_weight));
+  }
+};
+
+// The least and the largest of some gains, and how many are not below a limit.
+struct Range {
+  double least, most;
+};
+Range range_of(std::span<const double> gains);
+std::size_t count_from(double limit, std::span<const double> gains);
+
 template <class T>
 class Batch {
  public:
@@ -35,18 +57,22 @@ class Batch {
   T low(std::size_t c) const { return low_.x[c]; }
   T high(std::size_t c) const { return high_.x[c]; }
   bool has_missing(std::size_t c) const { return missing_.x[c] != 0; }
+  bool any_missing() const {
+    return std::ranges::any_of(missing_.x, [](Word flag) { return flag != 0; });
+  }
 
   // Draws a threshold within each feature's range, by the first of the `stride` numbers of a stream
   // that are the feature's own. Values up to it are on the left.
   void draw_thresholds(Rng stream, std::uint64_t stride, std::span<const std::int32_t> features);
-  double threshold(std::size_t c) const { return threshold_[c]; }
+  const double* thresholds() const { return threshold_; }
 
-  // What is on the left of each threshold: norm (the sum of `gram` over pairs of rows on the left),
-  // weight and count. For at most kFew rows, whose inner products, weights and counts are given.
-  struct Sides {
-    alignas(64) double norm[width], weight[width], count[width];
+  // What each threshold gains, and the weight on its left: for at most kFew rows, whose inner
+  // products (on and below the diagonal), weights and counts are given. Without missing values.
+  struct Scores {
+    alignas(64) double gain[width], left_weight[width];
   };
-  void score(const double* gram, const double* weight, const double* count, Sides& left) const;
+  void score(const double* gram, const double* weight, const double* count, const Gain& gain,
+             Scores& scores) const;
 
   // Tells the sides of all rows apart, for what is below.
   void cut();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "core/dispatch.hpp"
 
@@ -62,7 +63,11 @@ double gathered_dot(const double* row, const std::int32_t* place, const double* 
 
 }  // namespace
 
-GramScorer::GramScorer(const Outputs& gram) : GramScorer(gram.n_rows) { rebase(gram, {}); }
+GramScorer::GramScorer(const Outputs& gram) : GramScorer(gram.n_rows) {
+  bases_[0].own_home.resize(inner_.size());
+  std::iota(bases_[0].own_home.begin(), bases_[0].own_home.end(), 0);
+  rebase(gram, bases_[0].own_home);
+}
 
 GramScorer::GramScorer(std::int64_t n_rows)
     : bases_(1),
@@ -75,8 +80,15 @@ GramScorer::GramScorer(std::int64_t n_rows)
 void GramScorer::rebase(const MatrixView& gram, std::span<const std::int32_t> home) {
   bases_[0].data = gram.data;
   bases_[0].n = gram.n_rows;
-  bases_[0].home = home;
+  bases_[0].home = home.data();
   n_bases_ = 1;
+  use_base();
+}
+
+void GramScorer::use_base() {
+  data_ = base().data;
+  width_ = base().n;
+  home_ = base().home;
 }
 
 double GramScorer::enter(Rows rows, double total_weight) {
@@ -100,6 +112,7 @@ void GramScorer::find_base(Rows rows) {
            rows.data() + rows.size() <= branch.data() + branch.size();
   };
   while (n_bases_ > 1 && !inside(base().rows)) --n_bases_;
+  use_base();
   if (kShrink * static_cast<std::int64_t>(rows.size()) <= base().n) push_block(rows);
 }
 
@@ -118,19 +131,20 @@ void GramScorer::push_block(Rows rows) {
   for (std::size_t k = 0; k < n; ++k) block.own_home[rows[k]] = static_cast<std::int32_t>(k);
   block.data = block.own_data.data();
   block.n = static_cast<std::int64_t>(n);
-  block.home = block.own_home;
+  block.home = block.own_home.data();
   block.rows = rows;
   ++n_bases_;
+  use_base();
 }
 
 // Finds the node's mean, as inner products, and returns the total variance around it.
 double GramScorer::measure(Rows rows, double total_weight) {
-  std::fill(placed_weight_.begin(), placed_weight_.begin() + base().n, 0.0);
+  std::fill(placed_weight_.begin(), placed_weight_.begin() + width_, 0.0);
   for (const auto i : rows) placed_weight_[place(i)] = weight_[i];
   scale_ = 0.0;
   double sum_norm = 0.0;
   for (const auto i : rows) {
-    const double sum = dot(row(i), placed_weight_.data(), base().n);
+    const double sum = dot(row(i), placed_weight_.data(), width_);
     inner_[i] = sum / total_weight;
     sum_norm += weight_[i] * sum;
     scale_ += weight_[i] * row(i)[place(i)];
@@ -217,11 +231,16 @@ double GramScorer::subset_norm(Rows subset, double weight) {
   return centred(norm, weight, inner);
 }
 
-bool GramScorer::row_gram(Rows rows, double* gram) const {
-  for (const auto i : rows) {
+bool GramScorer::row_gram(Rows rows, double* gram) {
+  const std::size_t n = rows.size();
+  for (std::size_t a = 0; a < n; ++a) {
+    const auto i = rows[a];
+    subset_place_[a] = static_cast<std::int32_t>(place(i));
     const double* k_i = row(i);
-    for (const auto j : rows) {
-      *gram++ = weight_[i] * weight_[j] * (k_i[place(j)] + mean_norm_ - inner_[i] - inner_[j]);
+    const double shift = mean_norm_ - inner_[i];
+    for (std::size_t b = 0; b <= a; ++b) {
+      gram[a * n + b] =
+          weight_[i] * weight_[rows[b]] * (k_i[subset_place_[b]] + shift - inner_[rows[b]]);
     }
   }
   return true;

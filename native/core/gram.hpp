@@ -28,6 +28,7 @@ class GramScorer {
   void begin(std::span<const double> weight) {
     weight_ = weight;
     n_bases_ = 1;
+    use_base();
   }
 
   // Makes `rows` the current node and returns its total variance. Fast if nodes come depth first
@@ -50,24 +51,25 @@ class GramScorer {
   void group_gram(std::span<const std::int32_t> rows, std::span<const std::int32_t> group,
                   std::span<const double> group_weight, std::span<double> gram) const;
 
-  // The same of the node's rows, each a group of its own, where that is less work than to score a
-  // few subsets; returns whether it is.
-  bool row_gram(std::span<const std::int32_t> rows, double* gram) const;
+  // The same of the node's rows, each a group of its own, on and below the diagonal. Only where
+  // that is less work than to score a few subsets; returns whether it is.
+  bool row_gram(std::span<const std::int32_t> rows, double* gram);
 
  private:
   // A matrix to score from, of the rows of a branch.
   struct Base {
     const double* data = nullptr;
     std::int64_t n = 0;
-    std::span<const std::int32_t> home;  // training row -> row of the matrix; empty: the same
+    const std::int32_t* home = nullptr;  // training row -> row of the matrix
     std::span<const std::int32_t> rows;  // the branch, as a part of the tree's rows; empty: all
     std::vector<double> own_data;        // what `data` and `home` point to, but for the first base
     std::vector<std::int32_t> own_home;
   };
 
   const Base& base() const { return bases_[n_bases_ - 1]; }
-  std::int64_t place(std::int32_t i) const { return base().home.empty() ? i : base().home[i]; }
-  const double* row(std::int32_t i) const { return base().data + place(i) * base().n; }
+  void use_base();
+  std::int64_t place(std::int32_t i) const { return home_[i]; }
+  const double* row(std::int32_t i) const { return data_ + home_[i] * width_; }
   void find_base(std::span<const std::int32_t> rows);
   void push_block(std::span<const std::int32_t> rows);
   double measure(std::span<const std::int32_t> rows, double total_weight);
@@ -81,6 +83,9 @@ class GramScorer {
 
   std::vector<Base> bases_;  // from all rows down to the current branch; then those used before
   std::size_t n_bases_ = 1;
+  const double* data_ = nullptr;  // the last base: its matrix, the length of a row, and `home`
+  std::int64_t width_ = 0;
+  const std::int32_t* home_ = nullptr;
   std::span<const std::int32_t> rows_;  // the current node
   std::span<const double> weight_;
   std::vector<double> placed_weight_;  // place -> weight; zero where the node has no row

@@ -39,15 +39,21 @@ std::vector<Tree> grow_with(const Inputs& X, const MakeScorer& make_scorer,
 
   std::vector<Tree> trees(static_cast<std::size_t>(plan.n_trees));
   using Scorer = typename decltype(make_scorer())::element_type;
-  std::vector<std::unique_ptr<Scorer>> scorers(static_cast<std::size_t>(plan.n_threads));
+  struct Worker {
+    std::unique_ptr<Scorer> scorer;
+    std::unique_ptr<Grower<Inputs, Scorer>> grower;
+  };
+  std::vector<Worker> workers(static_cast<std::size_t>(plan.n_threads));
+  const bool plain = std::ranges::all_of(row_weight, [](double w) { return w == 1.0; });
   const auto grow_one = [&](std::int64_t t, std::int64_t worker, const std::atomic<bool>& stopped) {
-    if (!scorers[worker]) scorers[worker] = make_scorer();
-    Scorer& scorer = *scorers[worker];
+    auto& [scorer, grower] = workers[worker];
+    if (!grower) {
+      scorer = make_scorer();
+      grower = std::make_unique<Grower<Inputs, Scorer>>(X, *scorer, rules, ranks, stopped);
+    }
     const std::uint64_t seed = derive(plan.seed, static_cast<std::uint64_t>(plan.first_tree + t));
     if (!bootstrap) {
-      const Sample sample{all_rows, row_weight, row_count};
-      scorer.begin(sample.weight);
-      trees[t] = Grower<Inputs, Scorer>(X, scorer, rules, sample, ranks, stopped).grow(seed);
+      trees[t] = grower->grow({all_rows, row_weight, row_count, plain}, seed);
       return;
     }
     const auto times = bootstrap->draw(plan.n_draws, Rng(derive(seed, 0)), stopped);
@@ -56,9 +62,7 @@ std::vector<Tree> grow_with(const Inputs& X, const MakeScorer& make_scorer,
     for (const auto i : all_rows) {
       if (times[i] > 0) rows.push_back(i);
     }
-    const Sample sample{rows, weight, weight};
-    scorer.begin(sample.weight);
-    trees[t] = Grower<Inputs, Scorer>(X, scorer, rules, sample, ranks, stopped).grow(seed);
+    trees[t] = grower->grow({rows, weight, weight, false}, seed);
     for (const auto member : trees[t].members) trees[t].times.push_back(times[member]);
   };
   if (!supervised_for(plan.n_trees, plan.n_threads, grow_one, watch)) trees.clear();
@@ -82,11 +86,11 @@ std::vector<Tree> grow_forest(const Inputs& X, const MatrixView& outputs, Output
     return grow_with(X, make, row_weight, rules, plan, watch);
   }
   const Panels<Lanes> panels(outputs);
-  // A branch's Gram matrix costs as much as some splits of each of its rows: it pays below the
+  // A branch's Gram matrix costs as much as some splits of each of its rows: it pays well below the
   // rank, if enough features are tried. Best-first growth jumps between branches.
   const std::int64_t most_rows =
       rules.order == GrowthOrder::depth
-          ? std::min({outputs.n_cols, std::int64_t{3} * rules.max_features, outputs.n_rows})
+          ? std::min({outputs.n_cols / 2, std::int64_t{2} * rules.max_features, outputs.n_rows})
           : 0;
   if (outputs.n_cols < 16 || most_rows < 8) {
     const auto make = [&] { return std::make_unique<FactorScorer<Lanes>>(panels); };

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/grow.hpp"  // for Tree
@@ -19,19 +20,16 @@ inline constexpr double kPure = 1e-14;
 template <class Inputs, class Scorer>
 class Grower {
  public:
-  Grower(const Inputs& X, Scorer& scorer, const Rules& rules, const Sample& sample,
-         const Ranks* ranks, const std::atomic<bool>& stopped)
+  Grower(const Inputs& X, Scorer& scorer, const Rules& rules, const Ranks* ranks,
+         const std::atomic<bool>& stopped)
       : X_(X),
         scorer_(scorer),
         rules_(rules),
-        sample_(sample),
         stopped_(stopped),
-        splitter_(X, scorer, rules, sample, ranks, stopped),
-        rows_(sample.rows.begin(), sample.rows.end()),
-        right_rows_(rows_.size()),
-        values_(rows_.size()) {}
+        splitter_(X, scorer, rules, ranks, stopped) {}
 
-  Tree grow(std::uint64_t seed) {
+  Tree grow(const Sample& sample, std::uint64_t seed) {
+    begin(sample);
     push(make_node(0, static_cast<std::int32_t>(rows_.size()), 0, seed));
     for (std::int32_t n_leaves = 1; !frontier_.empty() && n_leaves < rules_.max_leaf_nodes;) {
       if (stopped_) break;
@@ -46,8 +44,8 @@ class Grower {
     for (Candidate& candidate : frontier_) {
       if (!stopped_) open(candidate);
     }
-    tree_.members = std::move(rows_);
-    return std::move(tree_);
+    tree_.members = rows_;
+    return std::exchange(tree_, {});
   }
 
  private:
@@ -57,13 +55,21 @@ class Grower {
     double priority = 0.0;
   };
 
+  void begin(const Sample& sample) {
+    sample_ = sample;
+    scorer_.begin(sample.weight);
+    splitter_.begin(sample);
+    rows_.assign(sample.rows.begin(), sample.rows.end());
+    right_rows_.resize(rows_.size() + 1);
+    values_.resize(rows_.size());
+    frontier_.clear();
+  }
+
   Candidate make_node(std::int32_t begin, std::int32_t end, std::int32_t depth,
                       std::uint64_t seed) {
     Node node{static_cast<std::int32_t>(tree_.feature.size()), begin, end, depth, seed};
-    for (const auto i : rows_of(node)) {
-      node.weight += sample_.weight[i];
-      node.count += sample_.count[i];
-    }
+    node.weight = sample_.weight_of(rows_of(node));
+    node.count = sample_.count_of(rows_of(node));
     tree_.feature.push_back(-1);
     tree_.threshold.push_back(0.0);
     tree_.missing_left.push_back(false);
@@ -156,13 +162,13 @@ class Grower {
       test.n_categories = rules_.n_categories[split.feature];
     }
     X_.gather(split.feature, rows_of(node), values_.data());
+    // Written to both sides, and kept on one: no branch to guess.
     std::int32_t n_left = node.begin, n_right = 0;
     for (std::int32_t k = 0; k < node.end - node.begin; ++k) {
-      if (test.left(values_[k].x)) {
-        rows_[n_left++] = values_[k].row;
-      } else {
-        right_rows_[n_right++] = values_[k].row;
-      }
+      const bool left = test.left(values_[k].x);
+      rows_[n_left] = right_rows_[n_right] = values_[k].row;
+      n_left += left;
+      n_right += !left;
     }
     std::copy_n(right_rows_.begin(), n_right, rows_.begin() + n_left);
     return n_left;
@@ -171,8 +177,8 @@ class Grower {
   const Inputs& X_;
   Scorer& scorer_;
   const Rules& rules_;
-  const Sample& sample_;
   const std::atomic<bool>& stopped_;
+  Sample sample_{};
   Splitter<Inputs, Scorer> splitter_;
   std::vector<std::int32_t> rows_, right_rows_;
   std::vector<Value<typename Inputs::Element>> values_;

@@ -6,18 +6,30 @@ namespace okforest {
 
 namespace {
 
-// All inner products of n rows of n_panels lanes each.
+OKFOREST_INLINE double total(const Lanes::Vector& v) {
+  return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
+}
+
+// All inner products of n rows of n_panels lanes each; a row meets four others at a time.
 OKFOREST_CLONES void products(const Lanes* rows, std::int64_t n, std::int64_t n_panels,
                               double* gram) {
   for (std::int64_t i = 0; i < n; ++i) {
-    for (std::int64_t j = 0; j <= i; ++j) {
-      Lanes::Vector sum = {};
+    const Lanes* a = rows + i * n_panels;
+    std::int64_t j = 0;
+    for (; j + 4 <= i + 1; j += 4) {
+      const Lanes* b = rows + j * n_panels;
+      Lanes::Vector sum[4] = {};
       for (std::int64_t p = 0; p < n_panels; ++p) {
-        sum += rows[i * n_panels + p].v * rows[j * n_panels + p].v;
+        for (std::int64_t c = 0; c < 4; ++c) sum[c] += a[p].v * b[c * n_panels + p].v;
       }
-      gram[i * n + j] = gram[j * n + i] =
-          ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+      for (std::int64_t c = 0; c < 4; ++c) gram[i * n + j + c] = total(sum[c]);
     }
+    for (; j <= i; ++j) {
+      Lanes::Vector sum = {};
+      for (std::int64_t p = 0; p < n_panels; ++p) sum += a[p].v * rows[j * n_panels + p].v;
+      gram[i * n + j] = total(sum);
+    }
+    for (j = 0; j < i; ++j) gram[j * n + i] = gram[i * n + j];
   }
 }
 
@@ -53,7 +65,7 @@ void HybridScorer::make_branch(std::span<const std::int32_t> rows) {
   for (std::int64_t i = 0; i < n; ++i) {
     home_[rows[i]] = static_cast<std::int32_t>(i);
     for (std::int64_t p = 0; p < outputs_.n_panels; ++p) {
-      packed_[i * outputs_.n_panels + p] = outputs_.panel(p)[rows[i]];
+      packed_[i * outputs_.n_panels + p] = outputs_.at(p)[rows[i] * outputs_.stride(p)];
     }
   }
   products(packed_.data(), n, outputs_.n_panels, branch_gram_.data());

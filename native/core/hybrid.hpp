@@ -30,7 +30,7 @@ class HybridScorer {
                     const double* subset_weight, double* norms);
   void group_gram(std::span<const std::int32_t> rows, std::span<const std::int32_t> group,
                   std::span<const double> group_weight, std::span<double> gram) const;
-  bool row_gram(std::span<const std::int32_t> rows, double* gram) const {
+  bool row_gram(std::span<const std::int32_t> rows, double* gram) {
     return in_branch_ && gram_.row_gram(rows, gram);
   }
 

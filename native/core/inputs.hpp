@@ -14,6 +14,11 @@
 
 namespace okforest {
 
+// Where an array is larger than what a core keeps near, its rows, which are read in no order that
+// the machine could guess, are called for so many before their turn.
+inline constexpr std::size_t kNear = 1 << 20;
+inline constexpr std::size_t kAhead = 16;
+
 template <class T>
 struct Value {
   T x;
@@ -42,10 +47,18 @@ struct DenseInputs {
     return data[row * row_stride + col * col_stride];
   }
 
+  bool far() const { return static_cast<std::size_t>(n_rows * n_cols) * sizeof(T) > kNear; }
+
   // Fetches a feature's values of some rows.
   void gather(std::int32_t col, std::span<const std::int32_t> rows, Value<T>* out) const {
     const T* column = data + col * col_stride;
-    for (const auto row : rows) *out++ = {column[row * row_stride], row};
+    const bool is_far = far();
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      if (is_far && k + kAhead < rows.size()) {
+        __builtin_prefetch(column + rows[k + kAhead] * row_stride);
+      }
+      *out++ = {column[rows[k] * row_stride], rows[k]};
+    }
   }
 
   // Fetches the values of a few features, a cache line of them a row.
@@ -61,8 +74,13 @@ struct DenseInputs {
     }
     std::int64_t offset[width];
     std::ranges::transform(cols, offset, [&](std::int32_t col) { return col * col_stride; });
-    for (const auto row : rows) {
-      const T* at = data + row * row_stride;
+    const bool is_far = far();
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      if (is_far && k + kAhead < rows.size()) {
+        const T* soon = data + rows[k + kAhead] * row_stride;
+        for (std::size_t c = 0; c < cols.size(); ++c) __builtin_prefetch(soon + offset[c]);
+      }
+      const T* at = data + rows[k] * row_stride;
       for (std::size_t c = 0; c < cols.size(); ++c) out[c] = at[offset[c]];
       out += width;
     }

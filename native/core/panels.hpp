@@ -2,6 +2,7 @@
 // a sum over rows keeps a panel's running total in registers while it walks down the rows.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -24,14 +25,26 @@ struct Lane {
   double v;
 };
 
+// Panels lie in groups of a few, where a row's lanes are side by side: what is read of a row in one
+// go is one piece of memory.
 template <class L>
 struct Panels {
+  static constexpr std::int64_t most_in_group = 4;
+
   std::int64_t n_rows = 0;
   std::int64_t n_panels = 0;
-  std::vector<L> lanes;  // panel by panel, row by row; padded with zeros
+  std::vector<L> lanes;  // group by group, row by row; padded with zeros
 
   explicit Panels(const MatrixView& phi);
-  const L* panel(std::int64_t p) const { return lanes.data() + p * n_rows; }
+
+  // Row i of panel p is at(p)[i * stride(p)].
+  const L* at(std::int64_t p) const {
+    return lanes.data() + p / most_in_group * most_in_group * n_rows + p % most_in_group;
+  }
+  bool far() const { return lanes.size() * sizeof(L) > kNear; }
+  std::int64_t stride(std::int64_t p) const {
+    return std::min(most_in_group, n_panels - p / most_in_group * most_in_group);
+  }
 };
 
 // Scores the splits of one node at a time from Phi: cost n * rank a sweep.
@@ -45,7 +58,8 @@ class FactorScorer {
   // Begins a tree, on training rows of these weights, which must outlive it.
   void begin(std::span<const double> weight);
 
-  // Makes `rows` the current node and returns its total variance.
+  // Makes `rows` the current node and returns its total variance. Fast if nodes come depth first
+  // and each has its rows within its parent's.
   double enter(std::span<const std::int32_t> rows, double total_weight);
 
   // The sum over the current node of w_i ||phi_i||^2: what its variance is rounded at.
@@ -64,17 +78,28 @@ class FactorScorer {
   void group_gram(std::span<const std::int32_t> rows, std::span<const std::int32_t> group,
                   std::span<const double> group_weight, std::span<double> gram) const;
 
-  // The same of the node's rows, each a group of its own, where that is less work than to score a
-  // few subsets; returns whether it is.
+  // The same of the node's rows, each a group of its own, on and below the diagonal. Only where
+  // that is less work than to score a few subsets; returns whether it is.
   bool row_gram(std::span<const std::int32_t>, double*) const { return false; }
 
  private:
+  bool derive_sum(std::span<const std::int32_t> rows);
+  void remember(std::span<const std::int32_t> rows);
+  double measure(std::span<const std::int32_t> rows, double total_weight);
+
   const Outputs& outputs_;
   std::span<const double> weight_;
   bool plain_ = false;                // whether all weights are one
   std::vector<double> squared_norm_;  // ||phi_i||^2
-  std::vector<L> mean_;               // of the current node
+  std::vector<L> sum_, rest_, mean_;  // of the current node, but for rest_, which is scratch
   double scale_ = 0.0;
+
+  struct Branch {
+    std::span<const std::int32_t> rows;  // a part of the tree's
+    std::vector<L> sum;
+  };
+  std::vector<Branch> branches_;  // those that hold the current node, from the root down
+  std::size_t n_branches_ = 0;
 };
 
 }  // namespace okforest

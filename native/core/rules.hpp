@@ -36,9 +36,22 @@ struct Sample {
   std::span<const std::int32_t> rows;
   std::span<const double> weight;
   std::span<const double> count;
+  bool plain;  // whether every weight and count is one
+
+  double weight_of(std::span<const std::int32_t> some) const { return total(some, weight); }
+  double count_of(std::span<const std::int32_t> some) const { return total(some, count); }
+
+ private:
+  double total(std::span<const std::int32_t> some, std::span<const double> of) const {
+    if (plain) return static_cast<double>(some.size());
+    double sum = 0.0;
+    for (const auto row : some) sum += of[row];
+    return sum;
+  }
 };
 
 // Whether a number of samples is below a limit, by more than the rounding of sums of weights.
-inline bool fewer(double count, double limit) { return count < limit * (1.0 - 1e-9); }
+inline double at_least(double limit) { return limit * (1.0 - 1e-9); }
+inline bool fewer(double count, double limit) { return count < at_least(limit); }
 
 }  // namespace okforest

@@ -58,18 +58,24 @@ inline constexpr std::size_t kSweptValues = 1 << 18;
 template <class Inputs, class Scorer>
 class Splitter {
  public:
-  Splitter(const Inputs& X, Scorer& scorer, const Rules& rules, const Sample& sample,
-           const Ranks* ranks, const std::atomic<bool>& stopped)
-      : X_(X), scorer_(scorer), rules_(rules), sample_(sample), ranks_(ranks), stopped_(stopped) {
+  Splitter(const Inputs& X, Scorer& scorer, const Rules& rules, const Ranks* ranks,
+           const std::atomic<bool>& stopped)
+      : X_(X), scorer_(scorer), rules_(rules), ranks_(ranks), stopped_(stopped) {
     features_.resize(X.n_cols);
     std::iota(features_.begin(), features_.end(), 0);
+    natural_order_ = features_;
+    any_category_ = std::ranges::any_of(rules.n_categories, [](auto n) { return n > 0; });
     drawn_.reserve(X.n_cols);
+    found_.resize(X.n_cols + kWidth);
+  }
+
+  // Begins a tree, on a sample that must outlive it.
+  void begin(const Sample& sample) {
+    sample_ = sample;
     buffer_.resize(sample.rows.size());
     order_.resize(sample.rows.size());
     others_.resize(sample.rows.size());
-    found_.resize(X.n_cols);
     sides_.resize(kWidth * (sample.rows.size() / 2 + 1));
-    natural_order_ = features_;
   }
 
   // The best split of the node that the scorer has entered. Features are visited in a random order,
@@ -79,11 +85,12 @@ class Splitter {
     cuts_ = Rng(derive(node.seed, kCuts));
     best_ = {};
     node_ = &node;
+    gain_ = {node.weight, node.count, at_least(rules_.min_samples_leaf)};
     const auto n_features = static_cast<std::uint32_t>(X_.n_cols);
     const auto most =
         static_cast<std::uint32_t>(std::min<std::int64_t>(rules_.max_features, X_.n_cols));
     // Of two rows, any split is the equal of the first.
-    const std::uint32_t n_planned = rows.size() == 2 ? 1 : most;
+    const std::uint32_t n_planned = rows.size() == 2 ? std::min(1u, most) : most;
     if (n_planned == n_features && look_ahead(rows, natural_order_)) {
       take_best_of_all(rng);
     } else {
@@ -94,7 +101,10 @@ class Splitter {
         if (best_.found() && visited >= n_planned) break;
         if (visited >= n_planned) draw_feature(visited, rng);
         feature_ = features_[visited];
-        if (rows.size() > 2 && visited < n_planned && found_[feature_].known) {
+        // What was looked at is in the order of the features drawn, or of all.
+        slot_ = n_planned == n_features ? static_cast<std::size_t>(feature_) : visited;
+        const bool known = rows.size() > 2 && visited < n_planned && found_.gain[slot_] != kUnknown;
+        if (known) {
           take_found();
         } else {
           try_feature(rows);
@@ -109,17 +119,24 @@ class Splitter {
   using T = typename Inputs::Element;
   static constexpr std::size_t kWidth = Batch<T>::width;
 
-  // The best cut of a feature, if known before the feature's turn comes.
+  // The best cuts of features that were looked at before their turn, a slot each.
   struct Found {
-    bool known = false;
-    double gain = -1.0;  // negative: there is none
-    double threshold = 0.0;
-    bool missing_left = false;
+    std::vector<double> gain;  // or kNoGain, or kUnknown
+    std::vector<double> threshold, left_weight;
+    std::vector<char> missing_left;  // what a sweep has found
+    Range range;                     // of the gains
+
+    void resize(std::size_t n) {
+      gain.resize(n);
+      threshold.resize(n);
+      left_weight.resize(n);
+      missing_left.resize(n);
+    }
   };
 
   // An order of a feature's values, missing ones perhaps first, and the best place to cut it.
   struct Order {
-    std::int32_t feature;
+    std::size_t slot;
     bool missing_left;
     std::size_t n_missing;  // in the node
     std::size_t begin, size;
@@ -157,16 +174,16 @@ class Splitter {
     return cuts_.ahead(static_cast<std::uint64_t>(feature) * kDrawsOfFeature);
   }
 
-  // Finds the best cuts of numeric features without missing values, several side by side. Returns
-  // whether these are all the features.
+  // Finds the best cuts of numeric features, several side by side. Returns whether they are of all
+  // the features given.
   bool look_ahead(std::span<const std::int32_t> rows, std::span<const std::int32_t> features) {
-    all_known_ = true;
     if (rules_.split_kind == SplitKind::best) {
       sweep(rows, features);
     } else {
       draw_cuts(rows, features);
     }
-    return all_known_ && !stopped_;
+    found_.range = range_of(std::span(found_.gain).first(features.size()));
+    return !stopped_ && !(found_.range.least < kNoGain);
   }
 
   void draw_cuts(std::span<const std::int32_t> rows, std::span<const std::int32_t> features) {
@@ -177,39 +194,29 @@ class Splitter {
         count_[k] = sample_.count[rows[k]];
       }
     }
-    for (; !features.empty() && !stopped_;
-         features = features.subspan(std::min(kWidth, features.size()))) {
-      const auto some = features.first(std::min(kWidth, features.size()));
+    for (std::size_t slot = 0; slot < features.size() && !stopped_; slot += kWidth) {
+      const auto some = features.subspan(slot, std::min(kWidth, features.size() - slot));
       batch_.load(X_, some, rows);
       batch_.draw_thresholds(cuts_, kDrawsOfFeature, some);
+      std::copy_n(batch_.thresholds(), kWidth, &found_.threshold[slot]);
       if (few) {
-        score_few(some);
+        typename Batch<T>::Scores scores;
+        batch_.score(gram_, weight_, count_, gain_, scores);
+        std::copy_n(scores.gain, kWidth, &found_.gain[slot]);
+        std::copy_n(scores.left_weight, kWidth, &found_.left_weight[slot]);
+        for (std::size_t c = 0; batch_.any_missing() && c < some.size(); ++c) {
+          if (batch_.has_missing(c)) found_.gain[slot + c] = kUnknown;
+        }
       } else {
-        score_sides(some, rows.size());
+        score_sides(slot, some.size(), rows.size());
       }
     }
-  }
-
-  // Whether a feature of the batch has values to be cut; notes what is known of it if not.
-  bool can_cut(std::int32_t feature, std::size_t c) {
-    Found& found = found_[feature];
-    found.known = !batch_.has_missing(c) && rules_.n_categories[feature] == 0;
-    found.gain = -1.0;
-    all_known_ &= found.known;
-    return found.known && batch_.low(c) < batch_.high(c);
-  }
-
-  void score_few(std::span<const std::int32_t> features) {
-    typename Batch<T>::Sides left;
-    batch_.score(gram_, weight_, count_, left);
-    for (std::size_t c = 0; c < features.size(); ++c) {
-      if (!can_cut(features[c], c)) continue;
-      found_[features[c]] = {true, gain_of(left.norm[c], left.weight[c], left.count[c]),
-                             batch_.threshold(c), larger_left(left.weight[c])};
+    for (std::size_t slot = 0; any_category_ && slot < features.size(); ++slot) {
+      if (rules_.n_categories[features[slot]] > 0) found_.gain[slot] = kUnknown;
     }
   }
 
-  void score_sides(std::span<const std::int32_t> features, std::size_t n_rows) {
+  void score_sides(std::size_t slot, std::size_t n_features, std::size_t n_rows) {
     batch_.cut();
     std::span<const std::int32_t> sides[kWidth];
     double weights[kWidth], norms[kWidth];
@@ -217,49 +224,50 @@ class Splitter {
     bool is_left[kWidth];
     std::size_t n = 0;
     std::int32_t* out = sides_.data();
-    for (std::size_t c = 0; c < features.size(); ++c) {
-      if (!can_cut(features[c], c)) continue;
+    for (std::size_t c = 0; c < n_features; ++c) {
+      found_.gain[slot + c] = batch_.has_missing(c) ? kUnknown : kNoGain;
+      if (batch_.has_missing(c) || !(batch_.low(c) < batch_.high(c))) continue;
       // Around the node's mean the two sides' sums are opposite: the smaller side is enough.
       is_left[n] = 2 * batch_.n_left(c) <= n_rows;
       sides[n] = {out, batch_.list(c, is_left[n], out)};
-      weights[n] = total(sides[n], sample_.weight);
+      weights[n] = sample_.weight_of(sides[n]);
       out += sides[n].size();
-      place[n++] = c;
+      place[n++] = slot + c;
     }
     scorer_.subset_norms(std::span(sides).first(n), weights, norms);
     for (std::size_t k = 0; k < n; ++k) {
       const double weight = is_left[k] ? weights[k] : node_->weight - weights[k];
-      const double count = left_count(sides[k], is_left[k]);
-      found_[features[place[k]]] = {true, gain_of(norms[k], weight, count),
-                                    batch_.threshold(place[k]), larger_left(weight)};
+      found_.gain[place[k]] = gain_(norms[k], weight, left_count(sides[k], is_left[k]));
+      found_.left_weight[place[k]] = weight;
     }
   }
 
   double left_count(std::span<const std::int32_t> side, bool is_left) const {
-    const double count = total(side, sample_.count);
+    const double count = sample_.count_of(side);
     return is_left ? count : node_->count - count;
   }
 
   // Finds the best of all cuts of numeric features, several features at a time.
   void sweep(std::span<const std::int32_t> rows, std::span<const std::int32_t> features) {
     const std::size_t most = std::clamp<std::size_t>(kSweptValues / rows.size(), 1, kMostSwept);
-    while (!features.empty() && !stopped_) {
+    for (std::size_t slot = 0; slot < features.size() && !stopped_;) {
       begin_orders((most + 1) * rows.size());
-      for (; orders_.size() < most && !features.empty(); features = features.subspan(1)) {
-        feature_ = features.front();
-        found_[feature_] = {.known = rules_.n_categories[feature_] == 0};
-        all_known_ &= found_[feature_].known;
-        if (!found_[feature_].known) continue;
+      for (; orders_.size() < most && slot < features.size(); ++slot) {
+        feature_ = features[slot];
+        const bool numeric = rules_.n_categories[feature_] == 0;
+        found_.gain[slot] = numeric ? kNoGain : kUnknown;
+        if (!numeric) continue;
         fetch_sorted(rows);
-        add_orders();
+        add_orders(slot);
       }
       score_orders();
       for (const Order& order : orders_) {
-        Found& found = found_[order.feature];
         const Cut cut = best_cut(order);
-        if (cut.gain < 0.0 || !beats(cut.gain, found.gain)) continue;
-        found = {true, cut.gain, threshold_of(order, cut.place),
-                 order.n_missing == 0 ? larger_left(cut.left_weight) : order.missing_left};
+        if (cut.gain < 0.0 || !beats(cut.gain, found_.gain[order.slot])) continue;
+        found_.gain[order.slot] = cut.gain;
+        found_.threshold[order.slot] = threshold_of(order, cut.place);
+        found_.missing_left[order.slot] =
+            order.n_missing == 0 ? larger_left(cut.left_weight) : order.missing_left;
       }
     }
   }
@@ -275,11 +283,11 @@ class Splitter {
 
   // Adds the orders of the current feature's values, which are sorted: one, or if some are missing
   // two, with these on the right (and left out) and on the left (and first).
-  void add_orders() {
+  void add_orders(std::size_t slot) {
     if (values_.empty() || (missing_.empty() && !(values_.front().x < values_.back().x))) return;
     for (const bool missing_left : {false, true}) {
       if (missing_left && missing_.empty()) break;
-      orders_.push_back({feature_, missing_left, missing_.size(), n_ordered_,
+      orders_.push_back({slot, missing_left, missing_.size(), n_ordered_,
                          values_.size() + (missing_left ? missing_.size() : 0)});
       if (missing_left) {
         for (const auto row : missing_) ordered_[n_ordered_++] = {T{0}, row};
@@ -313,7 +321,7 @@ class Splitter {
       const bool can_cut = k + 1 < end ? k >= first && ordered_[k].x < ordered_[k + 1].x
                                        : order.n_missing > 0 && !order.missing_left;
       if (!can_cut) continue;
-      const double gain = gain_of(norms_[k], weight, count);
+      const double gain = gain_(norms_[k], weight, count);
       if (gain >= 0.0 && beats(gain, best.gain)) best = {gain, k, weight};
     }
     return best;
@@ -329,37 +337,35 @@ class Splitter {
 
   // Takes the best of all cuts; the features' order matters among equals alone.
   void take_best_of_all(Rng& rng) {
-    double most = -1.0;
-    for (const Found& found : found_) most = std::max(most, found.gain);
-    if (most < 0.0) return;
-    const auto is_best = [&](std::size_t f) {
-      return found_[f].gain >= 0.0 && !beats(most, found_[f].gain);
-    };
-    std::size_t n_best = 0;
-    for (std::size_t f = 0; f < found_.size(); ++f) {
-      if (is_best(f)) {
-        feature_ = static_cast<std::int32_t>(f);
-        ++n_best;
-      }
-    }
-    if (n_best > 1) {
+    const auto gains = std::span(found_.gain).first(features_.size());
+    if (!(found_.range.most >= 0.0)) return;
+    const double least = std::max(0.0, found_.range.most * (1.0 - kTie) - kNoise * node_->variance);
+    if (count_from(least, gains) > 1) {
       std::uint32_t k = 0;
       do {
         draw_feature(k, rng);
-        feature_ = features_[k++];
-      } while (!is_best(static_cast<std::size_t>(feature_)));
+        slot_ = static_cast<std::size_t>(features_[k++]);
+      } while (gains[slot_] < least);
+    } else {
+      slot_ = static_cast<std::size_t>(std::ranges::find(gains, found_.range.most) - gains.begin());
     }
+    feature_ = static_cast<std::int32_t>(slot_);
     take_found();
   }
 
+  // Takes the cut in the current slot, which is of the current feature.
   void take_found() {
-    const Found& found = found_[feature_];
-    take(found.gain, found.missing_left, [&] { return Split{feature_, found.threshold}; });
+    const bool missing_left = rules_.split_kind == SplitKind::best
+                                  ? found_.missing_left[slot_] != 0
+                                  : larger_left(found_.left_weight[slot_]);
+    take(found_.gain[slot_], missing_left,
+         [&] { return Split{feature_, found_.threshold[slot_]}; });
   }
 
   void try_feature(std::span<const std::int32_t> rows) {
     const std::int32_t n_categories = rules_.n_categories[feature_];
     if (n_categories == 0 && rules_.split_kind == SplitKind::best) {
+      slot_ = 0;
       sweep(rows, {&feature_, 1});
       return take_found();
     }
@@ -465,7 +471,7 @@ class Splitter {
     if (!missing_.empty()) {
       const double u = rng.uniform() * (node_->weight - missing_weight_);
       const auto present = std::span(order_).first(n_left);
-      missing_left = n_left == 0 || (n_right > 0 && u < total(present, sample_.weight));
+      missing_left = n_left == 0 || (n_right > 0 && u < sample_.weight_of(present));
       std::size_t& n_side = missing_left ? n_left : n_right;
       auto& side = missing_left ? order_ : others_;
       std::copy(missing_.begin(), missing_.end(), side.begin() + n_side);
@@ -474,17 +480,11 @@ class Splitter {
     const bool is_left = n_left <= n_right;
     const std::span<const std::int32_t> side =
         is_left ? std::span(order_).first(n_left) : std::span(others_).first(n_right);
-    const double weight = total(side, sample_.weight);
+    const double weight = sample_.weight_of(side);
     const double left_weight = is_left ? weight : node_->weight - weight;
     double norm;
     scorer_.subset_norms({&side, 1}, &weight, &norm);
-    return {gain_of(norm, left_weight, left_count(side, is_left)), left_weight, missing_left};
-  }
-
-  static double total(std::span<const std::int32_t> rows, std::span<const double> of) {
-    double sum = 0.0;
-    for (const auto row : rows) sum += of[row];
-    return sum;
+    return {gain_(norm, left_weight, left_count(side, is_left)), left_weight, missing_left};
   }
 
   // Tries every division of the categories, missing values being one more, by a Gray code: each
@@ -511,7 +511,7 @@ class Splitter {
       if (code > 0) flip(1 + static_cast<std::size_t>(std::countr_zero(code)));
       if (std::count(chosen_.begin(), chosen_.end(), 0) == 0) continue;
       const bool missing_left = !missing_.empty() && chosen_[n_present] != 0;
-      take_subset(gain_of(norm, weight, count), weight, missing_left,
+      take_subset(gain_(norm, weight, count), weight, missing_left,
                   [&](std::size_t g) { return chosen_[g] != 0; });
     }
   }
@@ -524,7 +524,7 @@ class Splitter {
     for (auto& value : values_) value.x = static_cast<T>(rank[groups_.of(value.x)]);
     sort_values();
     begin_orders(2 * (values_.size() + missing_.size()));
-    add_orders();
+    add_orders(0);
     score_orders();
     for (const Order& order : orders_) {
       const Cut cut = best_cut(order);
@@ -543,14 +543,6 @@ class Splitter {
       if (chosen(g)) split.subset[groups_.code(g) / 64] |= 1ULL << (groups_.code(g) % 64);
     }
     return split;
-  }
-
-  // How much a split reduces the total variance, negative if it is not allowed. With s the left
-  // side's sum around the node's mean: ||s||^2 W / (W_left W_right).
-  double gain_of(double norm, double left_weight, double left_count) const {
-    if (fewer(left_count, rules_.min_samples_leaf)) return -1.0;
-    if (fewer(node_->count - left_count, rules_.min_samples_leaf)) return -1.0;
-    return std::max(0.0, norm) * node_->weight / (left_weight * (node_->weight - left_weight));
   }
 
   bool beats(double gain, double other) const {
@@ -585,15 +577,17 @@ class Splitter {
   const Inputs& X_;
   Scorer& scorer_;
   const Rules& rules_;
-  const Sample& sample_;
   const Ranks* ranks_;  // of the features' values; null: sort anew
   const std::atomic<bool>& stopped_;
+  Sample sample_{};
   std::vector<std::int32_t> features_;  // a permutation in use; the identity between searches
   std::vector<std::uint32_t> drawn_;    // the swaps that made it
   std::vector<std::int32_t> natural_order_;
+  bool any_category_ = false;
 
   // The search under way: its node, the feature it is at, and the best split so far.
   const Node* node_ = nullptr;
+  Gain gain_{};
   Rng cuts_{0};
   std::int32_t feature_ = -1;
   Split best_;
@@ -603,10 +597,10 @@ class Splitter {
   double missing_weight_ = 0.0, missing_count_ = 0.0;
   Groups groups_;  // of a categorical feature
 
-  // Several features side by side: the best cut of each, by feature; of a node of few rows, inner
+  // Several features side by side: the best cut of each; of a node of few rows, inner
   // products, weights and counts; of a sweep, the features with their orders and sorted values.
-  std::vector<Found> found_;
-  bool all_known_ = false;
+  Found found_;
+  std::size_t slot_ = 0;  // of the current feature
   Batch<T> batch_;
   double gram_[kFew * kFew], weight_[kFew], count_[kFew];
   std::vector<std::int32_t> sides_;
