@@ -5,6 +5,7 @@ from importlib.metadata import version
 from okforest import decode, kernels, metrics, persistence
 from okforest.models import (
     OKBagging,
+    OKBoost,
     OKExtraTrees,
     OKNeighbors,
     OKRandomForest,
@@ -19,6 +20,7 @@ __version__ = version("okforest")
 
 __all__ = [
     "OKBagging",
+    "OKBoost",
     "OKExtraTrees",
     "OKNeighbors",
     "OKRandomForest",

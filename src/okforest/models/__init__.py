@@ -1,5 +1,6 @@
 """The models: maps from inputs to weights over training outputs."""
 
+from okforest.models.boosting import OKBoost
 from okforest.models.forests import (
     OKBagging,
     OKExtraTrees,
@@ -13,6 +14,7 @@ from okforest.models.tree import OKTree
 
 __all__ = [
     "OKBagging",
+    "OKBoost",
     "OKExtraTrees",
     "OKNeighbors",
     "OKRandomForest",

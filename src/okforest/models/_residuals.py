@@ -1,0 +1,106 @@
+"""The residuals of boosting, from which the next tree is grown: as vectors, or as a Gram matrix.
+
+A round costs N·rank as vectors and N² as a Gram matrix; the trees are the same.
+"""
+
+import numpy as np
+
+from okforest._typing import Floats
+from okforest.embedding import Embedding
+from okforest.models._rounds import LeafRound, Round, initial_residuals
+
+ROWS = 64  # of a Gram matrix that are updated at a time, in cache
+
+
+class VectorResiduals:
+    """Residuals φᵐ_i in the coordinates of features or of a factor of the Gram matrix.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        The outputs.
+    initial : ndarray of shape (n,)
+        The weights of the mean, from which boosting starts.
+    """
+
+    is_gram = False
+
+    def __init__(self, embedding: Embedding, initial: Floats):
+        self.values = np.ascontiguousarray(embedding.values - initial @ embedding.values)
+
+    def squares(self) -> Floats:
+        """Return ‖φᵐ_i‖²."""
+        return np.einsum("ij,ij->i", self.values, self.values)
+
+    def subtract(self, step: Round) -> Floats:
+        """Subtract a round's predictions, and return its vectors."""
+        vectors = step.vectors(self.values)
+        self.values -= step.predict(vectors)
+        return vectors
+
+    def best_scale(self, step: Round, weight: Floats) -> float:
+        """Return the factor of a round that leaves the least weighted squares."""
+        predicted = step.predict(step.vectors(self.values))
+        square = weight @ np.einsum("ij,ij->i", predicted, predicted)
+        product = weight @ np.einsum("ij,ij->i", predicted, self.values)
+        return float(product / square) if square > 0 else 1.0
+
+
+class GramResiduals:
+    """Residuals by their inner products ⟨φᵐ_i, φᵐ_j⟩.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        The outputs.
+    initial : ndarray of shape (n,)
+        The weights of the mean, from which boosting starts.
+    track : bool
+        Whether to follow the residuals' weights over the training outputs, too: another N × N
+        matrix, and what every leaf adds to the weights of predictions.
+    """
+
+    is_gram = True
+
+    def __init__(self, embedding: Embedding, initial: Floats, track: bool):
+        K = embedding.values.copy()
+        inner = K @ initial
+        K -= inner[:, None]
+        K -= inner[None, :]
+        K += initial @ inner
+        self.values = K
+        self.weights = initial_residuals(initial) if track else None
+
+    def squares(self) -> Floats:
+        """Return ‖φᵐ_i‖², not below zero by rounding."""
+        return np.maximum(np.diagonal(self.values), 0.0)
+
+    def subtract(self, step: LeafRound) -> Floats | None:
+        """Subtract a tree's means, and return their weights over the training outputs, if tracked.
+
+        With v the leaves' vectors, ⟨φ_i − v_i, φ_j − v_j⟩ = k_ij − d_ij − d_ji where
+        d_ij = ⟨v_i, φ_j⟩ − ⟨v_i, v_j⟩/2.
+        """
+        products = step.vectors(self.values)
+        half = 0.5 * step.vectors(products.T)  # of leaves and leaves
+        products -= half.T[:, step.places]
+        for start in range(0, len(self.values), ROWS):
+            rows = slice(start, start + ROWS)
+            block = self.values[rows]
+            block -= products[step.places[rows]]
+            block -= np.take(products[:, rows].T, step.places, axis=1)
+        if self.weights is None:
+            return None
+        vectors = step.vectors(self.weights)
+        self.weights -= step.predict(vectors)
+        return vectors
+
+
+Residuals = VectorResiduals | GramResiduals
+
+
+def residuals_of(embedding: Embedding, initial: Floats, *, track: bool) -> Residuals:
+    """Return the residuals around the mean, in the form that the outputs are embedded in."""
+    if embedding.kind == "gram":
+        return GramResiduals(embedding, initial, track)
+    return VectorResiduals(embedding, initial)
