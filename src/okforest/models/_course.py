@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from okforest._categories import category_counts
 from okforest._progress import progress_of
-from okforest._typing import Booleans, Floats
+from okforest._typing import Floats
 from okforest.embedding import Embedding
 from okforest.engine import grow
 from okforest.engine.inputs import Inputs, Layouts
@@ -42,8 +42,8 @@ class Course:
         Outputs.
     weight : ndarray of shape (n,)
         Weights of the rows; zero for those that are only predicted.
-    held_out : ndarray of shape (n,), bool
-        Which of these are for validation.
+    validation : ndarray of shape (n,)
+        Weights of the rows in the validation loss; all zero if there is none.
     seed : int
         What random numbers derive from: round m depends on it and on m alone.
     """
@@ -54,12 +54,12 @@ class Course:
         X: Inputs,
         embedding: Embedding,
         weight: Floats,
-        held_out: Booleans,
+        validation: Floats,
         seed: int,
     ):
         self.model, self.embedding, self.seed = model, embedding, seed
         self.layouts = Layouts(X)
-        self.weight, self.held_out = weight, held_out
+        self.weight, self.validation = weight, validation
         self.initial = weight / weight.sum()
         self.table = self._table()
         self.residuals: Residuals = residuals_of(
@@ -100,7 +100,7 @@ class Course:
             self.learners = list(model.bases_)
         self.scales = model.scales_.tolist()
         self.train_loss = model.train_loss_.tolist()
-        if self.held_out.any():
+        if self.validation.any():
             self.validation_loss = model.validation_loss_.tolist()
         self.oob_improvement = getattr(model, "oob_improvement_", np.empty(0)).tolist()
 
@@ -186,8 +186,9 @@ class Course:
 
     def _losses(self, squares: Floats) -> tuple[float, float]:
         """Return the mean losses of the training rows and of those held out."""
-        train = float(self.initial @ squares)
-        return train, float(squares[self.held_out].mean()) if self.held_out.any() else np.nan
+        total = self.validation.sum()
+        validation = float(self.validation @ squares) / total if total > 0 else np.nan
+        return float(self.initial @ squares), validation
 
     def _helps_no_more(self) -> bool:
         """Tell whether the last rounds have not reduced the validation loss by enough."""

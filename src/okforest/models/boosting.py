@@ -262,12 +262,12 @@ class OKBoost(Grower):
         weight = check_weights(sample_weight, X)
         seed = self.seed_ if kept else self._draw_seed()
         held_out = self._hold_out(weight, seed)
-        weight = np.where(held_out, 0.0, weight)
+        weight, validation = np.where([held_out, ~held_out], 0.0, weight)
         kernel, outputs = self._check_target(X, y, weight)
         if kept:
             self._check_going_on(X, outputs, weight)
         embedding = self._embed(kernel, outputs, seed)
-        course = Course(self, X, embedding, weight, held_out, seed)
+        course = Course(self, X, embedding, weight, validation, seed)
         if kept:
             course.replay(self._rounds())
         course.run()
