@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 from okforest import decode, kernels, metrics, persistence
 from okforest.models import (
+    DirectionBase,
     OKBagging,
     OKBoost,
     OKExtraTrees,
@@ -19,6 +20,7 @@ from okforest.persistence import load, save
 __version__ = version("okforest")
 
 __all__ = [
+    "DirectionBase",
     "OKBagging",
     "OKBoost",
     "OKExtraTrees",

@@ -61,7 +61,7 @@ def test_distances_of_as_many_rows():
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("initial_weights_", np.ones(19), "trees_ are of other rows or rounds"),
+        ("row_weight_", np.ones(19), "trees_ are of other rows or rounds"),
         ("scales_", np.ones(2), r"scales_ has shape \(2,\)"),
         ("n_estimators_", 2, r"scales_ has shape \(3,\)"),
         ("training_leaves_", np.ones((3, 20)), "training_leaves_ holds no whole numbers"),

@@ -138,19 +138,26 @@ class Grower(Averager):
         return min(thread_count(self.n_jobs), ceil(n_rows / 256))
 
     def _check_same_rows(self, X: Inputs, outputs: Outputs | None, weight: Floats | None) -> None:
-        """Check that these are the training rows of the trees there are."""
-        kept = self.trees_
+        """Check that these are the rows that the model was fitted to."""
         changed = None
-        if X.shape[0] != len(kept.row_weight):
+        if X.shape[0] != len(self._training_weight()):
             changed = f"X has {X.shape[0]} rows, other"
-        elif not np.array_equal(kept.apply(X)[kept.members, kept.member_trees], kept.member_leaves):
+        elif not self._has_seen(X):
             changed = "X is another"
         elif outputs is not None and not np.array_equal(outputs, self.outputs_):
             changed = "y is another"
-        elif weight is not None and not np.array_equal(weight, kept.row_weight):
+        elif weight is not None and not np.array_equal(weight, self._training_weight()):
             changed = "sample_weight is another"
         if changed:
             raise ValueError(_changed(changed))
+
+    def _training_weight(self) -> Floats:
+        return self.trees_.row_weight
+
+    def _has_seen(self, X: Inputs) -> bool:
+        """Tell whether these may be the training inputs: they reach the leaves of members."""
+        kept = self.trees_
+        return np.array_equal(kept.apply(X)[kept.members, kept.member_trees], kept.member_leaves)
 
     def tree_kernel(self, X: Any, Z: Any = None) -> Floats:
         """Return the input kernel that the trees have learnt.

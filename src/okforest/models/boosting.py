@@ -8,6 +8,7 @@ from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -96,8 +97,8 @@ class OKBoost(Grower):
         The training inputs, if they are no trees.
     scales_ : ndarray of shape (n_estimators_,)
         What each round is multiplied by.
-    initial_weights_ : ndarray of shape (n,)
-        The weights of the mean that boosting starts from.
+    row_weight_ : ndarray of shape (n,)
+        The weights of the training rows, zero for those held out.
     embedding_ : str
         The form of the outputs that was used.
     embedding_rank_ : int
@@ -147,7 +148,7 @@ class OKBoost(Grower):
     bases_: list[Any]
     inputs_: Inputs
     scales_: Floats
-    initial_weights_: Floats
+    row_weight_: Floats
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **{
@@ -307,6 +308,16 @@ class OKBoost(Grower):
         if self.n_estimators == self.n_estimators_:
             warn("warm_start=True without a larger n_estimators adds no rounds.", stacklevel=4)
 
+    def _training_weight(self) -> Floats:
+        return self.row_weight_
+
+    def _has_seen(self, X: Inputs) -> bool:
+        if hasattr(self, "trees_"):
+            return super()._has_seen(X)
+        if sp.issparse(X) or sp.issparse(self.inputs_):
+            return bool(abs(sp.csr_array(X) - sp.csr_array(self.inputs_)).sum() == 0)
+        return np.array_equal(X, self.inputs_, equal_nan=True)
+
     def _embed(self, kernel: OutputKernel, outputs: Outputs, seed: int) -> Embedding:
         kind = self.embedding
         if not isinstance(self.base, str) and kind == "gram":
@@ -327,7 +338,7 @@ class OKBoost(Grower):
         self._forget("leaf_means_", "leaf_weights_", "validation_loss_", "oob_improvement_")
         self.n_estimators_ = len(course.scales)
         self.scales_ = np.array(course.scales)
-        self.initial_weights_ = course.initial
+        self.row_weight_ = course.weight
         self.train_loss_ = np.array(course.train_loss)
         if self.n_iter_no_change is not None:
             self.validation_loss_ = np.array(course.validation_loss)
@@ -423,14 +434,15 @@ class OKBoost(Grower):
             for W in self._staged(rounds, coordinates):
                 yield span.losses(W, outputs)
             return
+        initial = self._initial()
         K, cross = span.kernel(span.outputs), span.kernel(outputs, span.outputs)
-        inner = K @ self.initial_weights_
-        weights = np.tile(self.initial_weights_, (len(outputs), 1))
-        losses = span.kernel.diag(outputs) - 2.0 * cross @ self.initial_weights_
-        losses += self.initial_weights_ @ inner
+        inner = K @ initial
+        weights = np.tile(initial, (len(outputs), 1))
+        losses = span.kernel.diag(outputs) - 2.0 * cross @ initial
+        losses += initial @ inner
         known = getattr(self, "leaf_weights_", None)
         for own, (step, vectors) in zip(
-            coordinates, contributions(rounds, self.initial_weights_, known), strict=True
+            coordinates, contributions(rounds, initial, known), strict=True
         ):
             # ‖φ − F − d‖² = ‖φ − F‖² + ⟨d, d + 2F − 2φ⟩
             change, with_all = step.predict(vectors, own), step.predict(vectors @ K, own)
@@ -501,8 +513,12 @@ class OKBoost(Grower):
             assert isinstance(rounds, LeafRounds)
             features = self._features()
             sums = rounds.sums(self.leaf_means_, coordinates)
-            known = features, sums + self.initial_weights_ @ features
+            known = features, sums + self._initial() @ features
         return self._boosted(rounds, coordinates, known)
+
+    def _initial(self) -> Floats:
+        """Return the weights of the mean that boosting starts from."""
+        return self.row_weight_ / self.row_weight_.sum()
 
     def _features(self) -> Floats:
         # In order, for a mean to be the same to the last bit whatever array y was.
@@ -513,23 +529,24 @@ class OKBoost(Grower):
     ) -> BoostedWeights:
         leaf_weights = getattr(self, "leaf_weights_", None)
         n = coordinates[0].shape[0]
-        return BoostedWeights(rounds, coordinates, n, self.initial_weights_, leaf_weights, known)
+        return BoostedWeights(rounds, coordinates, n, self._initial(), leaf_weights, known)
 
     def _staged(self, rounds: Rounds, coordinates: list[Any]) -> Iterator[WeightMatrix]:
         """Yield the weights after each round, or what stands for them."""
+        initial = self._initial()
         n = coordinates[0].shape[0]
         if hasattr(self, "leaf_means_"):
             assert isinstance(rounds, LeafRounds)
             features = self._features()
-            F = np.tile(self.initial_weights_ @ features, (n, 1))
+            F = np.tile(initial @ features, (n, 1))
             for m, own in enumerate(coordinates):
                 F = F + self.leaf_means_[rounds.offsets[m] + own]
                 yield self._boosted(rounds, coordinates[: m + 1], (features, F))
             return
-        weights = np.tile(self.initial_weights_, (n, 1))
+        weights = np.tile(initial, (n, 1))
         known = getattr(self, "leaf_weights_", None)
         for own, (step, vectors) in zip(
-            coordinates, contributions(rounds, self.initial_weights_, known), strict=True
+            coordinates, contributions(rounds, initial, known), strict=True
         ):
             weights = weights + step.predict(vectors, own)
             yield DenseWeights(weights)

@@ -45,13 +45,13 @@ def _check_trees(model: Any) -> int:
 
 def _check_boost(model: OKBoost) -> int:
     """Check the rounds, and that what is kept of leaves is as many rows as there are leaves."""
-    _check_matrix(model, "initial_weights_", 1)
+    _check_matrix(model, "row_weight_", 1)
     _check_matrix(model, "scales_", 1, (model.n_estimators_,))
-    n_rows = len(model.initial_weights_)
+    n_rows = len(model.row_weight_)
     if hasattr(model, "bases_"):
         return _check_bases(model, n_rows)
     if _check_trees(model) != n_rows or len(model.trees_) != model.n_estimators_:
-        raise ValueError("trees_ are of other rows or rounds than initial_weights_ and scales_")
+        raise ValueError("trees_ are of other rows or rounds than row_weight_ and scales_")
     tree = np.repeat(np.arange(len(model.trees_)), np.diff(model.trees_.node_offsets))
     leaf = model.trees_.left < 0
     n_members = (model.trees_.end - model.trees_.begin)[leaf]
