@@ -20,7 +20,7 @@ from okforest.models._rounds import (
     LeafRounds,
     Rounds,
     WeightsRound,
-    leaf_means,
+    leaves_of,
     number_leaves,
     weights_of,
 )
@@ -157,7 +157,7 @@ class Course:
         places = places.astype(np.min_scalar_type(min(self.model.max_splits, len(weight))))
         self.learners.append(tree)
         self.places.append(places)
-        return LeafRound(self.model.learning_rate, leaf_means(tree), places)
+        return LeafRound(self.model.learning_rate, leaves_of(tree, places))
 
     def _fit_base(self, m: int, weight: Floats) -> WeightsRound:
         assert isinstance(self.residuals, VectorResiduals)
@@ -174,9 +174,9 @@ class Course:
         X = self.layouts.rows
         base.fit(X, self.residuals.values.copy(), **more)
         self.learners.append(base)
-        step = WeightsRound(1.0, weights_of(base, X))
-        best = self.residuals.best_scale(step, weight) if self.model.line_search else 1.0
-        return replace(step, scale=self.model.learning_rate * best)
+        weights = weights_of(base, X)
+        best = self.residuals.best_scale(weights, weight) if self.model.line_search else 1.0
+        return WeightsRound(self.model.learning_rate * best, weights)
 
     def _subtract(self, step: Any) -> None:
         vectors = self.residuals.subtract(step)

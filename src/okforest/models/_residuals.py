@@ -5,11 +5,9 @@ A round costs N·rank as vectors and N² as a Gram matrix; the trees are the sam
 
 import numpy as np
 
-from okforest._typing import Floats
+from okforest._typing import Floats, WeightMatrix
 from okforest.embedding import Embedding
 from okforest.models._rounds import LeafRound, Round, initial_residuals
-
-ROWS = 64  # of a Gram matrix that are updated at a time, in cache
 
 
 class VectorResiduals:
@@ -34,13 +32,11 @@ class VectorResiduals:
 
     def subtract(self, step: Round) -> Floats:
         """Subtract a round's predictions, and return its vectors."""
-        vectors = step.vectors(self.values)
-        self.values -= step.predict(vectors)
-        return vectors
+        return step.subtract(self.values)
 
-    def best_scale(self, step: Round, weight: Floats) -> float:
-        """Return the factor of a round that leaves the least weighted squares."""
-        predicted = step.predict(step.vectors(self.values))
+    def best_scale(self, weights: WeightMatrix, weight: Floats) -> float:
+        """Return the factor of predictions that leaves the least weighted squares."""
+        predicted = weights @ self.values
         square = weight @ np.einsum("ij,ij->i", predicted, predicted)
         product = weight @ np.einsum("ij,ij->i", predicted, self.values)
         return float(product / square) if square > 0 else 1.0
@@ -76,24 +72,9 @@ class GramResiduals:
         return np.maximum(np.diagonal(self.values), 0.0)
 
     def subtract(self, step: LeafRound) -> Floats | None:
-        """Subtract a tree's means, and return their weights over the training outputs, if tracked.
-
-        With v the leaves' vectors, ⟨φ_i − v_i, φ_j − v_j⟩ = k_ij − d_ij − d_ji where
-        d_ij = ⟨v_i, φ_j⟩ − ⟨v_i, v_j⟩/2.
-        """
-        products = step.vectors(self.values)
-        half = 0.5 * step.vectors(products.T)  # of leaves and leaves
-        products -= half.T[:, step.places]
-        for start in range(0, len(self.values), ROWS):
-            rows = slice(start, start + ROWS)
-            block = self.values[rows]
-            block -= products[step.places[rows]]
-            block -= np.take(products[:, rows].T, step.places, axis=1)
-        if self.weights is None:
-            return None
-        vectors = step.vectors(self.weights)
-        self.weights -= step.predict(vectors)
-        return vectors
+        """Subtract a tree's means, and return their weights over the outputs, if tracked."""
+        step.leaves.subtract_from_gram(self.values, step.scale)
+        return None if self.weights is None else step.subtract(self.weights)
 
 
 Residuals = VectorResiduals | GramResiduals

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from okforest._typing import Floats, Ints, WeightMatrix, Weights
 from okforest.embedding import DenseWeights, entries
-from okforest.engine import Trees
+from okforest.engine import Leaves, Trees
 from okforest.engine.inputs import Inputs
 
 Places = npt.NDArray[Any]  # whole numbers: which of a tree's leaves
@@ -35,11 +35,14 @@ NARROW = 1 / 16
 class Round(Protocol):
     """One round, as it acts on values of the training rows."""
 
-    def vectors(self, values: Floats) -> Floats:
-        """Return the vectors Aφ, times the scale, where φ has these values."""
+    def subtract(self, values: Floats) -> Floats:
+        """Subtract the training rows' predictions, in place, from values that stand for φ.
 
-    def predict(self, vectors: Floats, coordinates: Any = None) -> Floats:
-        """Return the predictions of rows with these coordinates, or of the training rows."""
+        Return the vectors Aφ, times the scale, that predictions are made of.
+        """
+
+    def predict(self, vectors: Floats, coordinates: Any) -> Floats:
+        """Return the predictions of rows with these coordinates."""
 
     def pull_back(self, upper: Floats, coordinates: Any) -> None:
         """Turn weights over residuals after the round into weights over those before it.
@@ -57,36 +60,31 @@ class LeafRound:
     ----------
     scale : float
         What its means are multiplied by.
-    means : csr_array of shape (n_leaves, n_train)
-        The weights of training rows in the means of leaves.
-    places : ndarray of shape (n_train,)
-        The leaf that each training row reaches, also those that the tree was not grown on.
+    leaves : Leaves
+        Its leaves.
     """
 
     scale: float
-    means: Weights
-    places: Places
+    leaves: Leaves
 
-    def vectors(self, values: Floats) -> Floats:
+    def subtract(self, values: Floats) -> Floats:
         """Return the means of the leaves, times the scale."""
-        vectors: Floats = self.means @ values
-        vectors *= self.scale
-        return vectors
+        return self.leaves.subtract(values, self.scale)
 
-    def predict(self, vectors: Floats, coordinates: Places | None = None) -> Floats:
+    def predict(self, vectors: Floats, coordinates: Places) -> Floats:
         """Return each row's leaf's vector."""
-        return vectors[self.places if coordinates is None else coordinates]
+        return vectors[coordinates]
 
     def pull_back(self, upper: Floats, coordinates: Places) -> None:
         """Move the weights of later rounds to the leaves, and those of this round to the rows."""
-        order = np.argsort(self.places, kind="stable")
-        ends = np.cumsum(np.bincount(self.places, minlength=self.means.shape[0]))
-        shape = self.means.shape
-        sums = sp.csr_array((np.ones(shape[1]), order, np.append(0, ends)), shape=shape)
-        leaves = -(sums @ upper)
-        leaves[coordinates, np.arange(upper.shape[1])] += 1.0
-        leaves *= self.scale
-        upper += self.means.T @ leaves
+        places, shape = self.leaves.places, self.leaves.means.shape
+        ends = np.cumsum(np.bincount(places, minlength=len(self.leaves)))
+        rows = np.argsort(places, kind="stable")
+        sums = sp.csr_array((np.ones(len(rows)), rows, np.append(0, ends)), shape=shape)
+        by_leaf = -(sums @ upper)
+        by_leaf[coordinates, np.arange(upper.shape[1])] += 1.0
+        by_leaf *= self.scale
+        upper += self.leaves.means.T @ by_leaf
 
 
 @dataclass(frozen=True)
@@ -104,13 +102,15 @@ class WeightsRound:
     scale: float
     weights: WeightMatrix
 
-    def vectors(self, values: Floats) -> Floats:
+    def subtract(self, values: Floats) -> Floats:
         """Return the residuals themselves, times the scale."""
-        return self.scale * values
+        vectors = self.scale * values
+        values -= self.weights @ vectors
+        return vectors
 
-    def predict(self, vectors: Floats, coordinates: WeightMatrix | None = None) -> Floats:
+    def predict(self, vectors: Floats, coordinates: WeightMatrix) -> Floats:
         """Return the weighted sums."""
-        return np.asarray((self.weights if coordinates is None else coordinates) @ vectors)
+        return np.asarray(coordinates @ vectors)
 
     def pull_back(self, upper: Floats, coordinates: WeightMatrix) -> None:
         """Subtract what later rounds see of this one, and add its own weights."""
@@ -154,7 +154,7 @@ class LeafRounds(Rounds):
         return len(self.scales)
 
     def __getitem__(self, m: int) -> LeafRound:
-        return LeafRound(self.scales[m], leaf_means(self.trees[m]), self.places[m])
+        return LeafRound(self.scales[m], leaves_of(self.trees[m], self.places[m]))
 
     def coordinates(self, X: Inputs, n_threads: int = 1) -> list[Places]:
         """Return the place of the leaf that each row reaches."""
@@ -259,9 +259,7 @@ class BoostedWeights:
         result = np.tile(mean, (self.n, 1))
         for m, own in enumerate(self.coordinates):
             step = self.rounds[m]
-            vectors = step.vectors(residuals)
-            result += step.predict(vectors, own)
-            residuals -= step.predict(vectors)
+            result += step.predict(step.subtract(residuals), own)
         return result
 
     @cached_property
@@ -299,9 +297,7 @@ def contributions(
             assert leaf_weights is not None
             yield step, leaf_weights[rounds.offsets[m] : rounds.offsets[m + 1]]
         else:
-            vectors = step.vectors(residuals)
-            yield step, vectors
-            residuals -= step.predict(vectors)
+            yield step, step.subtract(residuals)
 
 
 def initial_residuals(initial: Floats) -> Floats:
@@ -316,14 +312,14 @@ def weights_of(base: Any, X: Inputs) -> WeightMatrix:
     return getattr(base, "_weights", base.predict_weights)(X)
 
 
-def leaf_means(tree: Trees) -> Weights:
-    """Return the weights of training rows in the means of a tree's leaves, by their places."""
-    leaf = _leaves_in_order(tree)
-    weight = tree.row_weight[tree.members]
-    begin = tree.begin[leaf]
-    weight = weight / np.repeat(np.add.reduceat(weight, begin), tree.end[leaf] - begin)
-    ends = np.append(begin, len(tree.members))
-    return sp.csr_array((weight, tree.members, ends), shape=(len(leaf), len(tree.row_weight)))
+def leaves_of(tree: Trees, places: Places) -> Leaves:
+    """Return the leaves of a tree in the order of their members, given those that rows reach."""
+    leaf = np.flatnonzero(tree.left < 0)
+    begin = np.sort(tree.begin[leaf])
+    offsets = np.append(begin, len(tree.members)).astype(np.int64)
+    weights = tree.row_weight[tree.members]
+    weights = weights / np.repeat(np.add.reduceat(weights, begin), np.diff(offsets))
+    return Leaves(offsets, tree.members, weights, places.astype(np.int32))
 
 
 def number_leaves(trees: Trees) -> tuple[npt.NDArray[np.int64], Ints]:
@@ -338,8 +334,3 @@ def number_leaves(trees: Trees) -> tuple[npt.NDArray[np.int64], Ints]:
     places = np.full(len(trees.left), -1, dtype=np.int32)
     places[leaf] = np.arange(len(leaf)) - offsets[tree[leaf]]
     return offsets, places
-
-
-def _leaves_in_order(tree: Trees) -> npt.NDArray[np.intp]:
-    leaf = np.flatnonzero(tree.left < 0)
-    return leaf[np.argsort(tree.begin[leaf])]
