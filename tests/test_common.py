@@ -1,9 +1,11 @@
 """scikit-learn's battery of checks, on every public estimator; expected failures have a reason."""
 
 import pytest
+from sklearn.linear_model import LinearRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from okforest import (
+    DirectionBase,
     OKBagging,
     OKBoost,
     OKExtraTrees,
@@ -35,6 +37,9 @@ ESTIMATORS = [
     OKBoost(8, learning_rate=0.5, kernel=RBF(), splitter="random", growth="gain"),
     OKBoost(8, learning_rate=0.5, kernel=Laplacian(), embedding="factor"),
     OKBoost(8, learning_rate=0.5, subsample=0.8, n_iter_no_change=3),
+    OKBoost(4, base=OKNeighbors(3), learning_rate=1.0, line_search=True),
+    OKBoost(4, kernel=RBF(), base=OKRidge(0.1), learning_rate=1.0),
+    OKBoost(4, base=DirectionBase(LinearRegression()), learning_rate=1.0),
     OKNeighbors(),
     OKNeighbors(kernel="dirac", metric="nan_euclidean"),
     OKNeighbors(kernel="rbf", input_kernel="rbf", weights="kernel"),

@@ -203,6 +203,15 @@ def test_sparse_inputs_and_saving(base, tmp_path):
         okforest.persistence.consistency.check_model(loaded)
 
 
+def test_inputs_are_ours():
+    """A model does not change with the array that it was fitted to."""
+    own = X.copy()
+    model = OKBoost(3, base=OKRidge()).fit(own, Y)
+    before = model.predict(NEW)
+    own[:] = 0.0
+    np.testing.assert_array_equal(model.predict(NEW), before)
+
+
 def test_what_bases_cannot_do():
     """Errors say what to do."""
     with pytest.raises(ValueError, match="residuals are vectors, whose kernel is 'linear'"):
@@ -219,5 +228,8 @@ def test_what_bases_cannot_do():
         OKBoost(2, base=OKRidge()).fit(np.where(X > 1, np.nan, X), Y)
     with pytest.raises(ValueError, match="'direction' parameter of DirectionBase"):
         DirectionBase(LinearRegression(), "best").fit(X, Y)
+    model = OKBoost(2, warm_start=True).fit(X, Y)
+    with pytest.raises(ValueError, match="base is another than before"):
+        model.set_params(base=OKRidge(), n_estimators=3).fit(X, Y)
     nothing = DirectionBase(LinearRegression(), "sample").fit(X, np.zeros((40, 2)))
     assert (nothing.predict_weights(NEW).dense == 0).all()

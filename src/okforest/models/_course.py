@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from okforest._categories import category_counts
 from okforest._progress import progress_of
+from okforest._threads import thread_count
 from okforest._typing import Floats
 from okforest.embedding import Embedding
 from okforest.engine import grow
@@ -27,6 +28,8 @@ from okforest.models._rounds import (
 
 # What leaves add to the weights of predictions is kept where it takes no more than this.
 LEAF_WEIGHTS_BYTES = 2**28
+# Threads help where residuals are no fewer numbers than this.
+MANY = 2**18
 
 
 class Course:
@@ -65,6 +68,8 @@ class Course:
         self.residuals: Residuals = residuals_of(
             embedding, self.initial, track=self.table == "leaf_weights_"
         )
+        n_threads = thread_count(model.n_jobs)
+        self.n_threads = n_threads if self.residuals.values.size >= MANY else 1
         self.grows = isinstance(model.base, str)
         self.n_categories = category_counts(model.categories_) if self.grows else None
         self.first_validation_loss = self._losses(self.residuals.squares())[1]
@@ -157,7 +162,7 @@ class Course:
         places = places.astype(np.min_scalar_type(min(self.model.max_splits, len(weight))))
         self.learners.append(tree)
         self.places.append(places)
-        return LeafRound(self.model.learning_rate, leaves_of(tree, places))
+        return LeafRound(self.model.learning_rate, leaves_of(tree, places), self.n_threads)
 
     def _fit_base(self, m: int, weight: Floats) -> WeightsRound:
         assert isinstance(self.residuals, VectorResiduals)

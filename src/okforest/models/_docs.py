@@ -156,7 +156,8 @@ BOOSTING = {
         Whether :meth:`fit` keeps the rounds there are and adds as many as ``n_estimators`` asks
         for, on the same training set. The model is the same as one fitted at once.""",
     "n_jobs": """int, optional
-        Number of threads to predict; -1 for all cores. (Rounds follow each other.)""",
+        Number of threads to predict, and to update many residuals; -1 for all cores. (Rounds
+        follow each other, and a tree is grown by one thread.)""",
     "callback": """callable, optional
         Called after each round with the number of rounds. An exception that it raises stops the
         fit.""",

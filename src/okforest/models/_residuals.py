@@ -16,7 +16,7 @@ class VectorResiduals:
     Parameters
     ----------
     embedding : Embedding
-        The outputs.
+        The outputs; its array becomes that of the residuals.
     initial : ndarray of shape (n,)
         The weights of the mean, from which boosting starts.
     """
@@ -24,7 +24,8 @@ class VectorResiduals:
     is_gram = False
 
     def __init__(self, embedding: Embedding, initial: Floats):
-        self.values = np.ascontiguousarray(embedding.values - initial @ embedding.values)
+        self.values = embedding.values
+        self.values -= initial @ self.values
 
     def squares(self) -> Floats:
         """Return ‖φᵐ_i‖²."""
@@ -48,7 +49,7 @@ class GramResiduals:
     Parameters
     ----------
     embedding : Embedding
-        The outputs.
+        The outputs; its array becomes that of the residuals.
     initial : ndarray of shape (n,)
         The weights of the mean, from which boosting starts.
     track : bool
@@ -59,7 +60,7 @@ class GramResiduals:
     is_gram = True
 
     def __init__(self, embedding: Embedding, initial: Floats, track: bool):
-        K = embedding.values.copy()
+        K = embedding.values
         inner = K @ initial
         K -= inner[:, None]
         K -= inner[None, :]
@@ -73,7 +74,7 @@ class GramResiduals:
 
     def subtract(self, step: LeafRound) -> Floats | None:
         """Subtract a tree's means, and return their weights over the outputs, if tracked."""
-        step.leaves.subtract_from_gram(self.values, step.scale)
+        step.leaves.subtract_from_gram(self.values, step.scale, step.n_threads)
         return None if self.weights is None else step.subtract(self.weights)
 
 

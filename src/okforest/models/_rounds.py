@@ -62,14 +62,17 @@ class LeafRound:
         What its means are multiplied by.
     leaves : Leaves
         Its leaves.
+    n_threads : int
+        Threads to subtract with.
     """
 
     scale: float
     leaves: Leaves
+    n_threads: int = 1
 
     def subtract(self, values: Floats) -> Floats:
         """Return the means of the leaves, times the scale."""
-        return self.leaves.subtract(values, self.scale)
+        return self.leaves.subtract(values, self.scale, self.n_threads)
 
     def predict(self, vectors: Floats, coordinates: Places) -> Floats:
         """Return each row's leaf's vector."""

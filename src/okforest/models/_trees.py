@@ -139,17 +139,17 @@ class Grower(Averager):
 
     def _check_same_rows(self, X: Inputs, outputs: Outputs | None, weight: Floats | None) -> None:
         """Check that these are the rows that the model was fitted to."""
-        changed = None
+        what = None
         if X.shape[0] != len(self._training_weight()):
-            changed = f"X has {X.shape[0]} rows, other"
+            what = f"X has {X.shape[0]} rows, other"
         elif not self._has_seen(X):
-            changed = "X is another"
+            what = "X is another"
         elif outputs is not None and not np.array_equal(outputs, self.outputs_):
-            changed = "y is another"
+            what = "y is another"
         elif weight is not None and not np.array_equal(weight, self._training_weight()):
-            changed = "sample_weight is another"
-        if changed:
-            raise ValueError(_changed(changed))
+            what = "sample_weight is another"
+        if what:
+            raise ValueError(changed(what))
 
     def _training_weight(self) -> Floats:
         return self.trees_.row_weight
@@ -275,7 +275,7 @@ class TreeModel(Grower):
     ) -> int:
         """Return how many trees there are, having checked that more can be added."""
         if self.bootstrap != (len(kept.times) > 0):
-            raise ValueError(_changed("bootstrap is another"))
+            raise ValueError(changed("bootstrap is another"))
         outputs = None if target is None else target.outputs
         self._check_same_rows(X, outputs, None if self.bootstrap else weight)
         if self.n_estimators < len(kept):
@@ -379,7 +379,8 @@ class TreeModel(Grower):
         ]
 
 
-def _changed(what: str) -> str:
+def changed(what: str) -> str:
+    """Say that rounds or trees cannot be added, since something is another than before."""
     return (
         f"{what} than before; warm_start=True goes on with the same training set. Set it to False "
         "to start anew."

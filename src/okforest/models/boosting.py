@@ -12,7 +12,13 @@ import scipy.sparse as sp
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from okforest._compat import HasMethods, Interval, StrOptions, fit_context
+from okforest._compat import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    check_sample_weight,
+    fit_context,
+)
 from okforest._typing import Booleans, Floats, Ints, Outputs, WeightMatrix, Weights
 from okforest._validation import check_inputs, check_numbers, check_weights
 from okforest.decode import Candidates, as_decoder
@@ -31,7 +37,7 @@ from okforest.models._rounds import (
     WeightRounds,
     contributions,
 )
-from okforest.models._trees import Grower
+from okforest.models._trees import Grower, changed
 
 # All that a fit without warm start begins anew.
 FITTED = (
@@ -299,6 +305,8 @@ class OKBoost(Grower):
 
     def _check_going_on(self, X: Inputs, outputs: Outputs, weight: Floats) -> None:
         """Check that rounds can be added to those there are."""
+        if isinstance(self.base, str) != hasattr(self, "trees_"):
+            raise ValueError(changed("base is another"))
         self._check_same_rows(X, outputs, weight)
         if self.n_estimators < self.n_estimators_:
             raise ValueError(
@@ -348,7 +356,7 @@ class OKBoost(Grower):
             self.trees_ = Trees.join(course.learners)
             self.training_leaves_ = np.array(course.places)
         else:
-            self.bases_, self.inputs_ = course.learners, course.layouts.rows
+            self.bases_, self.inputs_ = course.learners, course.layouts.rows.copy()
         if course.table is not None:
             setattr(self, course.table, np.concatenate(course.vectors))
         self.embedding_ = course.embedding.kind
@@ -470,7 +478,7 @@ class OKBoost(Grower):
         """
         span = self.span_
         outputs = check_truth(span, X, y)
-        weight = check_weights(sample_weight, outputs)
+        weight = check_sample_weight(sample_weight, outputs, ensure_non_negative=True)
         for losses in self.staged_losses(X, y):
             yield loss_r2(span.kernel, losses, outputs, weight)
 
