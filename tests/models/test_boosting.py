@@ -1,6 +1,7 @@
 """Boosting against the paper's algorithms, and against scikit-learn."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.ensemble import GradientBoostingRegressor
 
-from okforest import OKBoost
+from okforest import OKBagging, OKBoost
+from okforest.datasets import make_friedman1
 from okforest.kernels import RBF, Dirac, Linear, Precomputed
 from okforest.metrics import kernel_loss, kernel_r2
 from okforest.models import _course
@@ -227,3 +229,34 @@ def test_constant_outputs():
     model = OKBoost(3, kernel=Linear()).fit(X, np.full(40, 7.0))
     np.testing.assert_allclose(model.predict(NEW), 7.0)
     np.testing.assert_allclose(model.train_loss_, 0.0, atol=1e-20)
+
+
+@pytest.mark.parametrize("sample", range(3))
+def test_friedman(sample):
+    """Boosting is clearly better than bagging on Friedman1: 3.6 and 5.1 in the paper.
+
+    No model can have a loss below 1, the variance of the noise.
+    """
+    train, test = make_friedman1(300, seed=sample), make_friedman1(1000, seed=10_000)
+    bagging = kernel_loss(OKBagging(100, random_state=0).fit(*train), *test)
+    for params in ({"max_splits": 8}, {"max_splits": 20, "splitter": "random", "max_features": 4}):
+        model = OKBoost(500, learning_rate=0.01, random_state=0, **params).fit(*train)
+        assert 1.0 < kernel_loss(model, *test) < 0.8 * bagging
+
+
+def test_many_rows_take_no_square_matrix():
+    """Fitting, predicting and the weights of some rows take memory in proportion to the rows."""
+    n = 4000
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    y = X @ rng.normal(size=(3, 4))
+    tracemalloc.start()
+    try:
+        model = OKBoost(20, splitter="random", random_state=0).fit(X, y)
+        model.predict(X)
+        model.score(X, y)
+        model.predict_weights(X[:20])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * n * n / 10
