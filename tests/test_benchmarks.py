@@ -38,16 +38,21 @@ def without(tmp_path, package):
     return {"PYTHONPATH": str(tmp_path)}
 
 
-def test_scikit_learn(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "work"),
+    [
+        ("versus_scikit_learn", "extra-trees, K=√p, 2 trees, N=40, RBF"),
+        ("versus_boosting_loop", "best splits, 2 rounds, N=40, RBF"),
+    ],
+)
+def test_scikit_learn(tmp_path, name, work):
     """Both sides of a row are timed and weighed."""
     report = tmp_path / "report.json"
-    printed = run(
-        "compare.versus_scikit_learn", *TINY, "--only", "K=√p, 2 trees, N=40, RBF", "--json", report
-    )
-    assert "| extra-trees, K=√p, 2 trees, N=40, RBF |" in printed
+    printed = run(f"compare.{name}", *TINY, "--only", work, "--json", report)
+    assert f"| {work} |" in printed
     assert "scikit-learn's digits" in printed
     report = json.loads(report.read_text())
-    assert {"okforest", "scikit-learn", "numpy"} <= set(report["versions"])
+    assert {"okforest", report["peer"], "numpy"} <= set(report["versions"])
     assert {"CPU", "cores", "memory", "system", "Python", "date"} <= set(report["machine"])
     (row,) = report["rows"]
     assert not row["skipped"]
@@ -80,9 +85,17 @@ def test_missing_peers_are_skipped(tmp_path, name, package, work):
     assert "peer" not in row
 
 
+def test_boosting():
+    """The tables of the paper on boosting have a row for each method."""
+    printed = run("boosting", "--only", "friedman", "--rounds", 2, "--samples", 1)
+    for name in ("boosted trees", "boosted extra-trees, 10 features", "bagging"):
+        assert f"| {name} | " in printed
+
+
 def test_every_peer_is_tested():
     """A new comparison is added to the tests above."""
     assert PEERS == [
+        "versus_boosting_loop",
         "versus_catboost",
         "versus_drforest",
         "versus_scikit_learn",

@@ -23,7 +23,7 @@ def test_pages_are_up_to_date(tmp_path):
     for page in pages:
         assert page.read_text() == (DOCS / page.name).read_text()
     made = list((tmp_path / "images").iterdir())
-    kept = (DOCS / "images").glob("inspection_*.png")
+    kept = (DOCS / "images").glob("*_*.png")
     drawn_by_dot = set() if shutil.which("dot") else {"inspection_export_graphviz.png"}
     assert {figure.name for figure in made} | drawn_by_dot == {figure.name for figure in kept}
     assert all(figure.stat().st_size < 100_000 for figure in made)

@@ -5,6 +5,7 @@ namespace okforest {
 void bind_grow(nanobind::module_& m);
 void bind_predict(nanobind::module_& m);
 void bind_prune(nanobind::module_& m);
+void bind_residuals(nanobind::module_& m);
 }  // namespace okforest
 
 NB_MODULE(_core, m) {
@@ -12,4 +13,5 @@ NB_MODULE(_core, m) {
   okforest::bind_grow(m);
   okforest::bind_predict(m);
   okforest::bind_prune(m);
+  okforest::bind_residuals(m);
 }

@@ -4,7 +4,9 @@ from importlib.metadata import version
 
 from okforest import decode, kernels, metrics, persistence
 from okforest.models import (
+    DirectionBase,
     OKBagging,
+    OKBoost,
     OKExtraTrees,
     OKNeighbors,
     OKRandomForest,
@@ -18,7 +20,9 @@ from okforest.persistence import load, save
 __version__ = version("okforest")
 
 __all__ = [
+    "DirectionBase",
     "OKBagging",
+    "OKBoost",
     "OKExtraTrees",
     "OKNeighbors",
     "OKRandomForest",

@@ -70,7 +70,7 @@ def test_growing_on_gives_the_forest_grown_at_once(bootstrap):
         model.set_params(n_estimators=3).fit(X, Y)
     model.set_params(n_estimators=12)
     for X_new, Y_new, weight, message in (
-        (X[:70], Y[:70], None, "X has 70 rows, other than before; warm_start=True adds trees on"),
+        (X[:70], Y[:70], None, "X has 70 rows, other than before; warm_start=True goes on"),
         (-X, Y, None, "X is another than before"),
         (X, -Y, None, "y is another than before"),
         (X, Y, np.arange(1.0, 81.0), "sample_weight is another"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from okforest import OKNeighbors, OKRidge, OKTree
+from okforest import OKBoost, OKNeighbors, OKRidge, OKTree
 from okforest.persistence.consistency import check_model
 
 X = np.random.default_rng(0).normal(size=(20, 3))
@@ -55,4 +55,38 @@ def test_distances_of_as_many_rows():
     check_model(model)
     model.row_weight_ = np.ones(3)
     with pytest.raises(ValueError, match="row_weight_ has 3 entries, not 20"):
+        check_model(model)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("row_weight_", np.ones(19), "trees_ are of other rows or rounds"),
+        ("scales_", np.ones(2), r"scales_ has shape \(2,\)"),
+        ("n_estimators_", 2, r"scales_ has shape \(3,\)"),
+        ("training_leaves_", np.ones((3, 20)), "training_leaves_ holds no whole numbers"),
+        ("training_leaves_", np.zeros((3, 9), np.uint8), "training_leaves_ are not one of"),
+        ("training_leaves_", np.full((3, 20), 99, np.uint8), "training_leaves_ are not one of"),
+        ("leaf_means_", np.ones((5, 3)), "leaf_means_ has 5 entries, not 9"),
+        ("leaf_weights_", np.ones((9, 3)), r"leaf_weights_ has shape \(9, 3\)"),
+        ("outputs_", X[:5], "outputs_ has 5 entries, not 20"),
+    ],
+)
+def test_boosting(name, value, message):
+    """Rounds, leaves and rows agree."""
+    model = OKBoost(3, max_splits=2).fit(X, X)
+    check_model(model)
+    setattr(model, name, value)
+    with pytest.raises(ValueError, match=message):
+        check_model(model)
+
+
+def test_boosted_leaves_share_out_their_members():
+    """Every member of a tree is in one leaf."""
+    model = OKBoost(3, max_splits=2).fit(X, X)
+    leaf = np.flatnonzero(model.trees_.left < 0)[0]
+    end = model.trees_.end.copy()
+    end[leaf] -= 1
+    object.__setattr__(model.trees_, "end", end)
+    with pytest.raises(ValueError, match="do not share out its members"):
         check_model(model)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 import okforest
 from okforest import (
     OKBagging,
+    OKBoost,
     OKExtraTrees,
     OKNeighbors,
     OKRandomForest,
@@ -43,7 +44,7 @@ GRAM = Y @ Y.T
 LABELS = np.where(X[:, 0] > 0, "château", "arbre")
 POSITIONS = np.arange(40)
 
-MODELS = [OKTree, OKExtraTrees, OKRandomForest, OKBagging, OKTotallyRandomTrees]
+MODELS = [OKTree, OKExtraTrees, OKRandomForest, OKBagging, OKTotallyRandomTrees, OKBoost]
 KERNELS = {
     "name": ("rbf", Y),
     "linear": (Linear(), Y),

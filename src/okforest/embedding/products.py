@@ -1,4 +1,4 @@
-"""Weights of which hardly any is zero, as a product of two matrices."""
+"""Weights of which hardly any is zero: a whole matrix, or a product of two."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,6 +8,35 @@ import numpy as np
 import scipy.sparse as sp
 
 from okforest._typing import Floats, Weights
+
+
+@dataclass(frozen=True)
+class DenseWeights:
+    """The weights W as they are.
+
+    Parameters
+    ----------
+    dense : ndarray of shape (n, n_train)
+        One row for each prediction.
+    """
+
+    dense: Floats
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of predictions and of training rows."""
+        return self.dense.shape
+
+    def __getitem__(self, rows: slice) -> "DenseWeights":
+        return DenseWeights(self.dense[rows])
+
+    def __matmul__(self, values: Floats) -> Floats:
+        """Return the weighted sums of the training rows' values."""
+        return np.asarray(np.tensordot(self.dense, values, axes=1))
+
+    def tocsr(self) -> Weights:
+        """Return the matrix as a sparse one."""
+        return sp.csr_array(self.dense)
 
 
 @dataclass(frozen=True)

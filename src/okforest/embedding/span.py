@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from okforest._typing import Floats, Outputs, WeightMatrix, Weights
-from okforest.embedding.products import ProductWeights
 from okforest.kernels import OutputKernel
 
 BLOCK_BYTES = 2**26
@@ -71,7 +70,7 @@ class Span:
         result = np.empty(len(y))
         for block in self._blocks(len(y)):
             K = self.kernel(y[block], self.outputs)
-            result[block] = (_entries(W[block]) * K).sum(axis=1)
+            result[block] = (entries(W[block]) * K).sum(axis=1)
         return result
 
     def gram(self, W: WeightMatrix, V: WeightMatrix | None = None) -> Floats:
@@ -139,11 +138,11 @@ class Span:
         return (slice(i, min(i + size, n)) for i in range(0, n, size))
 
 
-def _entries(W: WeightMatrix) -> Weights | Floats:
+def entries(W: WeightMatrix) -> Weights | Floats:
     """Return the matrix of weights itself: sparse, unless hardly any is zero."""
-    return W.dense if isinstance(W, ProductWeights) else W.tocsr()
+    return W.dense if hasattr(W, "dense") else W.tocsr()
 
 
 def _by_columns(W: WeightMatrix) -> sp.csc_array | Floats:
-    entries = _entries(W)
-    return sp.csc_array(entries) if sp.issparse(entries) else entries
+    own = entries(W)
+    return sp.csc_array(own) if sp.issparse(own) else own

@@ -10,6 +10,14 @@ Inputs = npt.NDArray[Any] | sp.csr_array | sp.csc_array | sp.csr_matrix | sp.csc
 RawInputs = npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
 
 
+class Layouts:
+    """The same inputs for many calls: sparse ones by columns to grow from, by rows to apply to."""
+
+    def __init__(self, X: Inputs):
+        self.columns: Inputs = _canonical(sp.csc_array(X)) if sp.issparse(X) else X
+        self.rows: Inputs = _canonical(sp.csr_array(X)) if sp.issparse(X) else X
+
+
 def by_columns(X: Inputs) -> RawInputs:
     """Return what trees are grown from: sparse inputs in compressed columns."""
     return _arrays(sp.csc_array(X)) if sp.issparse(X) else X
@@ -21,7 +29,12 @@ def by_rows(X: Inputs) -> RawInputs:
 
 
 def _arrays(X: Any) -> RawInputs:
+    X = _canonical(X)
+    return X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
+
+
+def _canonical(X: Any) -> Any:
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    return X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
+    return X

@@ -1,4 +1,4 @@
-"""Reading trees: as text, drawings, rules and clusters; importances; what is behind a prediction.
+"""Reading models: trees as text, drawings, rules and clusters; importances; learning curves.
 
 Drawing needs matplotlib (``pip install okforest[plot]``); nothing else here does.
 """
@@ -8,6 +8,7 @@ from okforest.inspection.conditions import Condition
 from okforest.inspection.drawing import plot_tree
 from okforest.inspection.graphviz import export_graphviz
 from okforest.inspection.importances import plot_importances
+from okforest.inspection.learning import plot_learning_curve
 from okforest.inspection.predictions import prototypes
 from okforest.inspection.rules import Rule, leaf_rules
 from okforest.inspection.text import export_text
@@ -21,6 +22,7 @@ __all__ = [
     "leaf_clusters",
     "leaf_rules",
     "plot_importances",
+    "plot_learning_curve",
     "plot_tree",
     "prototypes",
 ]

@@ -15,7 +15,7 @@ from okforest.embedding import Span
 from okforest.engine import LeafWeights, Trees
 from okforest.inspection._words import write_number, write_output
 from okforest.inspection.conditions import Condition
-from okforest.models._trees import TreeModel
+from okforest.models._trees import Grower, TreeModel
 
 # Relative: variances below it, and differences of distances, are rounding.
 ROUNDING = 1e-12
@@ -149,13 +149,16 @@ class Reading:
         return facts
 
 
-def check_model(model: Any) -> None:
-    """Raise an error that says what to do unless this is a fitted tree or forest."""
-    if not isinstance(model, TreeModel):
+def check_model(model: Any, *, boosted: bool = False) -> None:
+    """Raise an error that says what to do unless this is a fitted tree or forest.
+
+    Boosted trees, whose leaves are means of residuals and not of outputs, are one if allowed.
+    """
+    if not isinstance(model, Grower if boosted else TreeModel):
         raise TypeError(
-            f"model is a {type(model).__name__}; expected a fitted OKTree or forest of okforest. "
-            "Of a pipeline or a search, pass the model inside: pipeline[-1], "
-            "search.best_estimator_."
+            f"model is a {type(model).__name__}; expected a fitted OKTree or forest of okforest"
+            f"{', or OKBoost' if boosted else ''}. Of a pipeline or a search, pass the model "
+            "inside: pipeline[-1], search.best_estimator_."
         )
     check_is_fitted(model, "trees_")
 

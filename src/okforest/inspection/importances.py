@@ -32,7 +32,7 @@ def plot_importances(
     Parameters
     ----------
     model : estimator
-        A fitted tree or forest of okforest.
+        A fitted tree or forest of okforest, or OKBoost.
     top : int, default=20
         Most bars to show.
     feature_names : sequence of str, optional
@@ -62,7 +62,7 @@ def plot_importances(
     >>> blood = {"blood serum": ["s1", "s2", "s3", "s4", "s5", "s6"]}
     >>> ax = plot_importances(forest, groups=blood)
     """
-    check_model(model)
+    check_model(model, boosted=True)
     check_outputs(model, "an importance")
     if not isinstance(top, Integral) or top < 1:
         raise ValueError(f"top={top!r}; use a positive integer.")

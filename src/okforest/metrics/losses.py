@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 from okforest._compat import check_sample_weight
 from okforest._typing import Floats, Outputs, WeightMatrix
 from okforest.embedding import Span, check_alike
-from okforest.kernels import as_kernel
+from okforest.kernels import OutputKernel, as_kernel
 
 
 def kernel_loss(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -82,11 +82,15 @@ def kernel_r2(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
 
 def weights_r2(span: Span, W: WeightMatrix, outputs: Outputs, sample_weight: Floats) -> float:
     """Return the kernel R² of predictions given by their weights; outputs are canonical."""
+    return loss_r2(span.kernel, span.losses(W, outputs), outputs, sample_weight)
+
+
+def loss_r2(kernel: OutputKernel, losses: Floats, outputs: Outputs, sample_weight: Floats) -> float:
+    """Return the kernel R² of predictions with these losses in H."""
     if len(outputs) < 2:
         warnings.warn("R² needs at least two outputs.", UndefinedMetricWarning, stacklevel=2)
         return float("nan")
-    kernel, weight = span.kernel, sample_weight
-    losses = span.losses(W, outputs)
+    weight = sample_weight
     spread = Span(kernel.resolve(outputs), outputs).spread(weight)
     loss = weight @ losses
     if spread == 0.0:  # constant outputs: predicted, up to rounding, or not
@@ -135,14 +139,20 @@ def unwrap(model: Any, X: Any) -> tuple[Any, Any]:
     return model, X
 
 
+def check_truth(span: Span, X: Any, y: Any) -> Outputs:
+    """Return the true outputs of X's rows in canonical form; they are like those of training."""
+    outputs = span.kernel.check(y)
+    check_consistent_length(X, outputs)
+    check_alike(outputs, span.outputs, "y")
+    return outputs
+
+
 def _predicted(
     model: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[Span, WeightMatrix, Outputs, Floats]:
     """Return what a model predicts for X, beside the true outputs and their weights."""
     model, X = unwrap(model, X)
     span = model.span_
-    outputs = span.kernel.check(y)
-    check_consistent_length(X, outputs)
-    check_alike(outputs, span.outputs, "y")
+    outputs = check_truth(span, X, y)
     weight = check_sample_weight(sample_weight, outputs, ensure_non_negative=True)
     return span, model._weights(X), outputs, weight

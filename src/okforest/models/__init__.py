@@ -1,5 +1,7 @@
 """The models: maps from inputs to weights over training outputs."""
 
+from okforest.models.boosting import OKBoost
+from okforest.models.directions import DirectionBase
 from okforest.models.forests import (
     OKBagging,
     OKExtraTrees,
@@ -12,7 +14,9 @@ from okforest.models.ridge import OKRidge
 from okforest.models.tree import OKTree
 
 __all__ = [
+    "DirectionBase",
     "OKBagging",
+    "OKBoost",
     "OKExtraTrees",
     "OKNeighbors",
     "OKRandomForest",

@@ -115,6 +115,54 @@ PARAMETERS = {
         method, without any square matrix of all training rows. By default all rows, exactly.""",
 }
 
+# Where boosting means something else by a name, and what it alone has.
+BOOSTING = {
+    "n_estimators": """int, default=500
+        Number of rounds.""",
+    "learning_rate": """float, default=0.05
+        What each round's prediction is multiplied by. The training loss never rises for values up
+        to 1; small values need more rounds, and mostly predict better.""",
+    "max_splits": """int, default=10
+        Most splits of a tree: one more than this is the most leaves.""",
+    "growth": """{"variance", "gain"}, default="variance"
+        Which node of a tree is split next: the one of the largest total variance, or the one whose
+        split reduces it most.""",
+    "subsample": """float, default=1.0
+        The part of the rows that each round learns from, drawn without replacement; with less than
+        1, ``oob_improvement_`` tells what the others gain by each round.""",
+    "base": """"tree" or estimator, default="tree"
+        The base learner: trees, to which the parameters on splits and leaves apply, or an estimator
+        with ``fit(X, R)``, where R of shape (n, r) holds residuals as vectors, and
+        ``predict_weights(X)``, of shape (n_new, n): its prediction is their product with R. This is
+        so of the models of okforest with the linear kernel (their default), of
+        :class:`DirectionBase`, or of your own. It is asked to ``fit(X, R, sample_weight=...)`` if
+        weights are not all one, as with ``subsample``, ``n_iter_no_change`` or weights given; a row
+        of weight zero must not matter.""",
+    "line_search": """bool, default=False
+        Whether each round is first multiplied by what leaves the least training loss, in closed
+        form. The means of leaves are that already: it makes no difference to trees.""",
+    "n_iter_no_change": """int, optional
+        Stop when so many rounds have not reduced the validation loss, which is measured in H,
+        by ``tol``. By default all rounds are made.""",
+    "validation_fraction": """float, default=0.1
+        The part of the rows that is held out for it.""",
+    "tol": """float, default=0.0001
+        Least reduction, as a part of the loss of the mean.""",
+    "embedding": PARAMETERS["embedding"].replace(
+        "The form of the outputs from which trees are grown.",
+        "The form of the residuals from which rounds learn.",
+    ),
+    "warm_start": """bool, default=False
+        Whether :meth:`fit` keeps the rounds there are and adds as many as ``n_estimators`` asks
+        for, on the same training set. The model is the same as one fitted at once.""",
+    "n_jobs": """int, optional
+        Number of threads to predict, and to update many residuals; -1 for all cores. (Rounds
+        follow each other, and a tree is grown by one thread.)""",
+    "callback": """callable, optional
+        Called after each round with the number of rounds. An exception that it raises stops the
+        fit.""",
+}
+
 SHARED_ATTRIBUTES = """kernel_ : OutputKernel
         The kernel, with parameters that depend on the outputs filled in.
     outputs_ : ndarray
@@ -161,8 +209,9 @@ def document(cls: T) -> T:
     """
     if cls.__doc__ is None:  # python -OO
         return cls
+    own = BOOSTING if "learning_rate" in signature(cls).parameters else {}
     lines = [
-        f"{name} : {PARAMETERS[name]}".replace("{default}", repr(parameter.default))
+        f"{name} : {(PARAMETERS | own)[name]}".replace("{default}", repr(parameter.default))
         for name, parameter in signature(cls).parameters.items()
     ]
     # Texts above are indented as in a class; Python before 3.13 keeps that, and later ones do not.

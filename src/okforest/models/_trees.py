@@ -34,10 +34,10 @@ class Target(NamedTuple):
     search_variance: float
 
 
-class TreeModel(Averager):
-    """Output kernel trees, one or many; each preset picks how they are grown.
+class Grower(Averager):
+    """A model that grows output kernel trees: how they grow, their leaves, kernel and importances.
 
-    A preset exposes some of the attributes below as parameters and fixes the others.
+    A subclass exposes some of the attributes below as parameters and fixes the others.
     """
 
     n_estimators: int = 1
@@ -111,6 +111,110 @@ class TreeModel(Averager):
         "callback": [callable, None],
     }
 
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
+
+    def _rules(self, weight: Floats) -> Rules:
+        n_samples = _sample_count(weight)
+        return Rules(
+            random_splits=self.splitter == "random",
+            max_features=_n_features_tried(self.max_features, self.n_features_in_),
+            order="depth" if self.max_leaf_nodes is None else "gain",
+            max_depth=_limit(self.max_depth),
+            max_leaf_nodes=_limit(self.max_leaf_nodes),
+            min_samples_split=max(2, _amount(self.min_samples_split, n_samples)),
+            min_samples_leaf=_amount(self.min_samples_leaf, n_samples),
+            min_impurity_decrease=self.min_impurity_decrease,
+            stop_when_pure=self._uses_outputs,
+        )
+
+    def _leaves(self, X: Any) -> Ints:
+        check_is_fitted(self, "trees_")
+        X = check_inputs(self, X, reset=False)
+        return self.trees_.apply(X, self._prediction_threads(X.shape[0]))
+
+    def _prediction_threads(self, n_rows: int) -> int:
+        # A thread costs as much as some hundred rows.
+        return min(thread_count(self.n_jobs), ceil(n_rows / 256))
+
+    def _check_same_rows(self, X: Inputs, outputs: Outputs | None, weight: Floats | None) -> None:
+        """Check that these are the rows that the model was fitted to."""
+        what = None
+        if X.shape[0] != len(self._training_weight()):
+            what = f"X has {X.shape[0]} rows, other"
+        elif not self._has_seen(X):
+            what = "X is another"
+        elif outputs is not None and not np.array_equal(outputs, self.outputs_):
+            what = "y is another"
+        elif weight is not None and not np.array_equal(weight, self._training_weight()):
+            what = "sample_weight is another"
+        if what:
+            raise ValueError(changed(what))
+
+    def _training_weight(self) -> Floats:
+        return self.trees_.row_weight
+
+    def _has_seen(self, X: Inputs) -> bool:
+        """Tell whether these may be the training inputs: they reach the leaves of members."""
+        kept = self.trees_
+        return np.array_equal(kept.apply(X)[kept.members, kept.member_trees], kept.member_leaves)
+
+    def tree_kernel(self, X: Any, Z: Any = None) -> Floats:
+        """Return the input kernel that the trees have learnt.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+        Z : array-like, frame or sparse matrix of shape (m, p), optional
+            Other inputs; by default X.
+
+        Returns
+        -------
+        K : ndarray of shape (n, m)
+            The mean over trees of 1 / (weight of the leaf) where x and z share a leaf, else 0. With
+            Z the training inputs, these are the weights of :meth:`predict_weights`, if trees were
+            grown on all rows, equally weighted.
+        """
+        leaves = self._leaves(X)
+        A = self.trees_.leaf_indicator(leaves)
+        B = A.copy() if Z is None else self.trees_.leaf_indicator(self._leaves(Z))
+        A.data /= self.trees_.weight[A.indices] * len(self.trees_)
+        return (A @ B.T).toarray()
+
+    def apply(self, X: Any) -> Ints:
+        """Return the leaves that inputs reach.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+
+        Returns
+        -------
+        leaves : ndarray of shape (n, n_estimators)
+            Node numbers, which count from 0 in each tree.
+        """
+        return self._leaves(X)
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Each feature's share of the total variance reduction, summing to one."""
+        check_is_fitted(self, "trees_")
+        reduction = np.maximum(self.trees_.variance_reduction(self.n_features_in_), 0.0)
+        total = reduction.sum()
+        return reduction / total if total > 0 else reduction
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+class TreeModel(Grower):
+    """Output kernel trees whose means are predicted, one or many; presets pick how they grow."""
+
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TreeModel":
         """Grow the trees.
@@ -166,29 +270,14 @@ class TreeModel(Averager):
         self._learn(target)
         return self
 
-    def _draw_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
-
     def _check_growing_on(
         self, kept: Trees, X: Inputs, weight: Floats, target: Target | None
     ) -> int:
         """Return how many trees there are, having checked that more can be added."""
-        changed = None
-        if X.shape[0] != len(kept.row_weight):
-            changed = f"X has {X.shape[0]} rows, other"
-        elif not np.array_equal(kept.apply(X)[kept.members, kept.member_trees], kept.member_leaves):
-            changed = "X is another"
-        elif target is not None and not np.array_equal(target.outputs, self.outputs_):
-            changed = "y is another"
-        elif self.bootstrap != (len(kept.times) > 0):
-            changed = "bootstrap is another"
-        elif not self.bootstrap and not np.array_equal(weight, kept.row_weight):
-            changed = "sample_weight is another"
-        if changed:
-            raise ValueError(
-                f"{changed} than before; warm_start=True adds trees on the same training set. "
-                "Set it to False to start anew."
-            )
+        if self.bootstrap != (len(kept.times) > 0):
+            raise ValueError(changed("bootstrap is another"))
+        outputs = None if target is None else target.outputs
+        self._check_same_rows(X, outputs, None if self.bootstrap else weight)
         if self.n_estimators < len(kept):
             raise ValueError(
                 f"n_estimators={self.n_estimators} is less than the {len(kept)} trees grown so far;"
@@ -218,20 +307,6 @@ class TreeModel(Averager):
             self.search_rank_ = target.search.rank
             self.search_variance_ = target.search_variance
 
-    def _rules(self, weight: Floats) -> Rules:
-        n_samples = _sample_count(weight)
-        return Rules(
-            random_splits=self.splitter == "random",
-            max_features=_n_features_tried(self.max_features, self.n_features_in_),
-            order="depth" if self.max_leaf_nodes is None else "gain",
-            max_depth=_limit(self.max_depth),
-            max_leaf_nodes=_limit(self.max_leaf_nodes),
-            min_samples_split=max(2, _amount(self.min_samples_split, n_samples)),
-            min_samples_leaf=_amount(self.min_samples_leaf, n_samples),
-            min_impurity_decrease=self.min_impurity_decrease,
-            stop_when_pure=self._uses_outputs,
-        )
-
     def _n_draws(self, weight: Floats) -> int:
         if not self.bootstrap:
             if self.max_samples is not None:
@@ -250,15 +325,6 @@ class TreeModel(Averager):
                 "the weights down, or set max_samples to a number of rows."
             )
         return n_draws
-
-    def _leaves(self, X: Any) -> Ints:
-        check_is_fitted(self, "trees_")
-        X = check_inputs(self, X, reset=False)
-        return self.trees_.apply(X, self._prediction_threads(X.shape[0]))
-
-    def _prediction_threads(self, n_rows: int) -> int:
-        # A thread costs as much as some hundred rows.
-        return min(thread_count(self.n_jobs), ceil(n_rows / 256))
 
     def predict_weights(self, X: Any) -> Weights:
         """Return the weights of the training outputs: the lossless prediction.
@@ -312,57 +378,13 @@ class TreeModel(Averager):
             for t in range(leaves.shape[1])
         ]
 
-    def tree_kernel(self, X: Any, Z: Any = None) -> Floats:
-        """Return the input kernel that the trees have learnt.
 
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n, p)
-            Inputs.
-        Z : array-like, frame or sparse matrix of shape (m, p), optional
-            Other inputs; by default X.
-
-        Returns
-        -------
-        K : ndarray of shape (n, m)
-            The mean over trees of 1 / (weight of the leaf) where x and z share a leaf, else 0. With
-            Z the training inputs, these are the weights of :meth:`predict_weights`, if trees were
-            grown on all rows, equally weighted.
-        """
-        leaves = self._leaves(X)
-        A = self.trees_.leaf_indicator(leaves)
-        B = A.copy() if Z is None else self.trees_.leaf_indicator(self._leaves(Z))
-        A.data /= self.trees_.weight[A.indices] * len(self.trees_)
-        return (A @ B.T).toarray()
-
-    def apply(self, X: Any) -> Ints:
-        """Return the leaves that inputs reach.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n, p)
-            Inputs.
-
-        Returns
-        -------
-        leaves : ndarray of shape (n, n_estimators)
-            Node numbers, which count from 0 in each tree.
-        """
-        return self._leaves(X)
-
-    @property
-    def feature_importances_(self) -> Floats:
-        """Each feature's share of the total variance reduction, summing to one."""
-        check_is_fitted(self, "trees_")
-        reduction = np.maximum(self.trees_.variance_reduction(self.n_features_in_), 0.0)
-        total = reduction.sum()
-        return reduction / total if total > 0 else reduction
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        return tags
+def changed(what: str) -> str:
+    """Say that rounds or trees cannot be added, since something is another than before."""
+    return (
+        f"{what} than before; warm_start=True goes on with the same training set. Set it to False "
+        "to start anew."
+    )
 
 
 def _sample_count(weight: Floats) -> float:

@@ -9,7 +9,7 @@ from okforest._categories import category_counts
 from okforest.engine import Trees
 from okforest.engine.validity import check_trees
 from okforest.kernels import OutputKernel
-from okforest.models import OKNeighbors, OKRidge
+from okforest.models import OKBoost, OKNeighbors, OKRidge
 
 
 def check_model(model: Any) -> None:
@@ -18,6 +18,8 @@ def check_model(model: Any) -> None:
         n_rows = _check_neighbors(model)
     elif isinstance(model, OKRidge):
         n_rows = _check_ridge(model)
+    elif isinstance(model, OKBoost):
+        n_rows = _check_boost(model)
     else:
         n_rows = _check_trees(model)
     _check_length(model, "outputs_", n_rows)
@@ -39,6 +41,44 @@ def _check_trees(model: Any) -> int:
     if category_counts(model.categories_).tolist() != model.trees_.n_categories.tolist():
         raise ValueError("categories_ and the trees' n_categories differ")
     return len(model.trees_.row_weight)
+
+
+def _check_boost(model: OKBoost) -> int:
+    """Check the rounds, and that what is kept of leaves is as many rows as there are leaves."""
+    _check_matrix(model, "row_weight_", 1)
+    _check_matrix(model, "scales_", 1, (model.n_estimators_,))
+    n_rows = len(model.row_weight_)
+    if hasattr(model, "bases_"):
+        return _check_bases(model, n_rows)
+    if _check_trees(model) != n_rows or len(model.trees_) != model.n_estimators_:
+        raise ValueError("trees_ are of other rows or rounds than row_weight_ and scales_")
+    tree = np.repeat(np.arange(len(model.trees_)), np.diff(model.trees_.node_offsets))
+    leaf = model.trees_.left < 0
+    n_members = (model.trees_.end - model.trees_.begin)[leaf]
+    if np.bincount(tree[leaf], n_members).tolist() != np.diff(model.trees_.member_offsets).tolist():
+        raise ValueError("the leaves of a tree do not share out its members")
+    n_leaves = np.bincount(tree[leaf])
+    places = model.training_leaves_
+    if not isinstance(places, np.ndarray) or places.dtype.kind != "u":
+        raise ValueError("training_leaves_ holds no whole numbers")
+    if places.shape != (len(n_leaves), n_rows) or (places >= n_leaves[:, None]).any():
+        raise ValueError("training_leaves_ are not one of its tree's leaves for each row")
+    if hasattr(model, "leaf_weights_"):
+        _check_matrix(model, "leaf_weights_", 2, (n_leaves.sum(), n_rows))
+    if hasattr(model, "leaf_means_"):
+        _check_matrix(model, "leaf_means_", 2)
+        _check_length(model, "leaf_means_", n_leaves.sum())
+    return n_rows
+
+
+def _check_bases(model: OKBoost, n_rows: int) -> int:
+    _check_matrix(model, "inputs_", 2, (n_rows, _n_features(model)))
+    if len(model.bases_) != model.n_estimators_:
+        raise ValueError(f"bases_ has {len(model.bases_)} entries, not {model.n_estimators_}")
+    for base in model.bases_:
+        check_model(base)
+        _check_length(base, "outputs_", n_rows)
+    return n_rows
 
 
 def _check_neighbors(model: OKNeighbors) -> int:

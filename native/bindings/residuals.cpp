@@ -1,0 +1,80 @@
+#include "core/residuals.hpp"
+
+#include <stdexcept>
+
+#include "bindings/arrays.hpp"
+
+namespace okforest {
+
+namespace {
+
+// Changed in place.
+using Residuals = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+MutableMatrix matrix_of(const Residuals& values) {
+  return {values.data(), static_cast<std::int64_t>(values.shape(0)),
+          static_cast<std::int64_t>(values.shape(1))};
+}
+
+// The leaves, after checking that all indices stay within the rows.
+LeavesView leaves_of(std::int64_t n_rows, const Vector<std::int64_t>& offsets,
+                     const Vector<std::int32_t>& members, const Vector<double>& weights,
+                     const Vector<std::int32_t>& places, double scale) {
+  const LeavesView leaves{view(offsets), view(members), view(weights), view(places), scale};
+  bool sound = leaves.offsets.size() > 1 && leaves.offsets.front() == 0 &&
+               leaves.offsets.back() == static_cast<std::int64_t>(leaves.members.size()) &&
+               leaves.weights.size() == leaves.members.size() &&
+               static_cast<std::int64_t>(leaves.places.size()) == n_rows;
+  for (std::size_t k = 0; sound && k + 1 < leaves.offsets.size(); ++k) {
+    sound = leaves.offsets[k] <= leaves.offsets[k + 1];
+  }
+  for (const std::int32_t member : leaves.members) sound &= member >= 0 && member < n_rows;
+  for (const std::int32_t place : leaves.places) {
+    sound &= place >= 0 && place < leaves.n_leaves();
+  }
+  if (!sound) throw std::invalid_argument("these are no leaves of so many rows");
+  return leaves;
+}
+
+Result<double, 2> subtract_means_binding(const Residuals& values,
+                                         const Vector<std::int64_t>& offsets,
+                                         const Vector<std::int32_t>& members,
+                                         const Vector<double>& weights,
+                                         const Vector<std::int32_t>& places, double scale,
+                                         int n_threads) {
+  const MutableMatrix matrix = matrix_of(values);
+  const LeavesView leaves = leaves_of(matrix.n_rows, offsets, members, weights, places, scale);
+  std::vector<double> means;
+  {
+    nb::gil_scoped_release nogil;
+    means = subtract_means(matrix, leaves, n_threads);
+  }
+  return to_numpy<double, 2>(std::move(means),
+                             {static_cast<std::size_t>(leaves.n_leaves()), values.shape(1)});
+}
+
+void subtract_means_from_gram_binding(const Residuals& gram, const Vector<std::int64_t>& offsets,
+                                      const Vector<std::int32_t>& members,
+                                      const Vector<double>& weights,
+                                      const Vector<std::int32_t>& places, double scale,
+                                      int n_threads) {
+  const MutableMatrix matrix = matrix_of(gram);
+  if (matrix.n_rows != matrix.n_cols) throw std::invalid_argument("a Gram matrix is square");
+  const LeavesView leaves = leaves_of(matrix.n_rows, offsets, members, weights, places, scale);
+  nb::gil_scoped_release nogil;
+  subtract_means_from_gram(matrix, leaves, n_threads);
+}
+
+}  // namespace
+
+void bind_residuals(nb::module_& m) {
+  using namespace nb::literals;
+  m.def("subtract_means", &subtract_means_binding, "values"_a.noconvert(), "offsets"_a.noconvert(),
+        "members"_a.noconvert(), "weights"_a.noconvert(), "places"_a.noconvert(), "scale"_a,
+        "n_threads"_a);
+  m.def("subtract_means_from_gram", &subtract_means_from_gram_binding, "gram"_a.noconvert(),
+        "offsets"_a.noconvert(), "members"_a.noconvert(), "weights"_a.noconvert(),
+        "places"_a.noconvert(), "scale"_a, "n_threads"_a);
+}
+
+}  // namespace okforest

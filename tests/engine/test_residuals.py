@@ -1,0 +1,88 @@
+"""What is left of values and of a Gram matrix when leaves' means are subtracted."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from okforest.engine import Leaves
+
+
+def leaves_of(seed, n, n_leaves):
+    """Draw leaves: rows that reach them, of which some are members, of some weight."""
+    rng = np.random.default_rng(seed)
+    places = rng.integers(0, n_leaves, n).astype(np.int32)
+    members = rng.permutation(n)[: max(1, n // 2)]
+    members = members[np.argsort(places[members], kind="stable")].astype(np.int32)
+    offsets = np.searchsorted(places[members], np.arange(n_leaves + 1)).astype(np.int64)
+    return Leaves(offsets, members, rng.uniform(0.1, 1.0, len(members)), places)
+
+
+def averaging(leaves):
+    """Return the matrices A, of leaves' means, and P, of rows' leaves."""
+    A = np.zeros((len(leaves), len(leaves.places)))
+    for leaf in range(len(leaves)):
+        own = slice(*leaves.offsets[leaf : leaf + 2])
+        A[leaf, leaves.members[own]] = leaves.weights[own]
+    return A, np.eye(len(leaves))[leaves.places]
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 300),
+    q=st.sampled_from([1, 3, 128, 200]),
+    n_leaves=st.integers(1, 40),
+    n_threads=st.sampled_from([1, 3]),
+)
+def test_both_forms_by_matrices(seed, n, q, n_leaves, n_threads):
+    """(I − sPA)φ, and (I − sPA) K (I − sPA)ᵀ, which stays symmetric to the last bit."""
+    rng = np.random.default_rng(seed)
+    leaves, scale = leaves_of(seed, n, n_leaves), rng.uniform(0.01, 1.0)
+    A, P = averaging(leaves)
+    np.testing.assert_allclose(leaves.means.toarray(), A)
+    values = rng.normal(size=(n, q))
+    gram = values @ values.T
+    gram = (gram + gram.T) / 2
+    left = values - scale * P @ A @ values
+    expected = left @ left.T
+    size = 1.0 + np.abs(gram).max() + np.abs(expected).max()
+    changed = values.copy()
+    means = leaves.subtract(changed, scale, n_threads)
+    np.testing.assert_allclose(means, scale * A @ values, atol=1e-12)
+    np.testing.assert_allclose(changed, left, atol=1e-12)
+    leaves.subtract_from_gram(gram, scale, n_threads)
+    np.testing.assert_allclose(gram, expected, atol=1e-11 * size)
+    assert np.array_equal(gram, gram.T)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("places", np.array([0, 1, 2, 0], np.int32)),
+        ("places", np.array([0, -1, 0, 0], np.int32)),
+        ("places", np.array([0, 1], np.int32)),
+        ("members", np.array([0, 1, 2, 4], np.int32)),
+        ("members", np.array([0, 1, 2, -1], np.int32)),
+        ("offsets", np.array([0, 3, 5])),
+        ("offsets", np.array([0, 5, 4])),
+        ("offsets", np.array([1, 2, 4])),
+        ("offsets", np.array([4])),
+        ("weights", np.ones(3)),
+    ],
+)
+def test_wrong_arrays_are_refused(name, value):
+    """Compiled code does not go where arrays do not reach."""
+    arrays = {
+        "offsets": np.array([0, 2, 4]),
+        "members": np.arange(4, dtype=np.int32),
+        "weights": np.ones(4),
+        "places": np.array([0, 0, 1, 1], np.int32),
+    }
+    Leaves(**arrays).subtract(np.ones((4, 2)), 1.0)
+    leaves = Leaves(**arrays | {name: value})
+    with pytest.raises(ValueError, match="no leaves of so many rows"):
+        leaves.subtract(np.ones((4, 2)), 1.0)
+    with pytest.raises(ValueError, match="no leaves of so many rows"):
+        leaves.subtract_from_gram(np.ones((4, 4)), 1.0)
+    with pytest.raises(ValueError, match="square"):
+        Leaves(**arrays).subtract_from_gram(np.ones((4, 3)), 1.0)
