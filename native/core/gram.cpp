@@ -13,7 +13,9 @@ namespace {
 using Rows = std::span<const std::int32_t>;
 
 // A branch is packed when the matrix at hand has at least so many times its rows.
+// Small matrices are near enough as they are.
 constexpr std::int64_t kShrink = 3;
+constexpr std::int64_t kSmall = 64;
 
 // Rows of the matrix swept together: each rank is read once for all of them.
 constexpr std::size_t kTile = 4;
@@ -113,7 +115,9 @@ void GramScorer::find_base(Rows rows) {
   };
   while (n_bases_ > 1 && !inside(base().rows)) --n_bases_;
   use_base();
-  if (kShrink * static_cast<std::int64_t>(rows.size()) <= base().n) push_block(rows);
+  if (width_ > kSmall && kShrink * static_cast<std::int64_t>(rows.size()) <= width_) {
+    push_block(rows);
+  }
 }
 
 void GramScorer::push_block(Rows rows) {
@@ -139,12 +143,22 @@ void GramScorer::push_block(Rows rows) {
 
 // Finds the node's mean, as inner products, and returns the total variance around it.
 double GramScorer::measure(Rows rows, double total_weight) {
-  std::fill(placed_weight_.begin(), placed_weight_.begin() + width_, 0.0);
-  for (const auto i : rows) placed_weight_[place(i)] = weight_[i];
+  const auto n = static_cast<std::int64_t>(rows.size());
+  const bool sparse =
+      n * n <= width_;  // then the node's own entries are less than rows as they lie
+  if (!sparse) {
+    std::fill_n(placed_weight_.begin(), width_, 0.0);
+    for (const auto i : rows) placed_weight_[place(i)] = weight_[i];
+  }
   scale_ = 0.0;
   double sum_norm = 0.0;
   for (const auto i : rows) {
-    const double sum = dot(row(i), placed_weight_.data(), width_);
+    double sum = 0.0;
+    if (sparse) {
+      for (const auto j : rows) sum += weight_[j] * row(i)[place(j)];
+    } else {
+      sum = dot(row(i), placed_weight_.data(), width_);
+    }
     inner_[i] = sum / total_weight;
     sum_norm += weight_[i] * sum;
     scale_ += weight_[i] * row(i)[place(i)];
