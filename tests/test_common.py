@@ -29,6 +29,7 @@ ESTIMATORS = [
     OKBagging(5, kernel=RBF()),
     OKExtraTrees(5, kernel=RBF(), search_rank=2),
     OKTree(search_rank="auto", embedding="cholesky"),
+    OKExtraTrees(5, kernel=RBF(), criterion="frobenius"),
     OKRandomForest(5, kernel=RBF(), embedding="nystrom"),
     OKBagging(5, kernel=Laplacian(), embedding="fourier"),
     OKTotallyRandomTrees(5),

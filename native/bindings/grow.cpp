@@ -62,10 +62,11 @@ NamedArrays joined(std::vector<Tree>&& trees) {
 NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                  const Vector<double>& row_weight, std::uint64_t seed, std::int64_t first_tree,
                  std::int64_t n_trees, std::int32_t n_draws, int n_threads,
-                 const std::string& order, bool random_splits, std::int32_t max_features,
-                 std::int32_t max_depth, std::int32_t max_leaf_nodes, double min_samples_split,
-                 double min_samples_leaf, double min_impurity_decrease, bool stop_when_pure,
-                 const Vector<std::int32_t>& n_categories, nb::object progress) {
+                 const std::string& order, bool random_splits, bool frobenius,
+                 std::int32_t max_features, std::int32_t max_depth, std::int32_t max_leaf_nodes,
+                 double min_samples_split, double min_samples_leaf, double min_impurity_decrease,
+                 bool stop_when_pure, const Vector<std::int32_t>& n_categories,
+                 nb::object progress) {
   const MatrixView y{outputs.data(), static_cast<std::int64_t>(outputs.shape(0)),
                      static_cast<std::int64_t>(outputs.shape(1))};
   if (static_cast<std::int64_t>(row_weight.size()) != y.n_rows || (gram && y.n_cols != y.n_rows)) {
@@ -76,7 +77,9 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
       std::none_of(weights.begin(), weights.end(), [](double w) { return w > 0.0; })) {
     throw std::invalid_argument("there must be a row of positive weight, and a thread");
   }
+  if (frobenius && !gram) throw std::invalid_argument("the Frobenius rule needs a Gram matrix");
   const Rules rules{random_splits ? SplitKind::random : SplitKind::best,
+                    frobenius ? Criterion::frobenius : Criterion::variance,
                     growth_order(order),
                     max_features,
                     max_depth,
@@ -110,6 +113,9 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
         std::any_of(counts.begin(), counts.end(), [](std::int32_t n) { return n < 0; })) {
       throw std::invalid_argument("n_categories must be one number >= 0 for each feature");
     }
+    if (frobenius && std::any_of(counts.begin(), counts.end(), [](auto n) { return n > 0; })) {
+      throw std::invalid_argument("the Frobenius rule has no splits of categorical features");
+    }
     nb::gil_scoped_release nogil;
     return grow_forest(inputs, y, gram ? OutputForm::gram : OutputForm::factor, view(row_weight),
                        rules, plan, watch);
@@ -132,7 +138,7 @@ void bind_grow(nb::module_& m) {
   using namespace nb::literals;
   m.def("grow", &grow, nb::kw_only(), "X"_a.noconvert(), "outputs"_a.noconvert(), "gram"_a,
         "row_weight"_a.noconvert(), "seed"_a, "first_tree"_a, "n_trees"_a, "n_draws"_a,
-        "n_threads"_a, "order"_a, "random_splits"_a, "max_features"_a, "max_depth"_a,
+        "n_threads"_a, "order"_a, "random_splits"_a, "frobenius"_a, "max_features"_a, "max_depth"_a,
         "max_leaf_nodes"_a, "min_samples_split"_a, "min_samples_leaf"_a, "min_impurity_decrease"_a,
         "stop_when_pure"_a, "n_categories"_a.noconvert(), "progress"_a.none());
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/bootstrap.hpp"
+#include "core/frobenius.hpp"
 #include "core/gram.hpp"
 #include "core/grower.hpp"
 #include "core/hybrid.hpp"
@@ -76,6 +77,10 @@ std::vector<Tree> grow_forest(const Inputs& X, const MatrixView& outputs, Output
                               std::span<const double> row_weight, const Rules& rules,
                               const ForestPlan& plan,
                               const std::function<bool(std::int64_t)>& watch) {
+  if (rules.criterion == Criterion::frobenius) {
+    const auto make = [&] { return std::make_unique<FrobeniusScorer>(outputs); };
+    return grow_with(X, make, row_weight, rules, plan, watch);
+  }
   if (form == OutputForm::gram) {
     const auto make = [&] { return std::make_unique<GramScorer>(outputs); };
     return grow_with(X, make, row_weight, rules, plan, watch);

@@ -30,8 +30,9 @@ struct ForestPlan {
 };
 
 // Grows trees on inputs X and outputs in either form, for training rows of the given weights (a row
-// of weight zero takes no part). Calls watch(n_done) now and then from the calling thread; false
-// stops the growth. Returns the trees, or none if it was stopped.
+// of weight zero takes no part). The Frobenius rule needs a Gram matrix, not centred. Calls
+// watch(n_done) now and then from the calling thread; false stops the growth. Returns the trees, or
+// none if it was stopped.
 template <class Inputs>
 std::vector<Tree> grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
                               std::span<const double> row_weight, const Rules& rules,

@@ -150,6 +150,9 @@ class Grower {
     tree_.left[node.id] = static_cast<std::int32_t>(tree_.feature.size());
     Candidate left = make_node(node.begin, middle, node.depth + 1, derive(node.seed, 1));
     Candidate right = make_node(middle, node.end, node.depth + 1, derive(node.seed, 2));
+    if constexpr (requires { scorer_.split(rows_of(node), rows_of(node)); }) {
+      scorer_.split(rows_of(left.node), rows_of(right.node));
+    }
     push(std::move(right));
     push(std::move(left));
   }

@@ -17,8 +17,14 @@ enum class GrowthOrder {
   gain       // largest reduction of the total variance first
 };
 
+enum class Criterion {
+  variance,  // the outputs of each leaf near their mean
+  frobenius  // the kernel between leaves near that of the outputs
+};
+
 struct Rules {
   SplitKind split_kind;
+  Criterion criterion;
   GrowthOrder order;
   std::int32_t max_features;
   std::int32_t max_depth;

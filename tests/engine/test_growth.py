@@ -57,6 +57,34 @@ def test_both_forms_equal_the_oracle(rules, weighted, q):
         assert trees.variance[0] == pytest.approx(expected.variance)
 
 
+@pytest.mark.parametrize("rules", ["best", "best of some features", "random", "large leaves"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_frobenius_rule_equals_the_oracle(rules, weighted, seed):
+    """Splits are those after which the kernel between leaves is nearest to that of the outputs."""
+    X, phi = problem(seed)
+    K = (phi + 0.7) @ (phi + 0.7).T  # not centred, which matters here
+    weight = np.random.default_rng(0).integers(0, 4, len(X)) * 0.5 if weighted else np.ones(len(X))
+    rules = replace(RULES[rules], frobenius=True)
+    expected = grow_tree(X, K, rules, weight, np.maximum(weight, 1.0), derive(seed, 0))
+    trees = grow(X, K, rules, gram=True, row_weight=weight, seed=seed)
+    assert engine_as_nested(trees[0]) == as_nested(expected)
+    np.testing.assert_allclose(engine_thresholds(trees[0]), thresholds_of(expected))
+
+
+def test_the_frobenius_rule_and_what_it_cannot():
+    """Its trees are others; it needs a Gram matrix and numeric features."""
+    X, phi = problem(0)
+    K = (phi + 0.7) @ (phi + 0.7).T
+    rules = Rules(frobenius=True)
+    of_variance = grow(X, K, Rules(), gram=True)
+    assert engine_as_nested(grow(X, K, rules, gram=True)[0]) != engine_as_nested(of_variance[0])
+    with pytest.raises(ValueError, match="Gram matrix"):
+        grow(X, phi, rules)
+    with pytest.raises(ValueError, match="categorical"):
+        grow(X, K, rules, gram=True, n_categories=np.array([3, 0, 0, 0], dtype=np.int32))
+
+
 @given(
     seed=st.integers(0, 2**32),
     n=st.integers(2, 60),

@@ -14,6 +14,19 @@ def total_variance(K, weight, rows):
     return w @ np.diag(block) - w @ block @ w / w.sum()
 
 
+def predicted_kernel_square(K, weight, parts):
+    """Σ_ij ω_i ω_j k̂_ij², k̂ being the weighted mean of K over the parts that i and j are in.
+
+    By as much as this grows, Σ_ij ω_i ω_j (k_ij − k̂_ij)² falls.
+    """
+    total = 0.0
+    for a in parts:
+        for b in parts:
+            mean = weight[a] @ K[np.ix_(a, b)] @ weight[b] / weight[a].sum() / weight[b].sum()
+            total += weight[a].sum() * weight[b].sum() * mean**2
+    return total
+
+
 @dataclass(eq=False)
 class Node:
     rows: np.ndarray
@@ -22,12 +35,14 @@ class Node:
     variance: float
     split: tuple | None = None  # feature, test, gain, which rows go left
     children: list = field(default_factory=list)
+    partition: list = field(default_factory=list)
 
 
 def grow_tree(X, K, rules, weight, count, seed, categories=None):
     """Grow one tree as the core says it does; return its root."""
     rows = np.flatnonzero(weight > 0)
     root = Node(rows, 0, seed, total_variance(K, weight, rows))
+    root.partition = [root.rows]  # the leaves there are, which change as the tree grows
     frontier, n_leaves = [root], 1
     while frontier and n_leaves < rules.max_leaf_nodes:
         if rules.order == "depth":
@@ -46,7 +61,10 @@ def grow_tree(X, K, rules, weight, count, seed, categories=None):
         for side, rows in ((1, node.rows[left]), (2, node.rows[~left])):
             variance = total_variance(K, weight, rows)
             node.children.append(Node(rows, node.depth + 1, derive(node.seed, side), variance))
-        frontier += node.children
+        root.partition = [part for part in root.partition if part is not node.rows]
+        root.partition += [child.rows for child in node.children]
+        # Depth first, the left child comes first.
+        frontier += node.children[::-1] if rules.order == "depth" else node.children
         n_leaves += 1
     return root
 
@@ -92,9 +110,15 @@ def find_split(X, K, node, rules, weight, count, root, categories):
                 < rules.min_samples_leaf - 1e-6
             ):
                 continue
-            gain = node.variance - sum(
-                total_variance(K, weight, rows[side]) for side in (left, ~left)
-            )
+            if rules.frobenius:
+                parts = [part for part in root.partition if part is not rows]
+                before = predicted_kernel_square(K, weight, [*parts, rows])
+                gain = predicted_kernel_square(K, weight, [*parts, rows[left], rows[~left]])
+                gain -= before
+            else:
+                gain = node.variance - sum(
+                    total_variance(K, weight, rows[side]) for side in (left, ~left)
+                )
             tie = best is not None and gain * (1 - 1e-9) <= best[2] + 1e-12 * node.variance
             if not tie:
                 best = (feature, test, gain, left)

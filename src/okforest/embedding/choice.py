@@ -91,7 +91,6 @@ def embed(
         # Features are a factor: where the kernel has few, there is no square matrix to be made.
         return Embedding("factor" if kind == "factor" else "features", features)
 
-    _check_memory(len(y))
     K = _centred_gram(kernel, y)
     if kind == "factor" or (kind == "auto" and _may_have_low_rank(K)):
         exact = _exact_factor(K, len(K) if kind == "factor" else int(LOW_RANK * len(K)))
@@ -122,12 +121,19 @@ def _centred_features(features: Floats) -> Floats:
     return np.ascontiguousarray(features)
 
 
-def _centred_gram(kernel: OutputKernel, y: Outputs) -> Floats:
-    """Return the Gram matrix of φ(y) around their centre."""
+def gram_of(kernel: OutputKernel, y: Outputs) -> Floats:
+    """Return the Gram matrix of the outputs as it is, C-contiguous, having checked it."""
+    _check_memory(len(y))
     K = np.ascontiguousarray(kernel(y))
     if not kernel.known_psd:
         check_gram(K, f"the Gram matrix of {kernel!r}")
     _check_scale(np.diagonal(K), is_zero=not K.diagonal().any())
+    return K
+
+
+def _centred_gram(kernel: OutputKernel, y: Outputs) -> Floats:
+    """Return the Gram matrix of φ(y) around their centre."""
+    K = gram_of(kernel, y)
     _centre(K, slice(None))  # not an array of all rows, which would copy them
     _centre(K, _central(np.diagonal(K)))
     return K

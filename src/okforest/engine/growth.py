@@ -21,6 +21,9 @@ class Rules:
     ----------
     random_splits : bool
         One uniform threshold per feature tried, instead of every threshold.
+    frobenius : bool
+        Splits bring the kernel between leaves near the outputs' kernel, instead of outputs near
+        their leaf's mean. Needs a Gram matrix, which is not centred, and numeric features.
     max_features : int
         How many features are tried at a node, and more until one can split it.
     order : {"depth", "variance", "gain"}
@@ -37,6 +40,7 @@ class Rules:
     """
 
     random_splits: bool = False
+    frobenius: bool = False
     max_features: int = UNLIMITED
     order: Literal["depth", "variance", "gain"] = "depth"
     max_depth: int = UNLIMITED

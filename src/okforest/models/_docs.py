@@ -14,6 +14,13 @@ PARAMETERS = {
         that returns their Gram matrix.""",
     "splitter": """{"best", "random"}, default="best"
         Whether every threshold of a feature is tried, or one at random.""",
+    "criterion": """{"variance", "frobenius"}, default="variance"
+        What a split is to reduce: the variance of the outputs in the leaves, or the squared error
+        of the kernel that the tree predicts between the training inputs (the mean of the output
+        kernel over their leaves). "frobenius" works on the Gram matrix and costs as much again for
+        every leaf there is; its trees depend on the order of growth, and it has no splits of
+        categorical features. ``min_impurity_decrease`` is then of that error; importances and
+        pruning are of the variance in any case.""",
     "max_features": """int, float, "sqrt", "log2" or None, default={default}
         How many features are tried at a node: a number, a fraction of all, or all (None). The
         search goes on until at least one can split the node.""",

@@ -16,7 +16,7 @@ from okforest._threads import thread_count
 from okforest._typing import Booleans, Floats, Ints, Outputs, Weights
 from okforest._validation import check_inputs, check_weights, missing_features
 from okforest.embedding import Embedding, embed, principal_directions
-from okforest.embedding.choice import Kind
+from okforest.embedding.choice import Kind, gram_of
 from okforest.engine import LeafWeights, Rules, Trees, grow, prune
 from okforest.engine.growth import UNLIMITED
 from okforest.engine.inputs import Inputs
@@ -42,6 +42,7 @@ class Grower(Averager):
 
     n_estimators: int = 1
     splitter: Literal["best", "random"] = "best"
+    criterion: Literal["variance", "frobenius"] = "variance"
     max_features: Any = None
     max_depth: int | None = None
     min_samples_split: float = 2
@@ -72,6 +73,7 @@ class Grower(Averager):
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "kernel": "no_validation",  # as_kernel has better messages
         "splitter": [StrOptions({"best", "random"})],
+        "criterion": [StrOptions({"variance", "frobenius"})],
         "max_features": [
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0.0, 1.0, closed="right"),
@@ -118,6 +120,7 @@ class Grower(Averager):
         n_samples = _sample_count(weight)
         return Rules(
             random_splits=self.splitter == "random",
+            frobenius=self.criterion == "frobenius",
             max_features=_n_features_tried(self.max_features, self.n_features_in_),
             order="depth" if self.max_leaf_nodes is None else "gain",
             max_depth=_limit(self.max_depth),
@@ -290,9 +293,27 @@ class TreeModel(Grower):
     def _embed(self, X: Inputs, y: Any, weight: Floats, seed: int) -> Target | None:
         """Return the kernel, the outputs, and their numbers to grow from."""
         kernel, outputs = self._check_target(X, y, weight)
+        if self.criterion == "frobenius":
+            self._check_frobenius()
+            embedding = Embedding("gram", gram_of(kernel, outputs))
+            return Target(kernel, outputs, embedding, embedding, 1.0)
         embedding = embed(kernel, outputs, self.embedding, self.embedding_rank, seed)
         search, variance = principal_directions(embedding, self.search_rank, weight, seed)
         return Target(kernel, outputs, embedding, search, variance)
+
+    def _check_frobenius(self) -> None:
+        """Check that nothing is asked for that the rule does not have."""
+        if self.embedding not in ("auto", "gram") or self.search_rank is not None:
+            raise ValueError(
+                f"criterion='frobenius' works on the Gram matrix, with embedding='auto' or 'gram' "
+                f"and search_rank=None; got embedding={self.embedding!r} and "
+                f"search_rank={self.search_rank!r}."
+            )
+        if category_counts(self.categories_).any():
+            raise ValueError(
+                "criterion='frobenius' has no splits of categorical features; encode them as "
+                "numbers, and set categorical_features=None if they are categories by dtype."
+            )
 
     def _learn(self, target: Target | None) -> None:
         if target is None:  # of an earlier fit, with y

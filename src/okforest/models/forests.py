@@ -22,6 +22,7 @@ class _Forest(TreeModel):
         n_estimators: int = 100,
         *,
         kernel: Any = "linear",
+        criterion: Literal["variance", "frobenius"] = "variance",
         max_features: Any = None,
         max_depth: int | None = None,
         min_samples_split: float = 2,
@@ -45,6 +46,7 @@ class _Forest(TreeModel):
     ):
         self.n_estimators = n_estimators
         self.kernel = kernel
+        self.criterion = criterion
         self.max_features = max_features
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
@@ -95,17 +97,18 @@ def _with_defaults(init: Callable[..., None], **defaults: Any) -> Callable[..., 
     return copy
 
 
-def _without(init: Callable[..., None], name: str) -> Callable[..., None]:
-    """Return a constructor that does not have one of the keyword parameters."""
+def _without(init: Callable[..., None], *names: str) -> Callable[..., None]:
+    """Return a constructor that does not have some of the keyword parameters."""
 
     @wraps(init)
     def shorter(self: Any, *args: Any, **parameters: Any) -> None:
-        if name in parameters:
-            raise TypeError(f"{type(self).__name__} has no parameter {name!r}.")
+        for name in names:
+            if name in parameters:
+                raise TypeError(f"{type(self).__name__} has no parameter {name!r}.")
         init(self, *args, **parameters)
 
     shown = signature(init)
-    kept = [parameter for parameter in shown.parameters.values() if parameter.name != name]
+    kept = [parameter for parameter in shown.parameters.values() if parameter.name not in names]
     shorter.__signature__ = shown.replace(parameters=kept)  # type: ignore[attr-defined]
     return shorter
 
@@ -241,7 +244,9 @@ class OKTotallyRandomTrees(_Forest):
 
     splitter: Literal["best", "random"] = "random"
     _uses_outputs: ClassVar[bool] = False
-    __init__ = _without(_with_defaults(_Forest.__init__, max_features=1), "search_rank")
+    __init__ = _without(
+        _with_defaults(_Forest.__init__, max_features=1), "criterion", "search_rank"
+    )
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "OKTotallyRandomTrees":
         """Grow the trees.

@@ -52,6 +52,7 @@ class OKTree(TreeModel):
         *,
         kernel: Any = "linear",
         splitter: Literal["best", "random"] = "best",
+        criterion: Literal["variance", "frobenius"] = "variance",
         max_features: Any = None,
         max_depth: int | None = None,
         min_samples_split: float = 2,
@@ -70,6 +71,7 @@ class OKTree(TreeModel):
     ):
         self.kernel = kernel
         self.splitter = splitter
+        self.criterion = criterion
         self.max_features = max_features
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split

@@ -1,0 +1,56 @@
+"""The Frobenius rule, as models have it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from okforest import OKBagging, OKExtraTrees, OKTotallyRandomTrees, OKTree
+from okforest.kernels import RBF
+
+
+def problem(seed, n=120):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    Y = np.c_[np.sin(2 * X[:, 0]), X[:, 1] * X[:, 2]] + 0.1 * rng.normal(size=(n, 2))
+    return X, Y
+
+
+def kernel_error(model, X, Y):
+    """Σ_ij (k_ij − k̂_ij)² over the training inputs."""
+    return ((model.kernel_(model.outputs_) - model.predict_kernel(X)) ** 2).sum()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_predicted_kernel_is_nearer(seed):
+    """No single split has a smaller error of the kernel than the one that the rule takes."""
+    X, Y = problem(seed)
+    small = {"kernel": RBF(1.0), "max_depth": 1, "random_state": 0}
+    frobenius = OKTree(criterion="frobenius", **small).fit(X, Y)
+    variance = OKTree(**small).fit(X, Y)
+    assert kernel_error(frobenius, X, Y) <= kernel_error(variance, X, Y) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("Model", [OKExtraTrees, OKBagging])
+def test_forests(Model):
+    """Forests grow by the rule, the same for any number of threads."""
+    X, Y = problem(0)
+    one, two = (
+        Model(10, kernel=RBF(1.0), criterion="frobenius", random_state=0, n_jobs=n).fit(X, Y)
+        for n in (1, 2)
+    )
+    np.testing.assert_array_equal(one.apply(X), two.apply(X))
+    assert one.score(X, Y) > 0.5
+
+
+def test_what_it_does_not_have():
+    """Other embeddings, a search embedding and categories are refused, with what to do instead."""
+    X, Y = problem(0)
+    for wrong in ({"search_rank": 2}, {"embedding": "factor"}):
+        with pytest.raises(ValueError, match="works on the Gram matrix"):
+            OKTree(criterion="frobenius", **wrong).fit(X, Y)
+    frame = pd.DataFrame(X)
+    frame[0] = pd.Categorical(np.where(X[:, 0] > 0, "a", "b"))
+    with pytest.raises(ValueError, match="no splits of categorical features"):
+        OKTree(criterion="frobenius").fit(frame, Y)
+    with pytest.raises(TypeError, match="no parameter 'criterion'"):
+        OKTotallyRandomTrees(criterion="frobenius")
