@@ -11,6 +11,7 @@ from numpydoc.docscrape import ClassDoc, FunctionDoc
 import okforest
 import okforest.datasets
 import okforest.inspection
+import okforest.network
 
 MODULES = [
     module.name
@@ -26,6 +27,7 @@ PUBLIC = {
         okforest.decode,
         okforest.metrics,
         okforest.inspection,
+        okforest.network,
     )
     for name in module.__all__
     if callable(getattr(module, name))

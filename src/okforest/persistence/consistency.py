@@ -10,10 +10,15 @@ from okforest.engine import Trees
 from okforest.engine.validity import check_trees
 from okforest.kernels import OutputKernel
 from okforest.models import OKNeighbors, OKRidge
+from okforest.models._base import Averager
+from okforest.network import NetworkCompletion
 
 
 def check_model(model: Any) -> None:
     """Raise a ValueError that says what is wrong unless a model can predict without danger."""
+    if isinstance(model, NetworkCompletion):
+        _check_network(model)
+        return
     if isinstance(model, OKNeighbors):
         n_rows = _check_neighbors(model)
     elif isinstance(model, OKRidge):
@@ -63,6 +68,18 @@ def _check_ridge(model: OKRidge) -> int:
     if len(model.basis_) != rank:
         raise ValueError(f"basis_ has {len(model.basis_)} rows, not {rank}")
     return model.basis_.shape[1]
+
+
+def _check_network(model: NetworkCompletion) -> None:
+    if not isinstance(model.model_, Averager):
+        raise ValueError("model_ is no model")
+    check_model(model.model_)
+    n = len(model.model_.outputs_)
+    _check_length(model, "names_", n)
+    _check_matrix(model, "adjacency_", 2, (n, n))
+    for W in model.seen_weights_:
+        if not isinstance(W, sp.csr_array) or W.shape != (n, n):
+            raise ValueError("seen_weights_ are no weights of the model's outputs")
 
 
 def _n_features(model: Any) -> int:

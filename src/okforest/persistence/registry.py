@@ -5,7 +5,7 @@ from types import ModuleType
 
 from sklearn.base import BaseEstimator
 
-from okforest import decode, kernels, models
+from okforest import decode, kernels, models, network
 from okforest.kernels import FromCallable
 
 
@@ -15,10 +15,10 @@ def _classes(module: ModuleType) -> dict[str, type[BaseEstimator]]:
     return {f"{room}.{name}": thing for name, thing in public if isclass(thing)}
 
 
-MODELS = frozenset(_classes(models).values())
+MODELS = frozenset((_classes(models) | _classes(network)).values())
 CLASSES = {
     name: cls
-    for module in (models, kernels, decode)
+    for module in (models, network, kernels, decode)
     for name, cls in _classes(module).items()
     if not isabstract(cls) and cls is not FromCallable  # a function is code
 }
