@@ -55,7 +55,7 @@ class NetworkCompletion(LinkPredictor):
         ``vertex_kernel``. By default ``OKExtraTrees(100, max_features=0.25, min_samples_split=5)``.
     vertex_kernel : kernel on vertices, optional
         A kernel of :mod:`okforest.kernels` that is on vertices, without a graph. By default
-        ``Diffusion(beta=1.0, normalized=True)``.
+        ``Diffusion(beta=0.5, normalized=True)``.
     normalize : bool, default=True
         Whether scores are cosines. Predictions that are unsure are short, so that inner products
         favour vertices with much data; cosines do not.
@@ -188,7 +188,7 @@ class NetworkCompletion(LinkPredictor):
 
     def _new_kernel(self) -> OutputKernel:
         if self.vertex_kernel is None:
-            return Diffusion(beta=1.0, normalized=True)
+            return Diffusion(beta=0.5, normalized=True)
         if "graph" not in getattr(self.vertex_kernel, "get_params", dict)():
             raise TypeError(
                 f"vertex_kernel is {self.vertex_kernel!r}; use a kernel on vertices without a "
