@@ -5,6 +5,9 @@ Figures need matplotlib (``pip install okforest[plot]``); nothing else here does
 
 from okforest.network._base import LinkPredictor
 from okforest.network.baselines import InputSimilarity, PairClassifier
+from okforest.network.bipartite import BipartiteCompletion
+from okforest.network.bipartite_evaluation import cross_validate_bipartite
+from okforest.network.clusters import ClusterNetwork, VertexCluster, vertex_clusters
 from okforest.network.completion import NetworkCompletion
 from okforest.network.evaluation import (
     Comparison,
@@ -17,9 +20,11 @@ from okforest.network.evaluation import (
 )
 from okforest.network.groups import compare_groups, group_importances
 from okforest.network.kernel import complete_kernel
-from okforest.network.plots import plot_curves, plot_deletion, plot_groups
+from okforest.network.plots import plot_clusters, plot_curves, plot_deletion, plot_groups
 
 __all__ = [
+    "BipartiteCompletion",
+    "ClusterNetwork",
     "Comparison",
     "Evaluation",
     "InputSimilarity",
@@ -27,14 +32,18 @@ __all__ = [
     "LinkPredictor",
     "NetworkCompletion",
     "PairClassifier",
+    "VertexCluster",
     "compare_groups",
     "compare_links",
     "complete_kernel",
+    "cross_validate_bipartite",
     "cross_validate_links",
     "delete_links",
     "format_table",
     "group_importances",
+    "plot_clusters",
     "plot_curves",
     "plot_deletion",
     "plot_groups",
+    "vertex_clusters",
 ]

@@ -103,19 +103,18 @@ class LinkPredictor(ABC, BaseEstimator):
             makes a frame of it.
         """
         check_is_fitted(self)
-        if not isinstance(top, Integral) or top < 1:
-            raise ValueError(f"top={top!r}; use a positive integer.")
+        top = check_top(top)
         seen = self._place(None)
         if X_new is None:
-            best = self._best(seen, seen, int(top), known=self.adjacency_)
-            return _table(best, self.names_, self.names_, SEEN_SEEN)
+            best = self._best(seen, seen, top, known=self.adjacency_)
+            return make_table(best, self.names_, self.names_, SEEN_SEEN)
         unseen = self._place(X_new)
         unseen_names = name_rows(X_new, names)
         table = np.concatenate(
             [
-                _table(self._best(unseen, seen, int(top)), unseen_names, self.names_, SEEN_UNSEEN),
-                _table(
-                    self._best(unseen, unseen, int(top)), unseen_names, unseen_names, UNSEEN_UNSEEN
+                make_table(self._best(unseen, seen, top), unseen_names, self.names_, SEEN_UNSEEN),
+                make_table(
+                    self._best(unseen, unseen, top), unseen_names, unseen_names, UNSEEN_UNSEEN
                 ),
             ]
         )
@@ -137,7 +136,15 @@ class LinkPredictor(ABC, BaseEstimator):
         return best
 
 
-def _table(best: Best, sources: Outputs, targets: Outputs, kind: Kind) -> Table:
+def check_top(top: Any) -> int:
+    """Return how many pairs are asked for."""
+    if not isinstance(top, Integral) or top < 1:
+        raise ValueError(f"top={top!r}; use a positive integer.")
+    return int(top)
+
+
+def make_table(best: Best, sources: Outputs, targets: Outputs, kind: Kind) -> Table:
+    """Return pairs with their names, scores and kind."""
     # Of numbers and text together, NumPy would make text.
     same = sources.dtype.kind == targets.dtype.kind
     name = np.result_type(sources, targets) if same else np.dtype(object)

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 
 from okforest import decode, kernels, models
 from okforest.kernels import FromCallable
-from okforest.network import NetworkCompletion
+from okforest.network import BipartiteCompletion, NetworkCompletion
 
 
 def _classes(module: ModuleType) -> dict[str, type[BaseEstimator]]:
@@ -17,7 +17,7 @@ def _classes(module: ModuleType) -> dict[str, type[BaseEstimator]]:
 
 
 # Baselines hold estimators of scikit-learn, which are not ours to write.
-NETWORKS = {f"network.{cls.__name__}": cls for cls in (NetworkCompletion,)}
+NETWORKS = {f"network.{cls.__name__}": cls for cls in (NetworkCompletion, BipartiteCompletion)}
 MODELS = frozenset((_classes(models) | NETWORKS).values())
 CLASSES = NETWORKS | {
     name: cls
