@@ -141,7 +141,7 @@ def yeast() -> None:
 
 
 def yeast_choices() -> None:
-    """What each choice in the defaults is worth."""
+    """Tell what each choice in the defaults is worth."""
     data = fetch_yeast_ppi()
     trees = OKExtraTrees(**GOOD)
     raw, half = Diffusion(beta=0.5), Diffusion(beta=0.5, normalized=True)

@@ -229,7 +229,7 @@ def _compare(rows: WeightMatrix, links: sp.csr_array, columns: WeightMatrix) -> 
 
 
 def _check_links(links: Any, n_rows: int, n_columns: int) -> sp.csr_array:
-    matrix: sp.csr_array = sp.csr_array(sp.coo_array(links), dtype=np.float64)
+    matrix = sp.coo_array(links).astype(np.float64).tocsr()
     if matrix.shape != (n_rows, n_columns):
         raise ValueError(
             f"links has shape {matrix.shape}; X_rows has {n_rows} rows and X_columns {n_columns}, "
