@@ -11,9 +11,10 @@ body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 60rem; marg
        padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
 table { border-collapse: collapse; margin: .5rem 0 1rem; }
-th, td { padding: .25rem .8rem; border-bottom: 1px solid #ddd; text-align: right; }
+th, td { padding: .25rem .8rem; border-bottom: 1px solid #ddd; text-align: right;
+         white-space: nowrap; }
 th:first-child, td:first-child, .text td, .text th { text-align: left; }
-figure { display: inline-block; margin: 0 1rem 1rem 0; } img { max-width: 100%; }
+figure { display: inline-block; margin: 0 1% 1rem 0; max-width: 48%; } img { max-width: 100%; }
 p.note { color: #666; }
 """
 

@@ -17,6 +17,13 @@ UNSEEN_UNSEEN: Kind = "unseen-unseen"
 WITH_UNSEEN: Kind = "with-unseen"  # the two kinds above together
 KINDS = (SEEN_UNSEEN, UNSEEN_UNSEEN, WITH_UNSEEN, SEEN_SEEN)
 
+TITLES: dict[Kind, str] = {
+    SEEN_UNSEEN: "seen–unseen pairs",
+    UNSEEN_UNSEEN: "unseen–unseen pairs",
+    WITH_UNSEEN: "all pairs with an unseen vertex",
+    SEEN_SEEN: "seen–seen pairs",
+}
+
 BLOCK_PAIRS = 2**23  # scores that are held at a time
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from okforest.inspection._matplotlib import new_axes
-from okforest.network._pairs import Kind
+from okforest.network._pairs import TITLES, Kind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +54,7 @@ def plot_curves(
         chance = np.nansum(scores.n_links) / np.nansum(scores.n_pairs)
         ax.axhline(chance, color="gray", lw=0.8, ls=":")
         ax.set(xlabel="recall", ylabel="precision")
-    ax.set(xlim=(0, 1), ylim=(0, 1.02), title=f"{kind.replace('-', '–')} pairs")
+    ax.set(xlim=(0, 1), ylim=(0, 1.02), title=TITLES[kind])
     ax.legend(
         title="AUC" if curve == "roc" else "AUPR",
         loc="lower right" if curve == "roc" else "upper right",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from okforest.inspection._matplotlib import new_axes
-from okforest.network._pairs import KINDS
+from okforest.network._pairs import KINDS, TITLES
 from okforest.network.evaluation import Metric
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def plot_deletion(
                 yerr=[np.nanstd(fold) for fold in folds],
                 marker="o",
                 capsize=3,
-                label=kind.replace("-", "–"),
+                label=TITLES[kind],
             )
     ax.set(xlabel="training links deleted (%)", ylabel=metric.upper())
     ax.legend(frameon=False, fontsize="small")
