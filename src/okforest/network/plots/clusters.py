@@ -47,7 +47,7 @@ def plot_clusters(
         ax = new_axes(10.0, 6.5)
     from matplotlib.patches import Circle
 
-    angles = np.pi / 2 - 2 * np.pi * np.arange(n) / n
+    angles = np.pi / 2 - 2 * np.pi * (np.arange(n) + 0.5) / n  # none on top, where a title is
     places = np.column_stack([np.cos(angles), np.sin(angles)])
     sizes = np.array([len(cluster.members) for cluster in network.clusters], dtype=np.float64)
     radii = np.maximum(SMALLEST, LARGEST * np.sqrt(sizes / sizes.max()))
@@ -64,7 +64,7 @@ def plot_clusters(
         ax.add_patch(Circle((x, y), radii[i], fc=colour, ec=LINE, lw=rim, zorder=2))
         ax.text(x, y, f"{int(sizes[i])}", ha="center", va="center", fontsize="small", zorder=3)
         _write_rule(ax, str(network.clusters[i].rule), x, y, radii[i])
-    ax.set(xlim=(-2.6, 2.6), ylim=(-1.45, 1.45), aspect="equal")
+    ax.set(xlim=(-2.6, 2.6), ylim=(-1.5, 1.3), aspect="equal")
     ax.axis("off")
     return ax
 
