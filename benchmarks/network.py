@@ -27,11 +27,11 @@ from okforest.network import (
     InputSimilarity,
     NetworkCompletion,
     PairClassifier,
+    compare_deletions,
     compare_groups,
     compare_links,
     cross_validate_bipartite,
     cross_validate_links,
-    delete_links,
     group_importances,
 )
 
@@ -193,7 +193,7 @@ def yeast_deletion() -> None:
     data = fetch_yeast_ppi()
     for seen in ("predicted", "known"):
         model = NetworkCompletion(OKExtraTrees(**GOOD), seen=seen)
-        results = delete_links(model, data.data, data.graph)
+        results = compare_deletions(model, data.data, data.graph)
         print(f"\nyeast_ppi, links deleted; seen vertices {seen}")
         print_rows(
             "deleted | AUC seen–unseen | unseen–unseen | all | AUC of deleted links | their AUPR",

@@ -15,10 +15,10 @@ from okforest.network import (
     InputSimilarity,
     NetworkCompletion,
     PairClassifier,
+    compare_deletions,
     compare_groups,
     compare_links,
     cross_validate_links,
-    delete_links,
     format_table,
     group_importances,
 )
@@ -106,7 +106,7 @@ def test_deleted_links(network):
 
 def test_fewer_links_are_harder():
     network = make_network(90)
-    results = delete_links(
+    results = compare_deletions(
         small_model(), network.X, network.graph, shares=(0.0, 0.9), cv=3, precision_at=()
     )
     none, most = (results[share].kinds["with-unseen"].auc.mean() for share in (0.0, 0.9))

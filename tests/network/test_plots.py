@@ -12,9 +12,9 @@ from okforest import OKExtraTrees, OKTree
 from okforest.network import (
     InputSimilarity,
     NetworkCompletion,
+    compare_deletions,
     compare_groups,
     cross_validate_links,
-    delete_links,
     plot_clusters,
     plot_curves,
     plot_deletion,
@@ -62,7 +62,7 @@ def test_groups(network):
 
 
 def test_deletion(network):
-    results = delete_links(small_model(), network.X, network.graph, shares=(0.0, 0.5), cv=3)
+    results = compare_deletions(small_model(), network.X, network.graph, shares=(0.0, 0.5), cv=3)
     ax = plot_deletion(results, "aupr")
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert labels[0] == "seen–unseen pairs"

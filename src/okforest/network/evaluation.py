@@ -243,7 +243,7 @@ def compare_links(
     return Comparison(mean, float(2 * stdtr(n - 1, -abs(mean) / error)))
 
 
-def delete_links(
+def compare_deletions(
     model: LinkPredictor,
     X: Any,
     graph: Any,

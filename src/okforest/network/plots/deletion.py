@@ -21,7 +21,7 @@ def plot_deletion(
     Parameters
     ----------
     evaluations : dict of float to Evaluation
-        Results of :func:`okforest.network.delete_links`.
+        Results of :func:`okforest.network.compare_deletions`.
     metric : {"auc", "aupr"}, default="auc"
         What to draw, with bars of one standard deviation over folds.
     ax : matplotlib Axes, optional
