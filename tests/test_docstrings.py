@@ -11,6 +11,7 @@ from numpydoc.docscrape import ClassDoc, FunctionDoc
 import okforest
 import okforest.datasets
 import okforest.inspection
+import okforest.network
 
 MODULES = [
     module.name
@@ -26,6 +27,7 @@ PUBLIC = {
         okforest.decode,
         okforest.metrics,
         okforest.inspection,
+        okforest.network,
     )
     for name in module.__all__
     if callable(getattr(module, name))
@@ -43,7 +45,8 @@ def test_examples_run(name):
 def test_parameters_are_documented(thing):
     """The documented parameters are the signature's, in order; public methods are documented."""
     doc = ClassDoc(thing) if inspect.isclass(thing) else FunctionDoc(thing)
-    documented = [name for entry in doc["Parameters"] for name in entry.name.split(", ")]
+    names = (name for entry in doc["Parameters"] for name in entry.name.split(", "))
+    documented = [name.lstrip("*") for name in names]
     if documented:
         expected = [name for name in inspect.signature(thing).parameters if name != "self"]
         assert documented == expected

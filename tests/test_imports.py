@@ -8,6 +8,7 @@ import pytest
 import okforest
 import okforest.datasets
 import okforest.inspection
+import okforest.network
 
 
 def test_public_names_exist():
@@ -19,6 +20,7 @@ def test_public_names_exist():
         okforest.decode,
         okforest.metrics,
         okforest.inspection,
+        okforest.network,
     )
     for module in modules:
         assert all(hasattr(module, name) for name in module.__all__)
@@ -32,7 +34,7 @@ def test_importing_stays_light(module):
     """Optional stacks are not imported; nor is anything that scikit-learn itself does not need."""
     code = (
         "import sys; import sklearn.base, sklearn.metrics.pairwise; before = set(sys.modules);"
-        f"import okforest, okforest.datasets, okforest.inspection;"
+        f"import okforest, okforest.datasets, okforest.inspection, okforest.network;"
         f"sys.exit({module!r} in set(sys.modules) - before)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,5 +1,7 @@
 """What is asked of weighted sums of outputs, against dense matrices."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -55,3 +57,20 @@ def test_products(rank):
         np.testing.assert_allclose(W @ values, dense @ values, atol=1e-11)
     np.testing.assert_allclose(W @ Y, dense @ Y, atol=1e-11)
     np.testing.assert_allclose(W.tocsr().toarray(), dense)
+
+
+@pytest.mark.parametrize("kernel", [RBF(1.0), Linear()], ids=str)
+def test_a_large_gram_matrix_is_in_memory_once(kernel, monkeypatch):
+    """Sums are made in blocks, which change nothing, beside the result."""
+    rng = np.random.default_rng(0)
+    outputs = rng.normal(size=(40, 2))
+    W = sp.random_array((1500, 40), density=0.1, rng=rng, format="csr")
+    span = Span(kernel, outputs)
+    expected = span.gram(W)
+    monkeypatch.setattr(span_module, "BLOCK_BYTES", 2**18)
+    tracemalloc.start()
+    in_blocks = span.gram(W)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    np.testing.assert_allclose(in_blocks, expected, rtol=1e-12, atol=1e-12)
+    assert peak < 1.3 * expected.nbytes

@@ -83,16 +83,23 @@ class Span:
         """Return the mean of :meth:`gram` over pairs of one matrix of Ws and one of Vs."""
         Vs = Ws if Vs is None else Vs
         result = np.zeros((Ws[0].shape[0], Vs[0].shape[0]))
+        # Sums are made some rows at a time: the result may be large, and should be so once.
+        rows = list(self._blocks(*result.shape))
         if self.features is not None:
             for W, V in zip(Ws, Vs, strict=True):
-                result += (W @ self.features) @ (V @ self.features).T
+                F, G = W @ self.features, (V @ self.features).T
+                for some in rows:
+                    result[some] += F[some] @ G
         else:
             columns = [_by_columns(V) for V in Vs]
             for block in self._blocks(len(self), len(result)):
                 K = self.kernel(self.outputs, self.outputs[block])
                 for W, V_columns in zip(Ws, columns, strict=True):
-                    result += (V_columns[:, block] @ (W @ K).T).T
-        return result / len(Ws)
+                    inner, part = W @ K, V_columns[:, block]
+                    for some in rows:
+                        result[some] += (part @ inner[some].T).T
+        result /= len(Ws)
+        return result
 
     def squared_norms(self, W: WeightMatrix) -> Floats:
         """Return ‖F_i‖² for every row i of W."""

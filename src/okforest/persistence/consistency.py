@@ -10,10 +10,26 @@ from okforest.engine import Trees
 from okforest.engine.validity import check_trees
 from okforest.kernels import OutputKernel
 from okforest.models import OKBoost, OKNeighbors, OKRidge
+from okforest.models._base import Averager
+from okforest.network import BipartiteCompletion, NetworkCompletion
 
 
 def check_model(model: Any) -> None:
     """Raise a ValueError that says what is wrong unless a model can predict without danger."""
+    if isinstance(model, NetworkCompletion):
+        n = _check_part(model, "model_")
+        _check_length(model, "names_", n)
+        _check_matrix(model, "adjacency_", 2, (n, n))
+        _check_seen(model.seen_weights_, n)
+        return
+    if isinstance(model, BipartiteCompletion):
+        sides = _check_part(model, "row_model_"), _check_part(model, "column_model_")
+        _check_matrix(model, "links_", 2, sides)
+        _check_seen([model.seen_rows_], sides[0])
+        _check_seen([model.seen_columns_], sides[1])
+        _check_length(model, "row_names_", sides[0])
+        _check_length(model, "column_names_", sides[1])
+        return
     if isinstance(model, OKNeighbors):
         n_rows = _check_neighbors(model)
     elif isinstance(model, OKRidge):
@@ -103,6 +119,21 @@ def _check_ridge(model: OKRidge) -> int:
     if len(model.basis_) != rank:
         raise ValueError(f"basis_ has {len(model.basis_)} rows, not {rank}")
     return model.basis_.shape[1]
+
+
+def _check_part(model: Any, name: str) -> int:
+    """Check a model within a model, and return the number of its training outputs."""
+    part = getattr(model, name)
+    if not isinstance(part, Averager):
+        raise ValueError(f"{name} is no model")
+    check_model(part)
+    return len(part.outputs_)
+
+
+def _check_seen(weights: list[Any], n: int) -> None:
+    for W in weights:
+        if not isinstance(W, sp.csr_array) or W.shape != (n, n):
+            raise ValueError("weights of what was seen do not fit the model")
 
 
 def _n_features(model: Any) -> int:

@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator
 
 from okforest import decode, kernels, models
 from okforest.kernels import FromCallable
+from okforest.network import BipartiteCompletion, NetworkCompletion
 
 
 def _classes(module: ModuleType) -> dict[str, type[BaseEstimator]]:
@@ -15,8 +16,10 @@ def _classes(module: ModuleType) -> dict[str, type[BaseEstimator]]:
     return {f"{room}.{name}": thing for name, thing in public if isclass(thing)}
 
 
-MODELS = frozenset(_classes(models).values())
-CLASSES = {
+# Baselines hold estimators of scikit-learn, which are not ours to write.
+NETWORKS = {f"network.{cls.__name__}": cls for cls in (NetworkCompletion, BipartiteCompletion)}
+MODELS = frozenset((_classes(models) | NETWORKS).values())
+CLASSES = NETWORKS | {
     name: cls
     for module in (models, kernels, decode)
     for name, cls in _classes(module).items()

@@ -1,0 +1,312 @@
+"""Completion of networks, in tables: yeast proteins, Cora's citations, drugs and targets.
+
+Cross-validation over vertices, as in docs/networks.md, whose tables come from here. Scores are
+means over folds, with their standard deviations. Reads the folder named by OKFOREST_DATA; prints
+Markdown. Each part takes minutes.
+"""
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Mapping
+
+import numpy as np
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from okforest import OKBagging, OKExtraTrees, OKNeighbors, OKRidge, OKTree
+from okforest.datasets import fetch_cora, fetch_drug_target, fetch_yeast_ppi
+from okforest.kernels import RBF, Diffusion
+from okforest.network import (
+    BipartiteCompletion,
+    Evaluation,
+    InputSimilarity,
+    NetworkCompletion,
+    PairClassifier,
+    compare_deletions,
+    compare_groups,
+    compare_links,
+    cross_validate_bipartite,
+    cross_validate_links,
+    group_importances,
+)
+
+N_JOBS = int(os.environ.get("OKFOREST_NUM_THREADS", "2"))
+KINDS = ("seen-unseen", "unseen-unseen", "with-unseen")
+FOREST = {"n_jobs": N_JOBS, "random_state": 0}
+GOOD = {"max_features": 0.25, "min_samples_split": 5} | FOREST  # the defaults
+
+
+def filled(model):
+    """Return a pipeline for a model that takes no missing values."""
+    return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler(), model)
+
+
+def completion(**forest):
+    """Return the default model with other parameters of its forest."""
+    return NetworkCompletion(OKExtraTrees(**GOOD | forest))
+
+
+def print_rows(header: str, rows: Mapping[str, list[str]]) -> None:
+    """Print a Markdown table."""
+    print(f"\n| {header} |\n{'|---' * (header.count('|') + 1)}|")
+    for name, cells in rows.items():
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def area(result: Evaluation, kind: str, metric: str) -> str:
+    """Return the mean of a score over folds, and its standard deviation."""
+    values = getattr(result.kinds[kind], metric)
+    return f"{np.nanmean(values):.3f} ± {np.nanstd(values):.3f}"
+
+
+def by_kind(results: Mapping[str, Evaluation], reference: str | None = None) -> None:
+    """Print AUC and AUPR of each kind of pairs, and how sure a difference in AUC is."""
+    header = "| AUC seen–unseen | unseen–unseen | all | AUPR seen–unseen | unseen–unseen | all"
+    rows = {
+        name: [area(result, kind, metric) for metric in ("auc", "aupr") for kind in KINDS]
+        for name, result in results.items()
+    }
+    if reference is not None:
+        header += f" | p (AUC, all, against {reference})"
+        for name, result in results.items():
+            same = name == reference
+            p = 1.0 if same else compare_links(result, results[reference]).p_value
+            rows[name].append("" if same else f"{p:.3f}")
+    print_rows(
+        header + " | seconds a fold",
+        {name: [*cells, f"{results[name].seconds.mean():.1f}"] for name, cells in rows.items()},
+    )
+
+
+def yeast_plain() -> None:
+    """Column means for missing values, exp(−L), scores w'Kw: the plainest setting."""
+    data = fetch_yeast_ppi()
+    X = SimpleImputer(keep_empty_features=True).fit_transform(data.data)
+    kernel = Diffusion(beta=1.0)
+    models = {
+        "single tree": NetworkCompletion(OKTree(random_state=0), kernel, normalize=False),
+        "extra-trees, K = √p": NetworkCompletion(OKExtraTrees(**FOREST), kernel, normalize=False),
+        "cosine": InputSimilarity(),
+        "kernel ridge": NetworkCompletion(
+            make_pipeline(StandardScaler(), OKRidge("loo")), kernel, normalize=False, seen="known"
+        ),
+    }
+    rows: dict[str, list[str]] = {}
+    for name, model in models.items():
+        results = compare_groups(model, X, data.graph, data.feature_groups)
+        rows[name] = [area(result, "with-unseen", "auc") for result in results.values()]
+        print(name, rows[name], flush=True)
+    print("\nyeast_ppi, plain setting: AUC of all pairs with an unseen vertex, 10 folds")
+    print_rows("| Spellman | Eisen | localization | all", rows)
+
+
+def yeast_models() -> dict:
+    """Return the models that are compared, by name."""
+    forest = ExtraTreesClassifier(100, min_samples_leaf=3, n_jobs=N_JOBS, random_state=0)
+    return {
+        "extra-trees": completion(),
+        "cosine": InputSimilarity(),
+        "single tree": NetworkCompletion(OKTree(min_samples_split=5, random_state=0)),
+        "nearest neighbours (k = 10)": NetworkCompletion(filled(OKNeighbors(10))),
+        "kernel ridge": NetworkCompletion(filled(OKRidge("loo"))),
+        "pairs, logistic": PairClassifier(),
+        "bagging": NetworkCompletion(OKBagging(100, min_samples_split=5, **FOREST)),
+        "pairs, extra-trees": PairClassifier(make_pipeline(SimpleImputer(), forest)),
+    }
+
+
+def yeast() -> None:
+    """All models, on all features."""
+    data = fetch_yeast_ppi()
+    results = {}
+    for name, model in yeast_models().items():
+        results[name] = cross_validate_links(model, data.data, data.graph)
+        by_kind({name: results[name]})
+    print("\nyeast_ppi, all features")
+    by_kind(results, "extra-trees")
+
+
+def yeast_groups() -> None:
+    """All models but classifiers of pairs, which are slow, on groups of features."""
+    data = fetch_yeast_ppi()
+    tables = {}
+    for name, model in yeast_models().items():
+        if not isinstance(model, PairClassifier):
+            tables[name] = compare_groups(
+                model, data.data, data.graph, data.feature_groups, all_features=False
+            )
+            print(name, *(area(r, "with-unseen", "auc") for r in tables[name].values()), flush=True)
+    for metric in ("auc", "aupr"):
+        print(f"\nyeast_ppi, {metric.upper()} of all pairs with an unseen vertex")
+        print_rows(
+            "| Spellman | Eisen | localization",
+            {
+                name: [area(result, "with-unseen", metric) for result in results.values()]
+                for name, results in tables.items()
+            },
+        )
+    fitted = completion().fit(data.data, data.graph)
+    shares = group_importances(fitted, data.feature_groups)
+    print("\nimportances:", {name: round(share, 3) for name, share in shares.items()})
+
+
+def yeast_choices() -> None:
+    """Tell what each choice in the defaults is worth."""
+    data = fetch_yeast_ppi()
+    trees = OKExtraTrees(**GOOD)
+    raw, half = Diffusion(beta=0.5), Diffusion(beta=0.5, normalized=True)
+    models = {
+        "defaults": completion(),
+        "kernel not normalised": NetworkCompletion(trees, raw),
+        "scores are inner products": NetworkCompletion(trees, half, normalize=False),
+        "neither": NetworkCompletion(trees, raw, normalize=False),
+        "β = 0.1": NetworkCompletion(trees, Diffusion(beta=0.1, normalized=True)),
+        "β = 1": NetworkCompletion(trees, Diffusion(beta=1.0, normalized=True)),
+        "β = 3": NetworkCompletion(trees, Diffusion(beta=3.0, normalized=True)),
+        "min_samples_split = 2": completion(min_samples_split=2),
+        "min_samples_split = 10": completion(min_samples_split=10),
+        "max_features = √p": completion(max_features="sqrt"),
+        "max_features = p": completion(max_features=None),
+        "seen vertices known": NetworkCompletion(trees, seen="known"),
+        "seen vertices known, inner products": NetworkCompletion(
+            trees, seen="known", normalize=False
+        ),
+        "seen vertices half-way": NetworkCompletion(trees, seen="mean"),
+        "seen vertices half-way, inner products": NetworkCompletion(
+            trees, seen="mean", normalize=False
+        ),
+        "average of trees' kernels": NetworkCompletion(trees, scheme="average"),
+        "another seed": completion(random_state=1),
+        "kernel ridge": NetworkCompletion(filled(OKRidge("loo"))),
+        "kernel ridge, seen vertices half-way": NetworkCompletion(
+            filled(OKRidge("loo")), seen="mean"
+        ),
+    }
+    results = {}
+    for name, model in models.items():
+        results[name] = cross_validate_links(model, data.data, data.graph)
+        print(name, area(results[name], "with-unseen", "auc"), flush=True)
+    print("\nyeast_ppi, all features: what the choices are worth")
+    by_kind(results, "defaults")
+
+
+def yeast_deletion() -> None:
+    """Training links deleted at random."""
+    data = fetch_yeast_ppi()
+    for seen in ("predicted", "known"):
+        model = NetworkCompletion(OKExtraTrees(**GOOD), seen=seen)
+        results = compare_deletions(model, data.data, data.graph)
+        print(f"\nyeast_ppi, links deleted; seen vertices {seen}")
+        print_rows(
+            "deleted | AUC seen–unseen | unseen–unseen | all | AUC of deleted links | their AUPR",
+            {
+                f"{share:.0%}": [
+                    *(area(result, kind, "auc") for kind in KINDS),
+                    *(
+                        area(result, "seen-seen", metric) if "seen-seen" in result.kinds else ""
+                        for metric in ("auc", "aupr")
+                    ),
+                ]
+                for share, result in results.items()
+            },
+        )
+
+
+def cora() -> None:
+    """Words of papers → citations, 5 folds."""
+    data = fetch_cora()
+    forest = OKExtraTrees(**GOOD | {"max_features": "sqrt"})
+    models = {
+        "extra-trees, K = √p": NetworkCompletion(forest),
+        "nearest neighbours (k = 10)": NetworkCompletion(OKNeighbors(10, metric="cosine")),
+        "kernel ridge, cosine": NetworkCompletion(OKRidge("loo", input_kernel="cosine")),
+        "cosine": InputSimilarity(),
+    }
+    results = {}
+    for name, model in models.items():
+        results[name] = cross_validate_links(model, data.data, data.graph, cv=5)
+        print(name, area(results[name], "with-unseen", "auc"), flush=True)
+    print("\nCora")
+    by_kind(results, "extra-trees, K = √p")
+
+
+def drug_target() -> None:
+    """Similarities of drugs and of targets → interactions."""
+    nearest = OKNeighbors(5, input_kernel=None, metric="precomputed", weights=_decaying)
+    models = {
+        "extra-trees, one side": BipartiteCompletion(OKExtraTrees(**GOOD), smoothing=0.0),
+        "extra-trees": BipartiteCompletion(OKExtraTrees(**GOOD)),
+        "extra-trees, Gaussian profiles": BipartiteCompletion(
+            OKExtraTrees(**GOOD), profile_kernel=RBF(1.0)
+        ),
+        "nearest neighbours": BipartiteCompletion(nearest),
+        "kernel ridge": BipartiteCompletion(OKRidge(1.0)),
+    }
+    for name in ("nr", "gpcr"):
+        data = fetch_drug_target(name)
+        rows = {}
+        for label, model in models.items():
+            S, T = data.drug_similarity, data.target_similarity
+            if label == "nearest neighbours":
+                S, T = 1 - S, 1 - T
+            cells = []
+            for setting in ("new rows", "new columns"):
+                scores = [
+                    cross_validate_bipartite(
+                        model,
+                        S,
+                        T,
+                        data.interactions.T,
+                        setting,
+                        similarities=True,
+                        random_state=repeat,
+                    )
+                    for repeat in range(5)
+                ]
+                for metric in ("auc", "aupr"):
+                    means = [np.nanmean(getattr(score, metric)) for score in scores]
+                    cells.append(f"{np.mean(means):.3f} ± {np.std(means):.3f}")
+            rows[label] = cells
+            print(name, label, cells, flush=True)
+        print(f"\nDrug–target, {name}: means over 5 × 10 folds, sd over the 5")
+        print_rows("| AUC, new drugs | AUPR | AUC, new targets | AUPR", rows)
+
+
+def _decaying(distances: np.ndarray) -> np.ndarray:
+    """Return weights that fall by 0.7 from one neighbour to the next."""
+    return np.broadcast_to(0.7 ** np.arange(distances.shape[1]), distances.shape)
+
+
+PARTS = {
+    part.__name__: part
+    for part in (
+        yeast_plain,
+        yeast,
+        yeast_groups,
+        yeast_choices,
+        yeast_deletion,
+        cora,
+        drug_target,
+    )
+}
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", help=f"some of {', '.join(PARTS)}; by default all")
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    chosen = parser.parse_args().parts or list(PARTS)
+    for part in chosen:
+        start = time.perf_counter()
+        PARTS[part]()
+        print(f"\n({part}: {time.perf_counter() - start:.0f} s)", flush=True)
+
+
+if __name__ == "__main__":
+    main()

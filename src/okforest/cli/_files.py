@@ -1,0 +1,127 @@
+"""Tables in files: features by name, and edge lists."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from okforest.network._graphs import shown
+
+Edges = list[tuple[str, str]]
+
+
+class CleanEdges(NamedTuple):
+    """An edge list without what is wrong with it, and how much of that there was."""
+
+    edges: Edges
+    unknown: int
+    loops: int
+    duplicates: int
+
+
+def read_features(path: Path) -> pd.DataFrame:
+    """Return a frame of features, with the names of its first column as text."""
+    table = _read(path)
+    if table.shape[1] < 2:
+        raise ValueError(
+            f"{path} has {table.shape[1]} columns; it must have names in the first and features "
+            "in the others."
+        )
+    names = table.iloc[:, 0]
+    if names.isna().any():
+        row = int(np.flatnonzero(names.isna())[0]) + 1
+        raise ValueError(f"{path} has no name in row {row}; the first column must have one in all.")
+    twice = names[names.duplicated()].unique().tolist()
+    if twice:
+        raise ValueError(
+            f"{path} has {len(twice)} names more than once: {shown(twice)}. Keep one row of each."
+        )
+    features = table.iloc[:, 1:].set_index(pd.Index(names.astype(str), name="name"))
+    empty = [column for column in features if features[column].isna().all()]
+    return features.drop(columns=empty)
+
+
+def read_edge_list(path: Path, names: set[str]) -> Edges:
+    """Return the pairs of names in the first two columns; a line of titles is optional."""
+    table = _read(path, text=True)
+    if table.shape[1] < 2:
+        raise ValueError(
+            f"{path} has {table.shape[1]} columns; an edge list has the two names of each link in "
+            "the first two, separated by a comma or (in .tsv and .txt) a tab."
+        )
+    pairs = table.iloc[:, :2]
+    if pairs.isna().any(axis=None):
+        row = int(np.flatnonzero(pairs.isna().any(axis=1))[0]) + 1
+        raise ValueError(f"{path} has a link with one name only, in row {row}.")
+    edges = [(str(a), str(b)) for a, b in pairs.itertuples(index=False)]
+    titles = str(pairs.columns[0]), str(pairs.columns[1])
+    return [titles, *edges] if set(titles) <= names else edges
+
+
+def clean_edges(edges: Edges, names: set[str]) -> CleanEdges:
+    """Leave out links of unknown names, loops and duplicates, and count them."""
+    known = [(a, b) for a, b in edges if a in names and b in names]
+    proper = [(a, b) for a, b in known if a != b]
+    once: dict[frozenset[str], tuple[str, str]] = {}
+    for edge in proper:
+        once.setdefault(frozenset(edge), edge)
+    return CleanEdges(
+        list(once.values()),
+        unknown=len(edges) - len(known),
+        loops=len(known) - len(proper),
+        duplicates=len(proper) - len(once),
+    )
+
+
+def check_columns(new: pd.DataFrame, features: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Return new features with the columns of the others, in their order."""
+    missing = [column for column in features if column not in new]
+    if missing:
+        raise ValueError(
+            f"{path} lacks {len(missing)} columns that the features of known vertices have: "
+            f"{shown(missing)}."
+        )
+    known = new.index.intersection(features.index).tolist()
+    if known:
+        raise ValueError(
+            f"{path} has {len(known)} vertices that are known already: {shown(known)}. Keep new "
+            "ones only."
+        )
+    return new[list(features)]
+
+
+def group_columns(columns: list[str], separator: str) -> dict[str, list[str]]:
+    """Return columns by what is before the separator in their names; others are "other"."""
+    groups: dict[str, list[str]] = {}
+    for column in columns:
+        name, found, _ = column.partition(separator)
+        groups.setdefault(name.strip() if found else "other", []).append(column)
+    return groups
+
+
+def _read(path: Path, text: bool = False) -> pd.DataFrame:
+    if not path.exists():
+        raise ValueError(f"there is no file {path}.")
+    suffixes = [suffix for suffix in path.suffixes if suffix not in (".gz", ".bz2", ".xz", ".zip")]
+    suffix = suffixes[-1] if suffixes else ""
+    if suffix == ".parquet":
+        table = pd.read_parquet(path)
+        return table.astype(str) if text else _named(table)
+    options: dict[str, Any] = {"sep": "\t" if suffix in (".tsv", ".txt") else ","}
+    try:
+        titles = pd.read_csv(path, nrows=0, **options).columns
+        # Names are text, whatever they look like: 007 is not 7.
+        kinds = str if text else dict.fromkeys(titles[:1], str)
+        return pd.read_csv(path, dtype=kinds, **options)
+    except pd.errors.EmptyDataError:
+        raise ValueError(f"{path} is empty.") from None
+    except (pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read as a table: {error}.") from None
+
+
+def _named(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose names are its first column; Parquet may have them as index."""
+    if isinstance(table.index, pd.RangeIndex):
+        return table.astype({table.columns[0]: str})
+    return table.set_axis(table.index.astype(str)).reset_index()

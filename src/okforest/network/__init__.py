@@ -1,0 +1,49 @@
+"""Networks: links predicted from features of vertices, and how good the predictions are.
+
+Figures need matplotlib (``pip install okforest[plot]``); nothing else here does.
+"""
+
+from okforest.network._base import LinkPredictor
+from okforest.network.baselines import InputSimilarity, PairClassifier
+from okforest.network.bipartite import BipartiteCompletion
+from okforest.network.bipartite_evaluation import cross_validate_bipartite
+from okforest.network.clusters import ClusterNetwork, VertexCluster, vertex_clusters
+from okforest.network.completion import NetworkCompletion
+from okforest.network.evaluation import (
+    Comparison,
+    Evaluation,
+    KindScores,
+    compare_deletions,
+    compare_links,
+    cross_validate_links,
+    format_table,
+)
+from okforest.network.groups import compare_groups, group_importances
+from okforest.network.kernel import complete_kernel
+from okforest.network.plots import plot_clusters, plot_curves, plot_deletion, plot_groups
+
+__all__ = [
+    "BipartiteCompletion",
+    "ClusterNetwork",
+    "Comparison",
+    "Evaluation",
+    "InputSimilarity",
+    "KindScores",
+    "LinkPredictor",
+    "NetworkCompletion",
+    "PairClassifier",
+    "VertexCluster",
+    "compare_deletions",
+    "compare_groups",
+    "compare_links",
+    "complete_kernel",
+    "cross_validate_bipartite",
+    "cross_validate_links",
+    "format_table",
+    "group_importances",
+    "plot_clusters",
+    "plot_curves",
+    "plot_deletion",
+    "plot_groups",
+    "vertex_clusters",
+]

@@ -1,0 +1,81 @@
+"""Vertices held out in turn: what is fitted without them, and the pairs it is judged by."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from okforest._compat import rows_of
+from okforest._typing import Booleans, Floats
+from okforest.network._base import LinkPredictor
+from okforest.network._graphs import Graph
+from okforest.network._pairs import (
+    SEEN_SEEN,
+    SEEN_UNSEEN,
+    UNSEEN_UNSEEN,
+    Kind,
+    Positions,
+)
+
+
+class Fold(NamedTuple):
+    """Vertices that are seen, and others that are not; and the links among the seen to hide."""
+
+    seen: Positions
+    unseen: Positions
+    hidden: sp.csr_array | None = None
+
+
+class Pairs(NamedTuple):
+    """Which pairs are linked, and their scores."""
+
+    truth: Booleans
+    scores: Floats
+
+
+def folds_of(n: int, n_folds: int, random_state: Any = 0) -> list[Fold]:
+    """Return a partition of n vertices."""
+    if n_folds > n:
+        raise ValueError(f"there are {n} vertices for {n_folds} folds; use fewer folds.")
+    splitter = KFold(n_folds, shuffle=True, random_state=random_state)
+    return [Fold(seen, unseen) for seen, unseen in splitter.split(np.empty((n, 1)))]
+
+
+def hide_links(graph: Graph, fold: Fold, share: float, rng: np.random.Generator) -> Fold:
+    """Return the fold with a share of the links among seen vertices to be hidden."""
+    links = sp.triu(graph.part(fold.seen).adjacency, k=1).tocoo()
+    chosen = rng.permutation(links.nnz)[: round(share * links.nnz)]
+    ends = np.r_[links.row[chosen], links.col[chosen]], np.r_[links.col[chosen], links.row[chosen]]
+    hidden = sp.csr_array((np.ones(2 * len(chosen)), ends), shape=links.shape)
+    return fold._replace(hidden=hidden)
+
+
+def score_fold(model: LinkPredictor, X: Any, graph: Graph, fold: Fold) -> dict[Kind, Pairs]:
+    """Fit a clone of a model to the seen vertices alone; return the other pairs, by their kind.
+
+    Pairs of seen vertices are among them if links are hidden: those not linked in training.
+    """
+    seen_graph = graph.part(fold.seen)
+    training = seen_graph.adjacency
+    if fold.hidden is not None:
+        training = training - training.multiply(fold.hidden)
+        training.eliminate_zeros()
+    X_seen, X_unseen = rows_of(X, fold.seen), rows_of(X, fold.unseen)
+    fitted = clone(model).fit(X_seen, sp.csr_array(training), seen_graph.names)
+    linked = graph.adjacency[fold.unseen] > 0
+    across = linked[:, fold.seen].toarray().ravel()
+    upper = np.triu_indices(len(fold.unseen), k=1)
+    within = linked[:, fold.unseen].toarray()[upper]
+    pairs = {
+        SEEN_UNSEEN: Pairs(across, fitted.predict_links(X_unseen).ravel()),
+        UNSEEN_UNSEEN: Pairs(within, fitted.predict_links(X_unseen, X_unseen)[upper]),
+    }
+    if fold.hidden is not None:
+        upper = np.triu_indices(len(fold.seen), k=1)
+        candidates = ~(training.toarray()[upper] > 0)
+        truth = fold.hidden.toarray()[upper] > 0
+        scores = fitted.predict_links()[upper]
+        pairs[SEEN_SEEN] = Pairs(truth[candidates], scores[candidates])
+    return pairs

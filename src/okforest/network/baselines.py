@@ -1,0 +1,202 @@
+"""Models of links to compare with: similar inputs, and a classifier of pairs."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from okforest._typing import Floats
+from okforest.network._base import LinkPredictor
+from okforest.network._graphs import read_graph
+
+BLOCK_BYTES = 2**27  # of the features of pairs that are made at a time
+
+
+class InputSimilarity(LinkPredictor):
+    """Score pairs by how alike their features are: nothing is learnt from links.
+
+    Parameters
+    ----------
+    metric : str, default="cosine"
+        A kernel that :func:`sklearn.metrics.pairwise.pairwise_kernels` knows.
+
+    Attributes
+    ----------
+    adjacency_ : csr_array of shape (n, n)
+        The training graph.
+    names_ : ndarray of shape (n,)
+        Names of its vertices, or their positions.
+
+    See Also
+    --------
+    NetworkCompletion : Learns from links.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.network import InputSimilarity
+    >>> X = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])
+    >>> model = InputSimilarity().fit(X, [(0, 1)])
+    >>> model.predict_links(np.array([[0.0, 2.0]])).round(2)
+    array([[0.  , 0.11, 1.  ]])
+    """
+
+    def __init__(self, metric: str = "cosine"):
+        self.metric = metric
+
+    def fit(self, X: Any, graph: Any, names: Any = None) -> "InputSimilarity":
+        """Keep the features; missing ones are filled by means.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Features, one row for each vertex.
+        graph : adjacency matrix, networkx graph or edge list
+            The links.
+        names : array-like of shape (n,), optional
+            Names of the rows.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
+        self.adjacency_, self.names_ = read_graph(graph, X, names)
+        self.imputer_ = SimpleImputer(keep_empty_features=True).fit(X)
+        self.inputs_ = self.imputer_.transform(X)
+        return self
+
+    def _place(self, X: Any) -> "Rows":
+        return Rows(self.inputs_ if X is None else self.imputer_.transform(X))
+
+    def _compare(self, a: "Rows", b: "Rows") -> Floats:
+        scores = pairwise_kernels(a.values, b.values, metric=self.metric)
+        return _dense(scores)
+
+
+class PairClassifier(LinkPredictor):
+    """Score pairs by a classifier of pairs, whose features are |x − z| and x·z, one by one.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        A classifier of scikit-learn with ``predict_proba``. By default logistic regression, after
+        filling in missing values and scaling.
+    n_negatives : int, default=5
+        How many unlinked pairs to draw for every link.
+    random_state : int, default=0
+        The seed of these.
+
+    Attributes
+    ----------
+    classifier_ : classifier
+        The fitted classifier.
+    adjacency_ : csr_array of shape (n, n)
+        The training graph.
+    names_ : ndarray of shape (n,)
+        Names of its vertices, or their positions.
+
+    See Also
+    --------
+    NetworkCompletion : Learns where vertices are, not what pairs look like.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.network import PairClassifier
+    >>> X = np.random.default_rng(0).normal(size=(40, 2))
+    >>> links = np.abs(X[:, :1] - X[:, 0]) < 0.2
+    >>> PairClassifier().fit(X, links).predict_links(X[:3], X[:5]).shape
+    (3, 5)
+    """
+
+    def __init__(self, estimator: Any = None, n_negatives: int = 5, random_state: int = 0):
+        self.estimator = estimator
+        self.n_negatives = n_negatives
+        self.random_state = random_state
+
+    def fit(self, X: Any, graph: Any, names: Any = None) -> "PairClassifier":
+        """Train the classifier on the links and on some pairs that are not linked.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Features, one row for each vertex.
+        graph : adjacency matrix, networkx graph or edge list
+            The links.
+        names : array-like of shape (n,), optional
+            Names of the rows.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
+        self.adjacency_, self.names_ = read_graph(graph, X, names)
+        self.inputs_ = _dense(X)
+        links = sp.triu(self.adjacency_, k=1).tocoo()
+        n = len(self.names_)
+        free = np.flatnonzero(np.triu(self.adjacency_.toarray() == 0, k=1))
+        n_free = min(len(free), self.n_negatives * links.nnz)
+        rng = np.random.default_rng(self.random_state)
+        unlinked = np.unravel_index(rng.choice(free, n_free, replace=False), (n, n))
+        rows = np.r_[links.row, unlinked[0]]
+        columns = np.r_[links.col, unlinked[1]]
+        labels = np.r_[np.ones(links.nnz), np.zeros(n_free)]
+        classifier = _default_classifier() if self.estimator is None else clone(self.estimator)
+        features = _pair_features(self.inputs_[rows], self.inputs_[columns])
+        self.classifier_ = classifier.fit(features, labels)
+        return self
+
+    def _place(self, X: Any) -> "Rows":
+        return Rows(self.inputs_ if X is None else _dense(X))
+
+    def _compare(self, a: "Rows", b: "Rows") -> Floats:
+        scores = np.empty((len(a), len(b)))
+        size = max(1, BLOCK_BYTES // (16 * a.values.shape[1] * max(1, len(b))))
+        for start in range(0, len(a), size):
+            some = a.values[start : start + size]
+            left = np.repeat(some, len(b), axis=0)
+            right = np.tile(b.values, (len(some), 1))
+            chances = self.classifier_.predict_proba(_pair_features(left, right))[:, 1]
+            scores[start : start + size] = chances.reshape(len(some), len(b))
+        return scores
+
+
+class Rows:
+    """Rows of features, dense or sparse, as a sequence.
+
+    Parameters
+    ----------
+    values : ndarray or sparse matrix of shape (n, p)
+        The features.
+    """
+
+    def __init__(self, values: Any):
+        self.values = values
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    def __getitem__(self, rows: slice) -> "Rows":
+        return Rows(self.values[rows])
+
+
+def _dense(X: Any) -> Floats:
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+
+
+def _pair_features(left: Floats, right: Floats) -> Floats:
+    return np.hstack([np.abs(left - right), left * right])
+
+
+def _default_classifier() -> Any:
+    return make_pipeline(
+        SimpleImputer(keep_empty_features=True), StandardScaler(), LogisticRegression(max_iter=500)
+    )

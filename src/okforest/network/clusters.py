@@ -1,0 +1,172 @@
+"""Clusters of vertices that one rule on features describes, and the links within and between."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import gammaln, logsumexp
+
+from okforest._typing import Floats, Ints, Outputs
+from okforest.inspection import Rule, leaf_rules
+from okforest.inspection._reading import Reading
+from okforest.network._models import final_model
+from okforest.network.completion import NetworkCompletion
+
+
+@dataclass(frozen=True, eq=False)
+class VertexCluster:
+    """Vertices that one rule describes.
+
+    Parameters
+    ----------
+    rule : Rule
+        What their features have in common.
+    members : ndarray
+        The names of the vertices.
+    rows : ndarray of int
+        Their rows in training.
+    """
+
+    rule: Rule
+    members: Outputs
+    rows: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterNetwork:
+    """Clusters of vertices, and links within and between them.
+
+    Parameters
+    ----------
+    clusters : list of VertexCluster
+        The leaves of a tree, from left to right.
+    links : ndarray of shape (n_clusters, n_clusters)
+        Number of links between (on the diagonal, within) clusters.
+    pairs : ndarray of shape (n_clusters, n_clusters)
+        Number of pairs of vertices that could be linked.
+    enrichment : ndarray of shape (n_clusters, n_clusters)
+        The share of linked pairs, divided by that in the whole network.
+    p_values : ndarray of shape (n_clusters, n_clusters)
+        How likely so many links are, or more, if links were placed on pairs at random (Fisher's
+        exact test, one-sided).
+    """
+
+    clusters: list[VertexCluster]
+    links: Floats
+    pairs: Floats
+    enrichment: Floats
+    p_values: Floats
+
+    def enriched(self, level: float = 0.01) -> list[tuple[int, int]]:
+        """Return the pairs of clusters with more links than chance, Bonferroni-corrected.
+
+        Parameters
+        ----------
+        level : float, default=0.01
+            The chance of finding any of them in a random network.
+
+        Returns
+        -------
+        pairs : list of pairs of int
+            Positions of clusters; a cluster with itself where links within it are enriched.
+        """
+        rows, columns = np.triu_indices(len(self.clusters))
+        found = self.p_values[rows, columns] * len(rows) < level
+        return list(zip(rows[found].tolist(), columns[found].tolist(), strict=True))
+
+
+def vertex_clusters(
+    model: NetworkCompletion,
+    tree: int = 0,
+    *,
+    feature_names: Sequence[str] | None = None,
+    decimals: int = 3,
+) -> ClusterNetwork:
+    """Return the leaves of a tree as clusters of vertices, and how these are linked.
+
+    Parameters
+    ----------
+    model : NetworkCompletion
+        A fitted model of trees; one with few leaves, such as ``OKTree(max_leaf_nodes=10)``, is easy
+        to read.
+    tree : int, default=0
+        Which tree of a forest.
+    feature_names : sequence of str, optional
+        Names of the features; by default those seen in fitting, or x0, x1, …
+    decimals : int, default=3
+        Most decimals of a number in a rule.
+
+    Returns
+    -------
+    network : ClusterNetwork
+        The clusters and their links.
+
+    See Also
+    --------
+    plot_clusters : Drawn as a network.
+    okforest.inspection.leaf_rules : The rules alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest import OKTree
+    >>> from okforest.network import NetworkCompletion, vertex_clusters
+    >>> group = np.arange(40) % 2
+    >>> links = (group[:, None] == group) & ~np.eye(40, dtype=bool)
+    >>> tree = OKTree(max_leaf_nodes=2, random_state=0)
+    >>> model = NetworkCompletion(tree).fit(group[:, None].astype(float), links)
+    >>> network = vertex_clusters(model, feature_names=["group"])
+    >>> for cluster in network.clusters:
+    ...     print(len(cluster.members), cluster.rule)
+    20 group ≤ 0.5
+    20 group > 0.5
+    >>> network.enriched()
+    [(0, 0), (1, 1)]
+    """
+    trees = final_model(model.model_)
+    rules = leaf_rules(trees, tree, feature_names=feature_names, decimals=decimals)
+    reading = Reading(trees, tree)
+    rows = [reading.rows(rule.leaf) for rule in rules]
+    clusters = [
+        VertexCluster(rule, model.names_[members], members)
+        for rule, members in zip(rules, rows, strict=True)
+    ]
+    return ClusterNetwork(clusters, *_count(model.adjacency_, rows))
+
+
+def _count(adjacency: sp.csr_array, rows: list[Ints]) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return links and pairs within and between clusters, enrichment and p-values."""
+    sizes = np.array([len(members) for members in rows], dtype=np.float64)
+    pairs = np.outer(sizes, sizes)
+    np.fill_diagonal(pairs, sizes * (sizes - 1) / 2)
+    owner = np.repeat(np.arange(len(rows)), sizes.astype(int))
+    members = np.concatenate(rows)
+    shape = (len(rows), adjacency.shape[0])
+    indicator = sp.csr_array((np.ones(len(members)), (owner, members)), shape=shape)
+    present = adjacency.astype(bool).astype(np.float64)
+    links = (indicator @ present @ indicator.T).toarray()
+    links[np.diag_indices(len(rows))] /= 2  # each was counted from both ends
+    upper = np.triu_indices(len(rows))
+    n_links, n_pairs = links[upper].sum(), pairs[upper].sum()
+    expected = pairs * n_links / n_pairs
+    enrichment = np.divide(links, expected, out=np.zeros_like(links), where=expected > 0)
+    p_values = np.ones_like(links)
+    for i, j in zip(*upper, strict=True):
+        p_values[i, j] = p_values[j, i] = _at_least(links[i, j], pairs[i, j], n_links, n_pairs)
+    return links, pairs, enrichment, p_values
+
+
+def _at_least(found: float, drawn: float, marked: float, total: float) -> float:
+    """Return the chance of as many or more marked among those drawn: hypergeometric."""
+    k = np.arange(found, min(drawn, marked) + 1)
+
+    def log_choose(n: Any, r: Any) -> Any:
+        return gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1)
+
+    k = k[drawn - k <= total - marked]
+    if len(k) == 0:
+        return 0.0
+    logs = log_choose(marked, k) + log_choose(total - marked, drawn - k)
+    return float(min(1.0, np.exp(logsumexp(logs) - log_choose(total, drawn))))

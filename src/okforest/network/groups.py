@@ -1,0 +1,122 @@
+"""Groups of features: which of them tell links, and how much each is used."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from okforest._compat import rows_of
+from okforest.network._base import LinkPredictor
+from okforest.network._models import final_model
+from okforest.network.evaluation import Evaluation, cross_validate_links
+
+# Of each group, its columns: a slice, or names or positions.
+Groups = Mapping[str, Any]
+
+
+def compare_groups(
+    model: LinkPredictor,
+    X: Any,
+    graph: Any,
+    groups: Groups,
+    names: Any = None,
+    *,
+    all_features: bool = True,
+    **options: Any,
+) -> dict[str, Evaluation]:
+    """Evaluate a model on groups of features, one group at a time, and on all of them.
+
+    Parameters
+    ----------
+    model : LinkPredictor
+        A model; it is cloned.
+    X : array-like, frame or sparse matrix of shape (n, p)
+        Features, one row for each vertex.
+    graph : adjacency matrix, networkx graph or edge list
+        The links.
+    groups : dict of str to slice or list
+        The columns of each group, by position or, of a frame, by name.
+    names : array-like of shape (n,), optional
+        Names of the rows.
+    all_features : bool, default=True
+        Whether to evaluate all columns of X as well, as "all".
+    **options
+        Of :func:`cross_validate_links`.
+
+    Returns
+    -------
+    evaluations : dict of str to Evaluation
+        One for each group, on the same folds.
+
+    See Also
+    --------
+    group_importances : How much of each group one model uses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.network import NetworkCompletion, compare_groups
+    >>> X = np.random.default_rng(0).normal(size=(40, 3))
+    >>> links = np.abs(X[:, 0] - X[:, :1]) < 0.3
+    >>> groups = {"telling": [0], "idle": slice(1, 3)}
+    >>> results = compare_groups(NetworkCompletion(), X, links, groups, cv=3)
+    >>> {name: bool(r.kinds["with-unseen"].auc.mean() > 0.75) for name, r in results.items()}
+    {'telling': True, 'idle': False, 'all': True}
+    """
+    parts = {name: rows_of(X, columns, axis=1) for name, columns in groups.items()}
+    if all_features:
+        parts["all"] = X
+    return {
+        name: cross_validate_links(model, part, graph, names, **options)
+        for name, part in parts.items()
+    }
+
+
+def group_importances(model: Any, groups: Groups) -> dict[str, float]:
+    """Return each group's share of the variance reduction of a fitted model, largest first.
+
+    Parameters
+    ----------
+    model : NetworkCompletion
+        A fitted model, of trees.
+    groups : dict of str to slice or list
+        The columns of each group, by position, or by name if the model was fitted to a frame.
+
+    Returns
+    -------
+    importances : dict of str to float
+        The sums of the features' importances.
+
+    See Also
+    --------
+    okforest.inspection.plot_importances : Drawn, of features or of groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.network import NetworkCompletion, group_importances
+    >>> X = np.random.default_rng(0).normal(size=(40, 3))
+    >>> links = np.abs(X[:, 0] - X[:, :1]) < 0.3
+    >>> model = NetworkCompletion().fit(X, links)
+    >>> list(group_importances(model, {"idle": slice(1, 3), "telling": [0]}))
+    ['telling', 'idle']
+    """
+    trees = final_model(getattr(model, "model_", model))
+    if not hasattr(trees, "feature_importances_"):
+        raise TypeError(
+            f"{type(trees).__name__} has no importances of features; use trees, such as "
+            "NetworkCompletion(OKExtraTrees())."
+        )
+    importances = trees.feature_importances_
+    columns = getattr(trees, "feature_names_in_", np.arange(len(importances)))
+    sums = {}
+    for name, group in groups.items():
+        by_name = not isinstance(group, slice) and len(group) and isinstance(group[0], str)
+        chosen = np.isin(columns, group) if by_name else group
+        if by_name and chosen.sum() < len(group):
+            raise ValueError(
+                f"group {name!r} has features that the model does not know; use names of its "
+                "features, or their positions."
+            )
+        sums[name] = float(importances[chosen].sum())
+    return dict(sorted(sums.items(), key=lambda item: -item[1]))

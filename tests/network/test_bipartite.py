@@ -1,0 +1,146 @@
+"""Networks with two sides: scores against their formula, kinds of new objects, evaluation."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import okforest
+from okforest import OKExtraTrees, OKNeighbors, OKRidge
+from okforest.kernels import RBF
+from okforest.network import BipartiteCompletion, cross_validate_bipartite
+
+
+def make_sides(seed=0, n=50, m=40):
+    """Return features of two sides, linked where their first features are near."""
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.random((n, 3)), rng.random((m, 2))
+    links = np.abs(rows[:, :1] - columns[:, 0]) < 0.12
+    return rows, columns, (links & (rng.random(links.shape) < 0.9)).astype(int)
+
+
+def small_model(**parameters):
+    forest = OKExtraTrees(10, min_samples_split=5, random_state=0)
+    return BipartiteCompletion(forest, **parameters)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3, 1.0])
+def test_scores_are_those_of_the_formula(smoothing):
+    """Weights, links and weights, for all four kinds of pairs."""
+    rows, columns, Y = make_sides()
+    model = small_model(smoothing=smoothing).fit(rows[:40], columns[:30], Y[:40, :30])
+    W = model.row_model_.predict_weights(rows).toarray()
+    V = model.column_model_.predict_weights(columns).toarray()
+    W[:40] = smoothing * W[:40] + (1 - smoothing) * np.eye(40)
+    V[:30] = smoothing * V[:30] + (1 - smoothing) * np.eye(30)
+    expected = np.einsum("ik,kl,jl->ij", W, Y[:40, :30], V)
+    new_rows, new_columns = rows[40:], columns[30:]
+    np.testing.assert_allclose(model.predict_links(), expected[:40, :30], atol=1e-12)
+    np.testing.assert_allclose(model.predict_links(new_rows), expected[40:, :30], atol=1e-12)
+    np.testing.assert_allclose(
+        model.predict_links(X_columns=new_columns), expected[:40, 30:], atol=1e-12
+    )
+    np.testing.assert_allclose(
+        model.predict_links(new_rows, new_columns), expected[40:, 30:], atol=1e-12
+    )
+
+
+def test_without_smoothing_it_is_a_multi_output_forest():
+    """New rows and seen columns: the mean profile, as a forest with a linear kernel predicts."""
+    rows, columns, Y = make_sides()
+    model = small_model(smoothing=0.0).fit(rows[:40], columns, Y[:40])
+    forest = OKExtraTrees(10, min_samples_split=5, random_state=0).fit(rows[:40], Y[:40])
+    np.testing.assert_allclose(model.predict_links(rows[40:]), forest.predict(rows[40:]))
+
+
+@pytest.mark.parametrize("setting", ["new rows", "new columns", "both new"])
+@pytest.mark.parametrize("seed", range(3))
+def test_links_are_found(setting, seed):
+    rows, columns, Y = make_sides(seed)
+    scores = cross_validate_bipartite(small_model(), rows, columns, Y, setting, cv=4)
+    assert np.nanmean(scores.auc) > 0.7
+    assert len(scores.auc) == (16 if setting == "both new" else 4)
+    assert scores.n_pairs.sum() == 50 * 40
+
+
+def test_folds_by_hand():
+    """Similarities with objects held out are left out; the rest is a plain loop."""
+    rows, columns, Y = make_sides()
+    S, T = (np.exp(-((X[:, None] - X) ** 2).sum(axis=2)) for X in (rows, columns))
+    result = cross_validate_bipartite(small_model(), S, T, Y, cv=5, similarities=True)
+    for f, (old, new) in enumerate(KFold(5, shuffle=True, random_state=0).split(S)):
+        model = small_model().fit(S[np.ix_(old, old)], T, Y[old])
+        scores = model.predict_links(S[np.ix_(new, old)])
+        assert result.auc[f] == roc_auc_score(Y[new].ravel(), scores.ravel())
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [OKNeighbors(5), OKRidge(0.1), make_pipeline(StandardScaler(), OKRidge(0.1))],
+    ids=str,
+)
+def test_models_and_kernels(estimator):
+    """Any model, another one for columns, a kernel on profiles, sparse links."""
+    rows, columns, Y = make_sides()
+    model = BipartiteCompletion(estimator, OKExtraTrees(5), profile_kernel=RBF(1.0))
+    model.fit(rows[:40], columns, sp.csr_array(Y[:40]))
+    scores = model.predict_links(rows[40:])
+    assert roc_auc_score(Y[40:].ravel(), scores.ravel()) > 0.7
+    assert isinstance(model.column_model_, OKExtraTrees)
+    assert model.column_model_.kernel_.sigma == 1.0
+
+
+def test_two_kernels():
+    """Precomputed kernels on both sides."""
+    rows, columns, Y = make_sides()
+    K, L = (np.exp(-10 * ((X[:, None] - X) ** 2).sum(axis=2)) for X in (rows, columns))
+    model = BipartiteCompletion(OKRidge(0.1, input_kernel="precomputed"))
+    model.fit(K[:40, :40], L, Y[:40])
+    assert roc_auc_score(Y[40:].ravel(), model.predict_links(K[40:, :40]).ravel()) > 0.8
+
+
+def test_ranked_links():
+    rows, columns, Y = make_sides()
+    names = np.array([f"drug{i}" for i in range(50)]), np.array([f"t{i}" for i in range(40)])
+    model = small_model().fit(rows[:45], columns, Y[:45], names[0][:45], names[1])
+    table = model.rank_links(rows[45:], row_names=names[0][45:], top=10_000)
+    scores = model.predict_links(rows[45:])
+    assert len(table) == 5 * 40
+    assert (np.diff(table["score"]) <= 0).all()
+    first = table[0]
+    i, j = names[0].tolist().index(first["source"]) - 45, names[1].tolist().index(first["target"])
+    assert first["score"] == scores[i, j] == scores.max()
+    assert set(table["kind"]) == {"seen-unseen"}
+    seen = model.rank_links(top=10_000)
+    assert len(seen) == (Y[:45] == 0).sum()
+    assert set(model.rank_links(rows[45:], columns, top=3)["kind"]) == {"unseen-unseen"}
+
+
+def test_life_of_a_model(tmp_path):
+    rows, columns, Y = make_sides()
+    model = small_model().fit(rows[:40], columns, Y[:40])
+    again = clone(model).fit(rows[:40], columns, Y[:40])
+    okforest.save(model, tmp_path / "model")
+    loaded = okforest.load(tmp_path / "model")
+    for other in (again, loaded, pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(other.predict_links(rows), model.predict_links(rows))
+
+
+def test_errors():
+    rows, columns, Y = make_sides()
+    with pytest.raises(ValueError, match=r"links has shape \(40, 50\).*must have shape \(50, 40\)"):
+        small_model().fit(rows, columns, Y.T)
+    with pytest.raises(ValueError, match="values other than 0 and 1"):
+        small_model().fit(rows, columns, 2 * Y)
+    with pytest.raises(ValueError, match="links are all 0"):
+        small_model().fit(rows, columns, 0 * Y)
+    with pytest.raises(ValueError, match="setting='new'; use 'new rows'"):
+        cross_validate_bipartite(small_model(), rows, columns, Y, "new")
+    with pytest.raises(TypeError, match="use a model of okforest"):
+        BipartiteCompletion(StandardScaler()).fit(rows, columns, Y)

@@ -1,0 +1,215 @@
+"""Cross-validation over vertices: no leakage, kinds of pairs, significance, deletion, groups."""
+
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.model_selection import KFold
+
+from okforest import OKExtraTrees, OKRidge, OKTree
+from okforest.network import (
+    InputSimilarity,
+    NetworkCompletion,
+    PairClassifier,
+    compare_deletions,
+    compare_groups,
+    compare_links,
+    cross_validate_links,
+    format_table,
+    group_importances,
+)
+from reference.network import make_network
+
+
+def small_model(**parameters):
+    return NetworkCompletion(OKExtraTrees(10, random_state=0), **parameters)
+
+
+class Recorder(NetworkCompletion):
+    """Remembers what its clones were fitted to."""
+
+    fitted_to: ClassVar = []
+
+    def fit(self, X, graph, names=None):
+        Recorder.fitted_to.append((np.array(X), graph.toarray(), list(names)))
+        return super().fit(X, graph, names)
+
+
+def test_folds_by_hand(network):
+    """The scores are those of a plain loop over folds and pairs."""
+    result = cross_validate_links(small_model(), network.X, network.graph, cv=4, precision_at=(7,))
+    A = network.graph.toarray() > 0
+    splits = KFold(4, shuffle=True, random_state=0).split(network.X)
+    for f, (seen, unseen) in enumerate(splits):
+        model = small_model().fit(network.X[seen], network.graph[seen][:, seen])
+        across = model.predict_links(network.X[unseen])
+        within = model.predict_links(network.X[unseen], network.X[unseen])
+        truth, scores = [], []
+        for i, a in enumerate(unseen):
+            for j, b in enumerate(seen):
+                truth.append(A[a, b])
+                scores.append(across[i, j])
+        kind = result.kinds["seen-unseen"]
+        assert kind.auc[f] == roc_auc_score(truth, scores)
+        assert kind.aupr[f] == average_precision_score(truth, scores)
+        assert (kind.n_links[f], kind.n_pairs[f]) == (sum(truth), len(truth))
+        best = np.argsort(-np.array(scores), kind="stable")[:7]
+        assert kind.precision[7][f] == pytest.approx(np.mean([truth[i] for i in best]))
+        pairs = [(i, j) for i in range(len(unseen)) for j in range(i)]
+        truth2 = [A[unseen[i], unseen[j]] for i, j in pairs]
+        scores2 = [within[i, j] for i, j in pairs]
+        assert result.kinds["unseen-unseen"].auc[f] == pytest.approx(roc_auc_score(truth2, scores2))
+        together = roc_auc_score(truth + truth2, scores + scores2)
+        assert result.kinds["with-unseen"].auc[f] == pytest.approx(together)
+    assert list(result.kinds) == ["seen-unseen", "unseen-unseen", "with-unseen"]
+
+
+def test_nothing_of_unseen_vertices_is_fitted_to(network):
+    """What a model is fitted to does not change with the links of vertices held out."""
+    Recorder.fitted_to = []
+    cross_validate_links(Recorder(OKTree()), network.X, network.graph, network.names, cv=3)
+    first = Recorder.fitted_to
+    _, unseen = next(KFold(3, shuffle=True, random_state=0).split(network.X))
+    changed = network.graph.toarray()
+    changed[unseen] = 1 - changed[unseen]
+    changed[:, unseen] = changed[unseen].T
+    np.fill_diagonal(changed, 0)
+    Recorder.fitted_to = []
+    cross_validate_links(Recorder(OKTree()), network.X, changed, network.names, cv=3)
+    for one, other in zip(first[0], Recorder.fitted_to[0], strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert len(first[0][0]) == 40
+    assert not set(network.names[unseen]) & set(first[0][2])
+    assert (first[1][1] != Recorder.fitted_to[1][1]).any()  # in other folds they are seen
+
+
+def test_deleted_links(network):
+    """They are left out of training, and are what is to be found among seen vertices."""
+    Recorder.fitted_to = []
+    result = cross_validate_links(
+        Recorder(OKExtraTrees(10, random_state=0)), network.X, network.graph, cv=3, deleted=0.5
+    )
+    scores = result.kinds["seen-seen"]
+    splits = KFold(3, shuffle=True, random_state=0).split(network.X)
+    for f, (seen, _) in enumerate(splits):
+        whole, trained = network.graph[seen][:, seen].toarray(), Recorder.fitted_to[f][1]
+        assert (trained <= whole).all()
+        n_links = whole.sum() / 2
+        assert scores.n_links[f] == n_links - trained.sum() / 2 == round(0.5 * n_links)
+        assert scores.n_pairs[f] == 40 * 39 / 2 - trained.sum() / 2
+    assert scores.auc.mean() > 0.6
+
+
+def test_fewer_links_are_harder():
+    network = make_network(90)
+    results = compare_deletions(
+        small_model(), network.X, network.graph, shares=(0.0, 0.9), cv=3, precision_at=()
+    )
+    none, most = (results[share].kinds["with-unseen"].auc.mean() for share in (0.0, 0.9))
+    assert most < none
+    assert "seen-seen" not in results[0.0].kinds
+
+
+def test_significance(network):
+    """The corrected t-test, against SciPy's with the variance that overlap asks for."""
+    options = {"cv": 5, "precision_at": ()}
+    good = cross_validate_links(small_model(), network.X, network.graph, **options)
+    bad = cross_validate_links(small_model(), network.X[:, 3:], network.graph, **options)
+    result = compare_links(good, bad)
+    differences = good.kinds["with-unseen"].auc - bad.kinds["with-unseen"].auc
+    t, _ = stats.ttest_1samp(differences, 0.0)
+    t /= np.sqrt(1 + 5 / 4)
+    assert result.difference == pytest.approx(differences.mean())
+    assert result.p_value == pytest.approx(2 * stats.t.sf(abs(t), 4))
+    assert result.p_value < 0.05
+    assert compare_links(good, good).p_value == 1.0
+    assert compare_links(bad, good).p_value == pytest.approx(result.p_value)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        InputSimilarity(),
+        InputSimilarity("rbf"),
+        PairClassifier(),
+        PairClassifier(RandomForestClassifier(20, random_state=0)),
+    ],
+    ids=str,
+)
+def test_baselines(network, model):
+    """They are evaluated as any other model, and rank links."""
+    result = cross_validate_links(model, network.X, network.graph, cv=3)
+    assert result.kinds["with-unseen"].auc.mean() > 0.6
+    table = model.fit(network.X, network.graph, network.names).rank_links(top=5)
+    assert set(table["source"]) <= set(network.names)
+
+
+def test_baselines_by_hand(network):
+    X, Z = network.X[:40], network.X[40:]
+    graph = network.graph[:40][:, :40]
+    cosine = InputSimilarity().fit(X, graph).predict_links(Z)
+    expected = Z @ X.T / np.outer(np.linalg.norm(Z, axis=1), np.linalg.norm(X, axis=1))
+    np.testing.assert_allclose(cosine, expected)
+    pairs = PairClassifier().fit(X, graph)
+    scores = pairs.predict_links(Z)
+    features = np.r_[np.abs(Z[3] - X[5]), Z[3] * X[5]][None, :]
+    assert scores[3, 5] == pytest.approx(pairs.classifier_.predict_proba(features)[0, 1])
+    np.testing.assert_allclose(pairs.predict_links(Z, Z), pairs.predict_links(Z, Z).T)
+
+
+def test_groups(network):
+    """Columns by position and by name; the telling ones are found."""
+    columns = ["a", "b", "c", "d", "e"]
+    frame = pd.DataFrame(network.X, columns=columns)
+    options = {"cv": 3, "precision_at": ()}
+    by_name = {"telling": ["a", "b", "c"], "idle": ["d", "e"]}
+    results = compare_groups(small_model(), frame, network.graph, by_name, **options)
+    by_position = {"telling": slice(0, 3), "idle": [3, 4]}
+    same = compare_groups(small_model(), network.X, network.graph, by_position, **options)
+    assert list(results) == ["telling", "idle", "all"]
+    for name, result in results.items():
+        np.testing.assert_array_equal(
+            result.kinds["with-unseen"].auc, same[name].kinds["with-unseen"].auc
+        )
+    aucs = {name: result.kinds["with-unseen"].auc.mean() for name, result in results.items()}
+    assert aucs["telling"] > aucs["idle"] + 0.1
+
+    model = small_model().fit(frame, network.graph)
+    shares = group_importances(model, by_name)
+    assert list(shares) == ["telling", "idle"]
+    assert shares == group_importances(model, by_position)
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert shares["idle"] == pytest.approx(model.model_.feature_importances_[3:].sum())
+
+
+def test_table(network):
+    result = cross_validate_links(small_model(), network.X, network.graph, cv=2)
+    lines = format_table({"one": result, "two": result}, "seen-unseen").splitlines()
+    assert lines[0].startswith("|  | AUC | AUPR | precision at 10 | precision at 100 |")
+    assert lines[2].startswith(f"| one | {result.kinds['seen-unseen'].auc.mean():.3f} (")
+    assert len(lines) == 4
+
+
+def test_progress_and_errors(network):
+    done = []
+    cross_validate_links(small_model(), network.X, network.graph, cv=3, callback=done.append)
+    assert done == [1, 2, 3]
+    with pytest.raises(ValueError, match=r"deleted=1\.0; use a share"):
+        cross_validate_links(small_model(), network.X, network.graph, deleted=1.0)
+    with pytest.raises(ValueError, match="60 vertices for 61 folds"):
+        cross_validate_links(small_model(), network.X, network.graph, cv=61)
+    few = cross_validate_links(small_model(), network.X, network.graph, cv=2)
+    more = cross_validate_links(small_model(), network.X, network.graph, cv=3)
+    with pytest.raises(ValueError, match="the first has 2 folds and the second 3"):
+        compare_links(few, more)
+    ridge = NetworkCompletion(OKRidge()).fit(network.X, network.graph)
+    with pytest.raises(TypeError, match="OKRidge has no importances"):
+        group_importances(ridge, {"a": [0]})
+    frame = pd.DataFrame(network.X, columns=list("abcde"))
+    model = small_model().fit(frame, network.graph)
+    with pytest.raises(ValueError, match="group 'x' has features that the model does not know"):
+        group_importances(model, {"x": ["z"]})
