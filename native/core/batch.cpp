@@ -15,11 +15,13 @@ template <>
 struct VectorsOf<float> {
   typedef float Values __attribute__((vector_size(64), aligned(64)));
   typedef std::int32_t Flags __attribute__((vector_size(64), aligned(64)));
+  typedef std::uint32_t Bits __attribute__((vector_size(64), aligned(64)));
 };
 template <>
 struct VectorsOf<double> {
   typedef double Values __attribute__((vector_size(64), aligned(64)));
   typedef std::int64_t Flags __attribute__((vector_size(64), aligned(64)));
+  typedef std::uint64_t Bits __attribute__((vector_size(64), aligned(64)));
 };
 
 template <class T>
@@ -46,14 +48,16 @@ template <class T>
 OKFOREST_INLINE void sides_of(const T* lines, std::size_t n, const T* thresholds, void* words) {
   using Values = typename VectorsOf<T>::Values;
   using Flags = typename VectorsOf<T>::Flags;
+  using Bits = typename VectorsOf<T>::Bits;
   constexpr std::size_t bits = 8 * sizeof(T);
   const auto* values = reinterpret_cast<const Values*>(lines);
   const Values threshold = *reinterpret_cast<const Values*>(thresholds);
-  auto* out = reinterpret_cast<Flags*>(words);
+  auto* out = reinterpret_cast<Bits*>(words);
   for (std::size_t begin = 0; begin < n; begin += bits) {
-    Flags word = {};
+    Bits word = {};
     for (std::size_t k = std::min(n, begin + bits); k-- > begin;) {
-      word = (word + word) - (values[k] <= threshold);  // true is -1
+      const Flags left = values[k] <= threshold;  // true is -1
+      word = (word + word) - reinterpret_cast<const Bits&>(left);
     }
     *out++ = word;
   }
@@ -136,8 +140,9 @@ OKFOREST_INLINE void round_down(const Doubles& x, double* rounded) {
 }
 OKFOREST_INLINE void round_down(const Doubles& x, float* rounded) {
   const Floats nearest = __builtin_convertvector(x, Floats);
+  typedef std::uint32_t Bits __attribute__((vector_size(32), aligned(32)));
   const Ints step = nearest > 0.0f ? Ints{} - 1 : Ints{} + 1;  // one down, by the bits
-  const Ints bits = reinterpret_cast<const Ints&>(nearest) + step;
+  const Bits bits = reinterpret_cast<const Bits&>(nearest) + reinterpret_cast<const Bits&>(step);
   const Doubles near = __builtin_convertvector(nearest, Doubles);
   const Doubles below = __builtin_convertvector(reinterpret_cast<const Floats&>(bits), Doubles);
   *reinterpret_cast<Floats*>(rounded) = __builtin_convertvector(near > x ? below : near, Floats);
