@@ -181,6 +181,10 @@ def yeast_choices() -> None:
             trees, seen="mean", normalize=False
         ),
         "average of trees' kernels": NetworkCompletion(trees, scheme="average"),
+        "Frobenius rule": completion(criterion="frobenius"),
+        "Frobenius rule, average of trees' kernels": NetworkCompletion(
+            OKExtraTrees(**GOOD, criterion="frobenius"), scheme="average"
+        ),
         "another seed": completion(random_state=1),
         "kernel ridge": NetworkCompletion(filled(OKRidge("loo"))),
         "kernel ridge, seen vertices half-way": NetworkCompletion(
