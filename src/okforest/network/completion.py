@@ -1,6 +1,6 @@
 """Completion of a network from features of its vertices: supervised graph inference.
 
-A kernel on the training graph (ALGORITHMS, "network completion") is the output kernel of a model.
+A kernel on the training graph is the output kernel of a model.
 Of two vertices, the inner product of what the model predicts for them is their predicted kernel,
 which is large between vertices that are likely to be linked.
 """
