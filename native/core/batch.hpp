@@ -9,34 +9,13 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/gain.hpp"
 #include "core/random.hpp"
 
 namespace okforest {
 
 // Nodes of at most so many rows have all their cuts scored side by side, from inner products.
 inline constexpr std::size_t kFew = 32;
-
-// How much a division of a node reduces its total variance: with s the left side's sum around the
-// node's mean, ||s||^2 W / (W_left W_right); negative if it is not allowed.
-inline constexpr double kNoGain = -1.0;   // of what cannot be
-inline constexpr double kUnknown = -2.0;  // of what has not been looked at
-
-struct Gain {
-  double weight, count;  // of the node
-  double least_count;    // of a side
-
-  double operator()(double norm, double left_weight, double left_count) const {
-    if (left_count < least_count || count - left_count < least_count) return kNoGain;
-    return std::max(0.0, norm) * weight / (left_weight * (weight - left_weight));
-  }
-};
-
-// The least and the largest of some gains, and how many are not below a limit.
-struct Range {
-  double least, most;
-};
-Range range_of(std::span<const double> gains);
-std::size_t count_from(double limit, std::span<const double> gains);
 
 template <class T>
 class Batch {

@@ -7,14 +7,16 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "core/batch.hpp"
 #include "core/categories.hpp"
+#include "core/feature_order.hpp"
+#include "core/gain.hpp"
 #include "core/inputs.hpp"
+#include "core/orders.hpp"
 #include "core/random.hpp"
 #include "core/ranks.hpp"
 #include "core/rules.hpp"
@@ -41,11 +43,6 @@ struct Split {
   bool found() const { return feature >= 0; }
 };
 
-// Two gains that agree to kTie of themselves, or to kNoise of the node's total variance, are equal:
-// they differ by rounding, which depends on the form of the outputs, the machine and the device.
-inline constexpr double kTie = 1e-9;
-inline constexpr double kNoise = 1e-12;
-
 // What is drawn for a feature depends on the node and the feature alone: it has numbers of its own
 // (more than there can be categories) in a stream of the node's.
 inline constexpr std::uint64_t kCuts = 3;
@@ -60,13 +57,14 @@ class Splitter {
  public:
   Splitter(const Inputs& X, Scorer& scorer, const Rules& rules, const Ranks* ranks,
            const std::atomic<bool>& stopped)
-      : X_(X), scorer_(scorer), rules_(rules), ranks_(ranks), stopped_(stopped) {
-    features_.resize(X.n_cols);
-    std::iota(features_.begin(), features_.end(), 0);
-    natural_order_ = features_;
-    any_category_ = std::ranges::any_of(rules.n_categories, [](auto n) { return n > 0; });
-    drawn_.reserve(X.n_cols);
-    found_.resize(X.n_cols + kWidth);
+      : X_(X),
+        scorer_(scorer),
+        rules_(rules),
+        ranks_(ranks),
+        stopped_(stopped),
+        any_category_(std::ranges::any_of(rules.n_categories, [](auto n) { return n > 0; })),
+        features_(X.n_cols) {
+    found_.resize(features_.size() + kWidth);
   }
 
   // Begins a tree, on a sample that must outlive it.
@@ -85,33 +83,31 @@ class Splitter {
     cuts_ = Rng(derive(node.seed, kCuts));
     best_ = {};
     node_ = &node;
-    gain_ = {node.weight, node.count, at_least(rules_.min_samples_leaf)};
-    const auto n_features = static_cast<std::uint32_t>(X_.n_cols);
-    const auto most =
-        static_cast<std::uint32_t>(std::min<std::int64_t>(rules_.max_features, X_.n_cols));
+    gain_ = {node.weight, node.count, node.variance, at_least(rules_.min_samples_leaf)};
+    const std::size_t most =
+        std::min(static_cast<std::size_t>(rules_.max_features), features_.size());
     // Of two rows, any split is the equal of the first.
-    const std::uint32_t n_planned = rows.size() == 2 ? std::min(1u, most) : most;
-    if (n_planned == n_features && look_ahead(rows, natural_order_)) {
+    const bool two = rows.size() == 2;
+    const std::size_t n_planned = two ? std::min<std::size_t>(1, most) : most;
+    const bool all = n_planned == features_.size();
+    if (all && look_ahead(rows, features_.natural())) {
       take_best_of_all(rng);
     } else {
-      for (std::uint32_t k = 0; k < n_planned; ++k) draw_feature(k, rng);
-      const bool looked = n_planned < n_features && rows.size() > 2;
-      if (looked) look_ahead(rows, std::span(features_).first(n_planned));
-      for (std::uint32_t visited = 0; visited < n_features && !stopped_; ++visited) {
+      while (features_.n_drawn() < n_planned) features_.draw(rng);
+      if (!all && !two) look_ahead(rows, features_.drawn());
+      for (std::size_t visited = 0; visited < features_.size() && !stopped_; ++visited) {
         if (best_.found() && visited >= n_planned) break;
-        if (visited >= n_planned) draw_feature(visited, rng);
-        feature_ = features_[visited];
+        feature_ = visited < n_planned ? features_.drawn()[visited] : features_.draw(rng);
         // What was looked at is in the order of the features drawn, or of all.
-        slot_ = n_planned == n_features ? static_cast<std::size_t>(feature_) : visited;
-        const bool known = rows.size() > 2 && visited < n_planned && found_.gain[slot_] != kUnknown;
-        if (known) {
+        slot_ = all ? static_cast<std::size_t>(feature_) : visited;
+        if (!two && visited < n_planned && found_.gain[slot_] != kUnknown) {
           take_found();
         } else {
           try_feature(rows);
         }
       }
     }
-    put_features_back();
+    features_.put_back();
     return std::move(best_);
   }
 
@@ -134,41 +130,11 @@ class Splitter {
     }
   };
 
-  // An order of a feature's values, missing ones perhaps first, and the best place to cut it.
-  struct Order {
-    std::size_t slot;
-    bool missing_left;
-    std::size_t n_missing;  // in the node
-    std::size_t begin, size;
-  };
-  struct Cut {
-    double gain = -1.0;
-    std::size_t place = 0;
-    double left_weight = 0.0;
-  };
-
   // A division of the node.
   struct Sides {
     double gain, left_weight;
     bool missing_left;
   };
-
-  // Puts a random one of the features not drawn yet in the k-th place.
-  void draw_feature(std::uint32_t k, Rng& rng) {
-    const std::uint32_t pick = k + rng.below(static_cast<std::uint32_t>(features_.size()) - k);
-    std::swap(features_[k], features_[pick]);
-    drawn_.push_back(pick);
-  }
-
-  // Back to the natural order, so that the next node's draws depend on its own seed alone.
-  void put_features_back() {
-    if (2 * drawn_.size() > features_.size()) {
-      std::iota(features_.begin(), features_.end(), 0);
-    } else {
-      for (std::size_t k = drawn_.size(); k-- > 0;) std::swap(features_[k], features_[drawn_[k]]);
-    }
-    drawn_.clear();
-  }
 
   Rng draws_of(std::int32_t feature) const {
     return cuts_.ahead(static_cast<std::uint64_t>(feature) * kDrawsOfFeature);
@@ -251,100 +217,35 @@ class Splitter {
   void sweep(std::span<const std::int32_t> rows, std::span<const std::int32_t> features) {
     const std::size_t most = std::clamp<std::size_t>(kSweptValues / rows.size(), 1, kMostSwept);
     for (std::size_t slot = 0; slot < features.size() && !stopped_;) {
-      begin_orders((most + 1) * rows.size());
+      orders_.begin((most + 1) * rows.size());
       for (; orders_.size() < most && slot < features.size(); ++slot) {
         feature_ = features[slot];
         const bool numeric = rules_.n_categories[feature_] == 0;
         found_.gain[slot] = numeric ? kNoGain : kUnknown;
         if (!numeric) continue;
         fetch_sorted(rows);
-        add_orders(slot);
+        orders_.add(slot, values_, missing_);
       }
-      score_orders();
+      orders_.score(scorer_);
       for (const Order& order : orders_) {
-        const Cut cut = best_cut(order);
-        if (cut.gain < 0.0 || !beats(cut.gain, found_.gain[order.slot])) continue;
+        const Cut cut = orders_.best_cut(order, sample_, gain_);
+        if (cut.gain < 0.0 || !gain_.beats(cut.gain, found_.gain[order.slot])) continue;
         found_.gain[order.slot] = cut.gain;
-        found_.threshold[order.slot] = threshold_of(order, cut.place);
+        found_.threshold[order.slot] = orders_.threshold(order, cut.place);
         found_.missing_left[order.slot] =
             order.n_missing == 0 ? larger_left(cut.left_weight) : order.missing_left;
       }
     }
   }
 
-  void begin_orders(std::size_t n_values) {
-    orders_.clear();
-    n_ordered_ = 0;
-    if (ordered_.size() >= n_values) return;
-    ordered_.resize(n_values);
-    norms_.resize(n_values);
-    order_rows_.resize(n_values);
-  }
-
-  // Adds the orders of the current feature's values, which are sorted: one, or if some are missing
-  // two, with these on the right (and left out) and on the left (and first).
-  void add_orders(std::size_t slot) {
-    if (values_.empty() || (missing_.empty() && !(values_.front().x < values_.back().x))) return;
-    for (const bool missing_left : {false, true}) {
-      if (missing_left && missing_.empty()) break;
-      orders_.push_back({slot, missing_left, missing_.size(), n_ordered_,
-                         values_.size() + (missing_left ? missing_.size() : 0)});
-      if (missing_left) {
-        for (const auto row : missing_) ordered_[n_ordered_++] = {T{0}, row};
-      }
-      n_ordered_ = std::copy(values_.begin(), values_.end(), ordered_.begin() + n_ordered_) -
-                   ordered_.begin();
-    }
-  }
-
-  void score_orders() {
-    if (orders_.empty()) return;
-    std::ranges::transform(std::span(ordered_).first(n_ordered_), order_rows_.begin(),
-                           &Value<T>::row);
-    order_spans_.clear();
-    for (const Order& order : orders_) {
-      order_spans_.push_back(std::span(order_rows_).subspan(order.begin, order.size));
-    }
-    scorer_.prefix_norms(order_spans_, norms_.data());
-  }
-
-  // The best cut of an order, which is after one of its places; the first of equals.
-  Cut best_cut(const Order& order) const {
-    Cut best;
-    double weight = 0.0, count = 0.0;
-    const std::size_t end = order.begin + order.size;
-    const std::size_t first = order.begin + (order.missing_left ? order.n_missing : 0);
-    for (std::size_t k = order.begin; k < end; ++k) {
-      weight += sample_.weight[ordered_[k].row];
-      count += sample_.count[ordered_[k].row];
-      // After the last value only the missing ones are left to be on the right.
-      const bool can_cut = k + 1 < end ? k >= first && ordered_[k].x < ordered_[k + 1].x
-                                       : order.n_missing > 0 && !order.missing_left;
-      if (!can_cut) continue;
-      const double gain = gain_(norms_[k], weight, count);
-      if (gain >= 0.0 && beats(gain, best.gain)) best = {gain, k, weight};
-    }
-    return best;
-  }
-
-  // A threshold t with x_k <= t < x_(k+1); infinite after the last value.
-  double threshold_of(const Order& order, std::size_t place) const {
-    if (place + 1 == order.begin + order.size) return std::numeric_limits<double>::infinity();
-    const double a = ordered_[place].x, b = ordered_[place + 1].x;
-    const double middle = a / 2 + b / 2;
-    return middle >= a && middle < b ? middle : a;
-  }
-
   // Takes the best of all cuts; the features' order matters among equals alone.
   void take_best_of_all(Rng& rng) {
     const auto gains = std::span(found_.gain).first(features_.size());
     if (!(found_.range.most >= 0.0)) return;
-    const double least = std::max(0.0, found_.range.most * (1.0 - kTie) - kNoise * node_->variance);
+    const double least = gain_.least_equal_of(found_.range.most);
     if (count_from(least, gains) > 1) {
-      std::uint32_t k = 0;
       do {
-        draw_feature(k, rng);
-        slot_ = static_cast<std::size_t>(features_[k++]);
+        slot_ = static_cast<std::size_t>(features_.draw(rng));
       } while (gains[slot_] < least);
     } else {
       slot_ = static_cast<std::size_t>(std::ranges::find(gains, found_.range.most) - gains.begin());
@@ -392,7 +293,7 @@ class Splitter {
     values_ = std::span(buffer_).first(rows.size());
     X_.gather(feature_, rows, values_.data());
     missing_.clear();
-    missing_weight_ = missing_count_ = 0.0;
+    missing_weight_ = 0.0;
     low_ = std::numeric_limits<T>::infinity();
     high_ = -low_;
     bool complete = n_categories == 0;
@@ -410,7 +311,6 @@ class Splitter {
       if (is_missing(values_[k].x)) {
         missing_.push_back(values_[k].row);
         missing_weight_ += sample_.weight[values_[k].row];
-        missing_count_ += sample_.count[values_[k].row];
       } else {
         values_[n_present++] = values_[k];
       }
@@ -523,12 +423,12 @@ class Splitter {
     const std::vector<std::int32_t> rank = groups_.principal_order();
     for (auto& value : values_) value.x = static_cast<T>(rank[groups_.of(value.x)]);
     sort_values();
-    begin_orders(2 * (values_.size() + missing_.size()));
-    add_orders(0);
-    score_orders();
+    orders_.begin(2 * (values_.size() + missing_.size()));
+    orders_.add(0, values_, missing_);
+    orders_.score(scorer_);
     for (const Order& order : orders_) {
-      const Cut cut = best_cut(order);
-      const auto last = static_cast<std::int32_t>(ordered_[cut.place].x);
+      const Cut cut = orders_.best_cut(order, sample_, gain_);
+      const auto last = static_cast<std::int32_t>(orders_.value(cut.place));
       take_subset(cut.gain, cut.left_weight, order.missing_left,
                   [&](std::size_t g) { return rank[g] <= last; });
     }
@@ -545,14 +445,10 @@ class Splitter {
     return split;
   }
 
-  bool beats(double gain, double other) const {
-    return other < 0.0 || gain * (1.0 - kTie) > other + kNoise * node_->variance;
-  }
-
   // Takes a split, if it is allowed and beats the best so far.
   template <class Make>
   bool take(double gain, bool missing_left, Make&& make) {
-    if (gain < 0.0 || !beats(gain, best_.gain)) return false;
+    if (gain < 0.0 || !gain_.beats(gain, best_.gain)) return false;
     best_ = make();
     best_.gain = gain;
     best_.missing_left = missing_left;
@@ -579,11 +475,10 @@ class Splitter {
   const Rules& rules_;
   const Ranks* ranks_;  // of the features' values; null: sort anew
   const std::atomic<bool>& stopped_;
+  const bool any_category_;
+  FeatureOrder features_;
+
   Sample sample_{};
-  std::vector<std::int32_t> features_;  // a permutation in use; the identity between searches
-  std::vector<std::uint32_t> drawn_;    // the swaps that made it
-  std::vector<std::int32_t> natural_order_;
-  bool any_category_ = false;
 
   // The search under way: its node, the feature it is at, and the best split so far.
   const Node* node_ = nullptr;
@@ -594,27 +489,23 @@ class Splitter {
   std::span<Value<T>> values_;         // of the feature, where present
   T low_ = 0, high_ = 0;               // their range
   std::vector<std::int32_t> missing_;  // rows where it is missing
-  double missing_weight_ = 0.0, missing_count_ = 0.0;
+  double missing_weight_ = 0.0;
   Groups groups_;  // of a categorical feature
 
-  // Several features side by side: the best cut of each; of a node of few rows, inner
-  // products, weights and counts; of a sweep, the features with their orders and sorted values.
+  // Several features side by side: the best cut of each; of a node of few rows, inner products,
+  // weights and counts; of random cuts, the smaller sides; of a sweep, the orders.
   Found found_;
   std::size_t slot_ = 0;  // of the current feature
   Batch<T> batch_;
   double gram_[kFew * kFew], weight_[kFew], count_[kFew];
   std::vector<std::int32_t> sides_;
-  std::vector<Order> orders_;
-  std::vector<Value<T>> ordered_;  // order by order
-  std::size_t n_ordered_ = 0;
-  std::vector<std::int32_t> order_rows_;
-  std::vector<std::span<const std::int32_t>> order_spans_;
+  Orders<T> orders_;
   RankSort rank_sort_;
 
   // Scratch, of the size of the tree's sample.
   std::vector<Value<T>> buffer_;
   std::vector<std::int32_t> order_, others_;
-  std::vector<double> norms_, reach_;
+  std::vector<double> reach_;
   std::vector<char> chosen_;
 };
 

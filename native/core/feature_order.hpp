@@ -1,0 +1,53 @@
+// The features in a random order, drawn one by one.
+#pragma once
+
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/random.hpp"
+
+namespace okforest {
+
+class FeatureOrder {
+ public:
+  explicit FeatureOrder(std::int64_t n_features) : natural_(static_cast<std::size_t>(n_features)) {
+    std::iota(natural_.begin(), natural_.end(), 0);
+    features_ = natural_;
+    drawn_.reserve(natural_.size());
+  }
+
+  std::size_t size() const { return features_.size(); }
+  std::size_t n_drawn() const { return drawn_.size(); }
+
+  // Draws one more of the features, each with the same chance.
+  std::int32_t draw(Rng& rng) {
+    const auto k = static_cast<std::uint32_t>(drawn_.size());
+    const std::uint32_t pick = k + rng.below(static_cast<std::uint32_t>(features_.size()) - k);
+    std::swap(features_[k], features_[pick]);
+    drawn_.push_back(pick);
+    return features_[k];
+  }
+
+  // Those drawn, in turn; and all, in their natural order.
+  std::span<const std::int32_t> drawn() const { return std::span(features_).first(drawn_.size()); }
+  std::span<const std::int32_t> natural() const { return natural_; }
+
+  // Puts all back, so that what is drawn next depends on its own random numbers alone.
+  void put_back() {
+    if (2 * drawn_.size() > features_.size()) {
+      features_ = natural_;
+    } else {
+      for (std::size_t k = drawn_.size(); k-- > 0;) std::swap(features_[k], features_[drawn_[k]]);
+    }
+    drawn_.clear();
+  }
+
+ private:
+  std::vector<std::int32_t> natural_, features_;
+  std::vector<std::uint32_t> drawn_;  // the swaps that made the order
+};
+
+}  // namespace okforest
