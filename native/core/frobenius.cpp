@@ -105,14 +105,17 @@ void FrobeniusScorer::subset_norms(std::span<const Rows> subsets, const double* 
   }
 }
 
-void FrobeniusScorer::prefix_norms(std::span<const Rows> orders, double* norms) {
-  gram_.prefix_norms(orders, norms);
-  for (const Rows order : orders) {
+void FrobeniusScorer::prefix_norms(std::span<const Prefixes> lists, double* norms) {
+  gram_.prefix_norms(lists, norms);
+  for (const Prefixes& list : lists) {
     std::fill_n(sum_.begin(), n_coordinates_, 0.0);
     double weight = 0.0;
-    for (const auto i : order) {
-      add_row(i);
-      weight += weight_[i];
+    std::int32_t k = 0;
+    for (const auto length : list.lengths) {
+      for (; k < length; ++k) {
+        add_row(list.rows[k]);
+        weight += weight_[list.rows[k]];
+      }
       *norms = total(*norms, weight);
       ++norms;
     }

@@ -24,7 +24,7 @@ class FrobeniusScorer {
   void begin(std::span<const double> weight);
   double enter(std::span<const std::int32_t> rows, double total_weight);
   double scale() const { return gram_.scale(); }
-  void prefix_norms(std::span<const std::span<const std::int32_t>> orders, double* norms);
+  void prefix_norms(std::span<const Prefixes> lists, double* norms);
   void subset_norms(std::span<const std::span<const std::int32_t>> subsets,
                     const double* subset_weight, double* norms);
   bool row_gram(std::span<const std::int32_t>, double*) { return false; }

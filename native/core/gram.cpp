@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <ranges>
 
 #include "core/dispatch.hpp"
 
@@ -17,28 +18,28 @@ using Rows = std::span<const std::int32_t>;
 constexpr std::int64_t kShrink = 3;
 constexpr std::int64_t kSmall = 64;
 
-// Rows of the matrix swept together: each rank is read once for all of them.
+// Lists swept together: each row of the matrix is read once for all of them.
 constexpr std::size_t kTile = 4;
 
-typedef double Vector __attribute__((vector_size(64), aligned(8)));
-constexpr std::size_t kLanes = 8;
+// A list of fewer than 1 / kScarce of the node's rows takes its own entries one by one; of a longer
+// one it is faster to take all, as they lie.
+constexpr std::size_t kScarce = 3;
 
-// For each row of the tile, the sum of its entries whose rank is below a limit. Rows and ranks are
-// of n entries, a multiple of the lanes.
-OKFOREST_CLONES void sums_below(const double* tile, const double* rank, std::size_t n,
+// Sums of a row's entries: for each list of the tile, of those whose rank in it is below a limit.
+OKFOREST_CLONES void sums_below(const Lanes* row, const Lanes* const rank[kTile], std::size_t n,
                                 const double limit[kTile], double sums[kTile]) {
-  Vector sum[kTile] = {};
-  for (std::size_t j = 0; j < n; j += kLanes) {
-    const Vector r = *reinterpret_cast<const Vector*>(rank + j);
+  Lanes::Vector sum[kTile] = {};
+  for (std::size_t j = 0; j < n; ++j) {
+    const auto k = row[j].v;
     for (std::size_t a = 0; a < kTile; ++a) {
-      const Vector k = *reinterpret_cast<const Vector*>(tile + a * n + j);
-      sum[a] += r < limit[a] ? k : Vector{};
+      sum[a] = rank[a][j].v < limit[a] ? sum[a] + k : sum[a];
     }
   }
-  for (std::size_t a = 0; a < kTile; ++a) {
-    sums[a] = ((sum[a][0] + sum[a][1]) + (sum[a][2] + sum[a][3])) +
-              ((sum[a][4] + sum[a][5]) + (sum[a][6] + sum[a][7]));
-  }
+  for (std::size_t a = 0; a < kTile; ++a) sums[a] = total(sum[a]);
+}
+
+OKFOREST_CLONES void multiply(const double* a, const double* b, std::size_t n, double* out) {
+  for (std::size_t j = 0; j < n; ++j) out[j] = a[j] * b[j];
 }
 
 OKFOREST_CLONES double dot(const double* a, const double* b, std::int64_t n) {
@@ -180,49 +181,97 @@ double GramScorer::centre_block(Rows rows) {
   return std::max(0.0, variance);
 }
 
-// An entry K_ij counts at i if j comes before i in the order. Rows of K are taken as they lie, a
-// few at a time, for all orders: the matrix is read once, not once an order.
-void GramScorer::prefix_norms(std::span<const Rows> orders, double* norms) {
-  const std::size_t n = rows_.size();
-  const std::size_t width = (n + kLanes - 1) / kLanes * kLanes;
-  parts_.resize(n);
-  for (std::size_t k = 0; k < n; ++k) {
-    const auto i = rows_[k];
-    number_[i] = static_cast<std::int32_t>(k);
-    subset_place_[k] = static_cast<std::int32_t>(place(i));
-    subset_weight_[k] = weight_[i];
-    parts_[k] = {weight_[i], weight_[i] * row(i)[place(i)], weight_[i] * inner_[i]};
-  }
-  rank_.assign(orders.size() * width, std::numeric_limits<double>::infinity());
-  before_.resize(orders.size() * width);
-  for (std::size_t f = 0; f < orders.size(); ++f) {
-    double* rank = rank_.data() + f * width;
-    for (std::size_t k = 0; k < orders[f].size(); ++k) {
-      rank[number_[orders[f][k]]] = static_cast<double>(k);
+void GramScorer::prefix_norms(std::span<const Prefixes> lists, double* norms) {
+  std::size_t n_listed = 0;
+  for (const Prefixes& list : lists) n_listed += list.rows.size();
+  if (before_.size() < n_listed) before_.resize(n_listed);
+  double* before = before_.data();
+  longer_.clear();
+  for (const Prefixes& list : lists) {
+    if (kScarce * list.rows.size() >= rows_.size()) {
+      longer_.push_back({list.rows, before});
+    } else {
+      sum_entries(list.rows, before);
     }
+    before += list.rows.size();
   }
-  tile_.assign(kTile * width, 0.0);
-  for (std::size_t t = 0; t < n; t += kTile) {
-    for (std::size_t a = 0; a < std::min(kTile, n - t); ++a) {
-      const double* source = row(rows_[t + a]);
-      double* out = tile_.data() + a * width;
-      for (std::size_t k = 0; k < n; ++k) out[k] = subset_weight_[k] * source[subset_place_[k]];
-    }
-    for (std::size_t f = 0; f < orders.size(); ++f) {
-      const double* rank = rank_.data() + f * width;
-      sums_below(tile_.data(), rank, width, rank + t, before_.data() + f * width + t);
-    }
-  }
-  for (std::size_t f = 0; f < orders.size(); ++f) {
-    const double* before = before_.data() + f * width;
+  if (!longer_.empty()) sum_rows();
+  before = before_.data();
+  for (const Prefixes& list : lists) {
     double norm = 0.0, weight = 0.0, inner = 0.0;
-    for (const auto i : orders[f]) {
-      const Part& part = parts_[number_[i]];
-      norm += part.weight * (2.0 * before[number_[i]] + part.square);
-      weight += part.weight;
-      inner += part.inner;
+    std::int32_t k = 0;
+    for (const auto length : list.lengths) {
+      for (; k < length; ++k) {
+        const auto i = list.rows[k];
+        const double w = weight_[i];
+        norm += w * (2.0 * *before++ + w * row(i)[place(i)]);
+        weight += w;
+        inner += w * inner_[i];
+      }
       *norms++ = centred(norm, weight, inner);
     }
+  }
+}
+
+// Of each row of a list, the weighted sum of its entries at the rows before it.
+void GramScorer::sum_entries(Rows list, double* before) {
+  for (std::size_t a = 0; a < list.size(); ++a) {
+    const auto i = list[a];
+    before[a] = gathered_dot(row(i), subset_place_.data(), subset_weight_.data(), a);
+    subset_place_[a] = static_cast<std::int32_t>(place(i));
+    subset_weight_[a] = weight_[i];
+  }
+}
+
+// The same of the longer lists together: rows of the matrix are taken as they lie, and of each its
+// entries whose rank in a list is below the row's own.
+void GramScorer::sum_rows() {
+  constexpr double never = std::numeric_limits<double>::infinity();
+  const std::size_t n = rows_.size();
+  const std::size_t width = (n + Lanes::width - 1) / Lanes::width;
+  for (std::size_t k = 0; k < n; ++k) {
+    number_[rows_[k]] = static_cast<std::int32_t>(k);
+    subset_place_[k] = static_cast<std::int32_t>(place(rows_[k]));
+    subset_weight_[k] = weight_[rows_[k]];
+  }
+  const bool in_place = std::ranges::equal(std::span(subset_place_).first(n),
+                                           std::views::iota(0, static_cast<std::int32_t>(n)));
+  rank_.assign(longer_.size() * width, {Lanes::Vector{} + never});
+  const auto ranks = [&](std::size_t g) { return numbers(&rank_[g * width]); };
+  for (std::size_t g = 0; g < longer_.size(); ++g) {
+    const Rows list = longer_[g].rows;
+    for (std::size_t k = 0; k < list.size(); ++k) {
+      ranks(g)[number_[list[k]]] = static_cast<double>(k);
+    }
+  }
+  line_.assign(width, Lanes{});
+  double* const line = numbers(line_.data());
+  const Lanes* rank[kTile];
+  double limit[kTile], sums[kTile];
+  double* out[kTile];
+  std::size_t n_filled = 0;
+  const auto sum_tile = [&] {
+    for (std::size_t a = n_filled; a < kTile; ++a) rank[a] = rank[0], limit[a] = -1.0;
+    sums_below(line_.data(), rank, width, limit, sums);
+    for (std::size_t a = 0; a < n_filled; ++a) *out[a] = sums[a];
+    n_filled = 0;
+  };
+  for (std::size_t t = 0; t < n; ++t) {
+    const double* source = row(rows_[t]);
+    if (in_place) {
+      multiply(source, subset_weight_.data(), n, line);
+    } else {
+      for (std::size_t k = 0; k < n; ++k) line[k] = subset_weight_[k] * source[subset_place_[k]];
+    }
+    for (std::size_t g = 0; g < longer_.size(); ++g) {
+      const double own = ranks(g)[t];
+      if (own == never) continue;
+      rank[n_filled] = &rank_[g * width];
+      limit[n_filled] = own;
+      out[n_filled++] = longer_[g].before + static_cast<std::size_t>(own);
+      if (n_filled == kTile) sum_tile();
+    }
+    if (n_filled > 0) sum_tile();
   }
 }
 

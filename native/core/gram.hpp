@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "core/lanes.hpp"
+#include "core/prefixes.hpp"
 #include "core/views.hpp"  // for MatrixView
 
 namespace okforest {
@@ -38,9 +40,9 @@ class GramScorer {
   // The sum over the current node of w_i ||phi_i||^2: what its variance is rounded at.
   double scale() const { return scale_; }
 
-  // For each order of some of the node's rows, one after the other,
-  // norms[k] = || sum over the first k + 1 rows of the order, of w_i (phi_i - node mean) ||^2
-  void prefix_norms(std::span<const std::span<const std::int32_t>> orders, double* norms);
+  // Of each prefix of each list, one after the other,
+  // || sum over the prefix, of w_i (phi_i - node mean) ||^2
+  void prefix_norms(std::span<const Prefixes> lists, double* norms);
 
   // Of each subset, whose total weight is given, || sum over it, of w_i (phi_i - node mean) ||^2
   void subset_norms(std::span<const std::span<const std::int32_t>> subsets,
@@ -75,6 +77,8 @@ class GramScorer {
   double measure(std::span<const std::int32_t> rows, double total_weight);
   double centre_block(std::span<const std::int32_t> rows);
   double subset_norm(std::span<const std::int32_t> subset, double weight);
+  void sum_entries(std::span<const std::int32_t> list, double* before);
+  void sum_rows();
 
   // ||s - w m||^2 of a sum s of total weight w, from ||s||^2 and <s, m>, m being the node's mean.
   double centred(double norm, double weight, double inner) const {
@@ -93,15 +97,18 @@ class GramScorer {
   double mean_norm_ = 0.0;             // ||node mean||^2
   double scale_ = 0.0;
 
-  // Scratch: of a sweep, each row's number in the node; by order and number, its rank and the sum
-  // over what comes before; some rows of the matrix; by number, what a row adds to the sums of a
-  // prefix. Of a subset, places and weights.
-  std::vector<std::int32_t> number_;
-  std::vector<double> rank_, before_, tile_;
-  struct Part {
-    double weight, square, inner;
+  struct Longer {
+    std::span<const std::int32_t> rows;
+    double* before;
   };
-  std::vector<Part> parts_;
+
+  // Scratch: of a sweep, what comes before each row of each list; the longer lists; each row's
+  // number in the node; by list and number, a row's rank; a row of the matrix. Of a subset, places
+  // and weights.
+  std::vector<double> before_;
+  std::vector<Longer> longer_;
+  std::vector<std::int32_t> number_;
+  std::vector<Lanes> rank_, line_;
   std::vector<std::int32_t> subset_place_;
   std::vector<double> subset_weight_;
 };

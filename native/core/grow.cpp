@@ -32,11 +32,11 @@ std::vector<Tree> grow_with(const Inputs& X, const MakeScorer& make_scorer,
   std::optional<Bootstrap> bootstrap;
   if (plan.n_draws > 0) bootstrap.emplace(X, row_weight);
 
-  std::optional<Ranks> sorted;
+  std::optional<Ranks<typename Inputs::Element>> sorted;
   if constexpr (requires { Ranks(X, rules.n_categories); }) {
     if (rules.split_kind == SplitKind::best) sorted.emplace(X, rules.n_categories);
   }
-  const Ranks* const ranks = sorted ? &*sorted : nullptr;
+  const auto* const ranks = sorted ? &*sorted : nullptr;
 
   std::vector<Tree> trees(static_cast<std::size_t>(plan.n_trees));
   using Scorer = typename decltype(make_scorer())::element_type;

@@ -20,8 +20,8 @@ inline constexpr double kPure = 1e-14;
 template <class Inputs, class Scorer>
 class Grower {
  public:
-  Grower(const Inputs& X, Scorer& scorer, const Rules& rules, const Ranks* ranks,
-         const std::atomic<bool>& stopped)
+  Grower(const Inputs& X, Scorer& scorer, const Rules& rules,
+         const Ranks<typename Inputs::Element>* ranks, const std::atomic<bool>& stopped)
       : X_(X),
         scorer_(scorer),
         rules_(rules),

@@ -6,10 +6,6 @@ namespace okforest {
 
 namespace {
 
-OKFOREST_INLINE double total(const Lanes::Vector& v) {
-  return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
-}
-
 // All inner products of n rows of n_panels lanes each; a row meets four others at a time.
 OKFOREST_CLONES void products(const Lanes* rows, std::int64_t n, std::int64_t n_panels,
                               double* gram) {
@@ -72,10 +68,9 @@ void HybridScorer::make_branch(std::span<const std::int32_t> rows) {
   gram_.rebase({branch_gram_.data(), n, n}, home_);
 }
 
-void HybridScorer::prefix_norms(std::span<const std::span<const std::int32_t>> orders,
-                                double* norms) {
-  if (in_branch_) return gram_.prefix_norms(orders, norms);
-  factor_.prefix_norms(orders, norms);
+void HybridScorer::prefix_norms(std::span<const Prefixes> lists, double* norms) {
+  if (in_branch_) return gram_.prefix_norms(lists, norms);
+  factor_.prefix_norms(lists, norms);
 }
 
 void HybridScorer::subset_norms(std::span<const std::span<const std::int32_t>> subsets,

@@ -25,7 +25,7 @@ class HybridScorer {
   void begin(std::span<const double> weight);
   double enter(std::span<const std::int32_t> rows, double total_weight);
   double scale() const { return in_branch_ ? gram_.scale() : factor_.scale(); }
-  void prefix_norms(std::span<const std::span<const std::int32_t>> orders, double* norms);
+  void prefix_norms(std::span<const Prefixes> lists, double* norms);
   void subset_norms(std::span<const std::span<const std::int32_t>> subsets,
                     const double* subset_weight, double* norms);
   void group_gram(std::span<const std::int32_t> rows, std::span<const std::int32_t> group,

@@ -10,21 +10,27 @@
 
 #include "core/gain.hpp"
 #include "core/inputs.hpp"
+#include "core/prefixes.hpp"
 #include "core/rules.hpp"
 
 namespace okforest {
 
-// An order of a feature's values, missing ones perhaps first.
+// An order of a node's rows by a feature's values, missing ones at one end. Around the node's mean
+// the two sides of a cut have opposite sums, and so one norm: rows are listed from one end only,
+// without the equal ones at the other. Of many features these are most, such as the zeros of
+// counts or the background of images.
 struct Order {
   std::size_t slot;  // whose it is, as the caller counts
   bool missing_left;
-  std::size_t n_missing;  // in the node
-  std::size_t begin, size;
+  bool any_missing;  // in the node
+  bool from_right;   // where the list starts
+  std::size_t first_row, n_rows;
+  std::size_t first_cut, n_cuts;
 };
 
 struct Cut {
   double gain = kNoGain;
-  std::size_t place = 0;
+  double threshold = 0.0;
   double left_weight = 0.0;
 };
 
@@ -34,28 +40,23 @@ class Orders {
   // Begins anew, with room for so many values.
   void begin(std::size_t n_values) {
     orders_.clear();
-    n_values_ = 0;
-    if (values_.size() >= n_values) return;
-    values_.resize(n_values);
-    norms_.resize(n_values);
+    n_rows_ = n_cuts_ = 0;
+    if (rows_.size() >= n_values) return;
     rows_.resize(n_values);
+    lengths_.resize(n_values);
+    edges_.resize(n_values);
+    norms_.resize(n_values);
+    left_weights_.resize(n_values);
   }
 
   // Adds the orders of a feature's sorted values: none if they cannot be cut; one; or if some are
-  // missing two, with these on the right (and left out) and on the left (and first).
+  // missing two, with these on the right and on the left.
   void add(std::size_t slot, std::span<const Value<T>> values,
            std::span<const std::int32_t> missing) {
     if (values.empty() || (missing.empty() && !(values.front().x < values.back().x))) return;
-    for (const bool missing_left : {false, true}) {
-      if (missing_left && missing.empty()) break;
-      orders_.push_back({slot, missing_left, missing.size(), n_values_,
-                         values.size() + (missing_left ? missing.size() : 0)});
-      if (missing_left) {
-        for (const auto row : missing) values_[n_values_++] = {T{0}, row};
-      }
-      std::ranges::copy(values, values_.begin() + static_cast<std::ptrdiff_t>(n_values_));
-      n_values_ += values.size();
-    }
+    add(slot, values, missing, false);
+    // If all present values are equal, the two orders are one.
+    if (!missing.empty() && values.front().x < values.back().x) add(slot, values, missing, true);
   }
 
   std::size_t size() const { return orders_.size(); }
@@ -66,50 +67,97 @@ class Orders {
   template <class Scorer>
   void score(Scorer& scorer) {
     if (orders_.empty()) return;
-    std::ranges::transform(std::span(values_).first(n_values_), rows_.begin(), &Value<T>::row);
-    spans_.clear();
+    prefixes_.clear();
     for (const Order& order : orders_) {
-      spans_.push_back(std::span(rows_).subspan(order.begin, order.size));
+      prefixes_.push_back({std::span(rows_).subspan(order.first_row, order.n_rows),
+                           std::span(lengths_).subspan(order.first_cut, order.n_cuts)});
     }
-    scorer.prefix_norms(spans_, norms_.data());
+    scorer.prefix_norms(prefixes_, norms_.data());
   }
 
-  // The best cut of an order, which is after one of its places; the first of equals.
-  Cut best_cut(const Order& order, const Sample& sample, const Gain& gain) const {
-    Cut best;
+  // The best cut of an order; the leftmost of equals.
+  Cut best_cut(const Order& order, const Sample& sample, const Gain& gain) {
+    const std::int32_t* row = rows_.data() + order.first_row;
+    std::size_t length = 0;
     double weight = 0.0, count = 0.0;
-    const std::size_t end = order.begin + order.size;
-    const std::size_t first = order.begin + (order.missing_left ? order.n_missing : 0);
-    for (std::size_t k = order.begin; k < end; ++k) {
-      weight += sample.weight[values_[k].row];
-      count += sample.count[values_[k].row];
-      // After the last value only the missing ones are left to be on the right.
-      const bool can_cut = k + 1 < end ? k >= first && values_[k].x < values_[k + 1].x
-                                       : order.n_missing > 0 && !order.missing_left;
-      if (!can_cut) continue;
-      const double found = gain(norms_[k], weight, count);
-      if (found >= 0.0 && gain.beats(found, best.gain)) best = {found, k, weight};
+    for (std::size_t k = order.first_cut; k < order.first_cut + order.n_cuts; ++k) {
+      const auto some = std::span(row + length, row + lengths_[k]);
+      length = static_cast<std::size_t>(lengths_[k]);
+      weight += sample.weight_of(some);
+      count += sample.count_of(some);
+      left_weights_[k] = order.from_right ? gain.weight - weight : weight;
+      norms_[k] = gain(norms_[k], left_weights_[k], order.from_right ? gain.count - count : count);
+    }
+    Cut best;
+    for (std::size_t c = 0; c < order.n_cuts; ++c) {
+      const std::size_t k = order.first_cut + (order.from_right ? order.n_cuts - 1 - c : c);
+      if (norms_[k] < 0.0 || !gain.beats(norms_[k], best.gain)) continue;
+      best = {norms_[k], edges_[k].threshold(), left_weights_[k]};
     }
     return best;
   }
 
-  T value(std::size_t place) const { return values_[place].x; }
+ private:
+  // The values on both sides of a cut; `above` is infinite where only missing ones are.
+  struct Edge {
+    T below, above;
 
-  // A threshold t with x_k <= t < x_(k+1); infinite after the last value.
-  double threshold(const Order& order, std::size_t place) const {
-    if (place + 1 == order.begin + order.size) return std::numeric_limits<double>::infinity();
-    const double a = values_[place].x, b = values_[place + 1].x;
-    const double middle = a / 2 + b / 2;
-    return middle >= a && middle < b ? middle : a;
+    // A threshold t with below <= t < above, or infinite as `above` is.
+    double threshold() const {
+      const double a = below, b = above;
+      const double middle = a / 2 + b / 2;
+      return middle >= a && (middle < b || b == std::numeric_limits<double>::infinity()) ? middle
+                                                                                         : a;
+    }
+  };
+
+  void add(std::size_t slot, std::span<const Value<T>> values,
+           std::span<const std::int32_t> missing, bool missing_left) {
+    const auto n = values.size();
+    std::size_t n_first = 1, n_last = 1;  // of the equal values at both ends
+    while (n_first < n && values[n_first].x == values[0].x) ++n_first;
+    while (n_last < n && values[n - 1 - n_last].x == values[n - 1].x) ++n_last;
+    const bool ends_missing = !missing.empty() && !missing_left;
+    const std::size_t at_left = n_first + (missing_left ? missing.size() : 0);
+    const std::size_t at_right = ends_missing ? missing.size() : n_last;
+    Order order{slot, missing_left, !missing.empty(), at_left > at_right, n_rows_, 0, n_cuts_, 0};
+    if (missing_left != order.from_right) {
+      n_rows_ = std::ranges::copy(missing, rows_.begin() + n_rows_).out - rows_.begin();
+    }
+    const auto cut = [&](T below, T above) {
+      lengths_[n_cuts_] = static_cast<std::int32_t>(n_rows_ - order.first_row);
+      edges_[n_cuts_++] = {below, above};
+    };
+    const T infinity = std::numeric_limits<T>::infinity();
+    if (order.from_right) {
+      if (ends_missing) cut(values[n - 1].x, infinity);
+      for (std::size_t k = n; k-- > n_first;) {
+        rows_[n_rows_++] = values[k].row;
+        if (values[k - 1].x < values[k].x) cut(values[k - 1].x, values[k].x);
+      }
+    } else {
+      const std::size_t n_listed = ends_missing ? n : n - n_last;
+      for (std::size_t k = 0; k < n_listed; ++k) {
+        rows_[n_rows_++] = values[k].row;
+        if (k + 1 == n) {
+          cut(values[k].x, infinity);
+        } else if (values[k].x < values[k + 1].x) {
+          cut(values[k].x, values[k + 1].x);
+        }
+      }
+    }
+    order.n_rows = n_rows_ - order.first_row;
+    order.n_cuts = n_cuts_ - order.first_cut;
+    orders_.push_back(order);
   }
 
- private:
   std::vector<Order> orders_;
-  std::vector<Value<T>> values_;  // order by order
-  std::size_t n_values_ = 0;
-  std::vector<std::int32_t> rows_;
-  std::vector<std::span<const std::int32_t>> spans_;
-  std::vector<double> norms_;
+  std::vector<Prefixes> prefixes_;
+  // Order by order:
+  std::vector<std::int32_t> rows_, lengths_;  // listed; of the list's part on one side of a cut
+  std::vector<Edge> edges_;
+  std::vector<double> norms_, left_weights_;
+  std::size_t n_rows_ = 0, n_cuts_ = 0;
 };
 
 }  // namespace okforest

@@ -14,12 +14,6 @@ using Rows = std::span<const std::int32_t>;
 // Branches whose sums are kept, from the root down.
 constexpr std::size_t kMostBranches = 64;
 
-OKFOREST_INLINE double total(double v) { return v; }
-
-OKFOREST_INLINE double total(const Lanes::Vector& v) {
-  return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
-}
-
 template <int width, class L>
 OKFOREST_INLINE void call_for(const L* row) {
   for (int c = 0; c < width; ++c) __builtin_prefetch(row + c);
@@ -84,19 +78,30 @@ OKFOREST_INLINE void sums_of(const Panels<L>& phi, Rows rows, const double* weig
   });
 }
 
-template <class L>
-OKFOREST_INLINE void prefix_norms_of(const Panels<L>& phi, const L* mean, Rows order,
+template <bool plain, class L>
+OKFOREST_INLINE void prefix_norms_of(const Panels<L>& phi, const L* mean, const Prefixes& list,
                                      const double* weight, double* norms) {
-  for (std::int64_t p = 0; p < phi.n_panels; ++p) {
-    const L* panel = phi.at(p);
-    const std::int64_t stride = phi.stride(p);
-    const auto centre = mean[p].v;
-    decltype(L::v) sum = {};
-    for (std::size_t k = 0; k < order.size(); ++k) {
-      sum += weight[order[k]] * (panel[order[k] * stride].v - centre);
-      norms[k] += total(sum * sum);
+  for_groups(phi, [&](std::int64_t p, auto width) __attribute__((always_inline)) {
+    const L* group = phi.at(p);
+    decltype(L::v) centre[width], sums[width] = {};
+    for (int c = 0; c < width; ++c) centre[c] = mean[p + c].v;
+    std::size_t k = 0;
+    for (std::size_t n = 0; n < list.lengths.size(); ++n) {
+      for (; k < static_cast<std::size_t>(list.lengths[n]); ++k) {
+        const auto i = static_cast<std::int64_t>(list.rows[k]);
+        for (int c = 0; c < width; ++c) {
+          if constexpr (plain) {
+            sums[c] += group[i * width + c].v - centre[c];
+          } else {
+            sums[c] += weight[i] * (group[i * width + c].v - centre[c]);
+          }
+        }
+      }
+      decltype(L::v) norm = {};
+      for (int c = 0; c < width; ++c) norm += sums[c] * sums[c];
+      norms[n] += total(norm);
     }
-  }
+  });
 }
 
 // Group by group, for all subsets: what is read of a group stays near.
@@ -122,9 +127,13 @@ OKFOREST_INLINE void subset_norms_of(const Panels<L>& phi, const L* mean,
 OKFOREST_CLONES void sums(const Panels<Lanes>& phi, Rows rows, const double* weight, Lanes* out) {
   sums_of(phi, rows, weight, out);
 }
-OKFOREST_CLONES void prefixes(const Panels<Lanes>& phi, const Lanes* mean, Rows order,
+OKFOREST_CLONES void prefixes(const Panels<Lanes>& phi, const Lanes* mean, const Prefixes& list,
                               const double* weight, double* norms) {
-  prefix_norms_of(phi, mean, order, weight, norms);
+  prefix_norms_of<false>(phi, mean, list, weight, norms);
+}
+OKFOREST_CLONES void plain_prefixes(const Panels<Lanes>& phi, const Lanes* mean,
+                                    const Prefixes& list, double* norms) {
+  prefix_norms_of<true>(phi, mean, list, nullptr, norms);
 }
 OKFOREST_CLONES void subsets(const Panels<Lanes>& phi, const Lanes* mean,
                              std::span<const Rows> subsets, const double* weight,
@@ -139,9 +148,13 @@ OKFOREST_CLONES void plain_subsets(const Panels<Lanes>& phi, const Lanes* mean,
 void sums(const Panels<Lane>& phi, Rows rows, const double* weight, Lane* out) {
   sums_of(phi, rows, weight, out);
 }
-void prefixes(const Panels<Lane>& phi, const Lane* mean, Rows order, const double* weight,
+void prefixes(const Panels<Lane>& phi, const Lane* mean, const Prefixes& list, const double* weight,
               double* norms) {
-  prefix_norms_of(phi, mean, order, weight, norms);
+  prefix_norms_of<false>(phi, mean, list, weight, norms);
+}
+void plain_prefixes(const Panels<Lane>& phi, const Lane* mean, const Prefixes& list,
+                    double* norms) {
+  prefix_norms_of<true>(phi, mean, list, nullptr, norms);
 }
 void subsets(const Panels<Lane>& phi, const Lane* mean, std::span<const Rows> subsets,
              const double* weight, const double* subset_weight, double* norms) {
@@ -261,11 +274,15 @@ double FactorScorer<L>::measure(Rows rows, double total_weight) {
 }
 
 template <class L>
-void FactorScorer<L>::prefix_norms(std::span<const Rows> orders, double* norms) const {
-  for (const Rows order : orders) {
-    std::fill_n(norms, order.size(), 0.0);
-    prefixes(outputs_, mean_.data(), order, weight_.data(), norms);
-    norms += order.size();
+void FactorScorer<L>::prefix_norms(std::span<const Prefixes> lists, double* norms) const {
+  for (const Prefixes& list : lists) {
+    std::fill_n(norms, list.lengths.size(), 0.0);
+    if (plain_) {
+      plain_prefixes(outputs_, mean_.data(), list, norms);
+    } else {
+      prefixes(outputs_, mean_.data(), list, weight_.data(), norms);
+    }
+    norms += list.lengths.size();
   }
 }
 

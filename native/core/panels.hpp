@@ -7,23 +7,11 @@
 #include <span>
 #include <vector>
 
+#include "core/lanes.hpp"
+#include "core/prefixes.hpp"
 #include "core/views.hpp"  // for MatrixView
 
 namespace okforest {
-
-// Eight output columns side by side: one cache line. The alignment is spelt out because without
-// AVX-512 the compiler would choose less, and a clone that has it counts on more.
-struct alignas(64) Lanes {
-  typedef double Vector __attribute__((vector_size(64), aligned(64)));
-  static constexpr int width = 8;
-  Vector v;
-};
-
-// A single output column, for scalar outputs.
-struct Lane {
-  static constexpr int width = 1;
-  double v;
-};
 
 // Panels lie in groups of a few, where a row's lanes are side by side: what is read of a row in one
 // go is one piece of memory.
@@ -65,9 +53,9 @@ class FactorScorer {
   // The sum over the current node of w_i ||phi_i||^2: what its variance is rounded at.
   double scale() const { return scale_; }
 
-  // For each order of some of the node's rows, one after the other,
-  // norms[k] = || sum over the first k + 1 rows of the order, of w_i (phi_i - node mean) ||^2
-  void prefix_norms(std::span<const std::span<const std::int32_t>> orders, double* norms) const;
+  // Of each prefix of each list, one after the other,
+  // || sum over the prefix, of w_i (phi_i - node mean) ||^2
+  void prefix_norms(std::span<const Prefixes> lists, double* norms) const;
 
   // Of each subset, whose total weight is given, || sum over it, of w_i (phi_i - node mean) ||^2
   void subset_norms(std::span<const std::span<const std::int32_t>> subsets,

@@ -3,79 +3,160 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "core/inputs.hpp"
 
 namespace okforest {
 
-class Ranks {
+// A whole number in the order of a value: missing values come last, and the two zeros are equal.
+template <class T>
+auto sortable(T x) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  constexpr Bits sign = Bits{1} << (8 * sizeof(T) - 1);
+  if (std::isnan(x)) return static_cast<Bits>(~Bits{0});
+  const Bits bits = std::bit_cast<Bits>(x + T{0});  // -0 + 0 is 0
+  return static_cast<Bits>(bits & sign ? ~bits : bits | sign);
+}
+
+// Sorts by key, byte by byte from the last; equals keep their order.
+template <class Key>
+class RadixSort {
  public:
-  template <class T>
-  Ranks(const DenseInputs<T>& X, std::span<const std::int32_t> n_categories)
-      : n_rows_(static_cast<std::size_t>(X.n_rows)),
-        rank_(n_rows_ * static_cast<std::size_t>(X.n_cols)) {
-    std::vector<Value<T>> values(n_rows_);
-    std::vector<std::int32_t> rows(n_rows_);
-    std::iota(rows.begin(), rows.end(), 0);
-    for (std::int32_t f = 0; f < X.n_cols; ++f) {
-      if (n_categories[f] > 0) continue;
-      X.gather(f, rows, values.data());
-      std::stable_sort(values.begin(), values.end(), [](const auto& a, const auto& b) {
-        return a.x < b.x || (!std::isnan(a.x) && std::isnan(b.x));
-      });
-      std::int32_t* rank = rank_.data() + static_cast<std::size_t>(f) * n_rows_;
-      for (std::size_t r = 0; r < n_rows_; ++r) rank[values[r].row] = static_cast<std::int32_t>(r);
+  struct Item {
+    Key key;
+    std::int32_t row;
+  };
+
+  explicit RadixSort(std::size_t n) : items_(n), other_(n) {}
+
+  std::span<Item> items() { return items_; }
+
+  void operator()() {
+    std::array<std::array<std::uint32_t, 256>, sizeof(Key)> counts{};
+    for (const Item& item : items_) {
+      for (std::size_t b = 0; b < sizeof(Key); ++b) ++counts[b][byte(item.key, b)];
+    }
+    for (std::size_t b = 0; b < sizeof(Key); ++b) {
+      auto& place = counts[b];
+      if (items_.empty() || place[byte(items_[0].key, b)] == items_.size()) continue;  // all alike
+      std::exclusive_scan(place.begin(), place.end(), place.begin(), 0u);
+      for (const Item& item : items_) other_[place[byte(item.key, b)]++] = item;
+      items_.swap(other_);
     }
   }
 
-  // The order of a feature: training row -> its place; missing values come last.
-  const std::int32_t* of(std::int32_t feature) const {
-    return rank_.data() + static_cast<std::size_t>(feature) * n_rows_;
+ private:
+  static std::size_t byte(Key key, std::size_t b) { return (key >> (8 * b)) & 0xff; }
+
+  std::vector<Item> items_, other_;
+};
+
+template <class T>
+class Ranks {
+ public:
+  Ranks(const DenseInputs<T>& X, std::span<const std::int32_t> n_categories)
+      : n_rows_(static_cast<std::size_t>(X.n_rows)),
+        rank_(n_rows_ * static_cast<std::size_t>(X.n_cols)),
+        sorted_(rank_.size()) {
+    std::vector<Value<T>> values(n_rows_);
+    std::vector<std::int32_t> rows(n_rows_);
+    std::iota(rows.begin(), rows.end(), 0);
+    RadixSort<decltype(sortable(T{}))> sort(n_rows_);
+    for (std::int32_t f = 0; f < X.n_cols; ++f) {
+      if (n_categories[f] > 0) continue;
+      X.gather(f, rows, values.data());
+      for (std::size_t r = 0; r < n_rows_; ++r) {
+        sort.items()[r] = {sortable(values[r].x), values[r].row};
+      }
+      sort();
+      const std::size_t first = static_cast<std::size_t>(f) * n_rows_;
+      for (std::size_t r = 0; r < n_rows_; ++r) {
+        const std::int32_t row = sort.items()[r].row;
+        rank_[first + static_cast<std::size_t>(row)] = static_cast<std::int32_t>(r);
+        sorted_[first + r] = values[static_cast<std::size_t>(row)];
+      }
+    }
   }
 
   std::size_t n_rows() const { return n_rows_; }
 
+  // The order of a feature: training row -> its place, and the values in their places; missing
+  // ones come last.
+  const std::int32_t* places(std::int32_t feature) const {
+    return rank_.data() + static_cast<std::size_t>(feature) * n_rows_;
+  }
+  const Value<T>* sorted(std::int32_t feature) const {
+    return sorted_.data() + static_cast<std::size_t>(feature) * n_rows_;
+  }
+
  private:
   std::size_t n_rows_;
   std::vector<std::int32_t> rank_;  // feature by feature
+  std::vector<Value<T>> sorted_;
 };
 
-// Sorts rows by their places in an order of all of them.
+// Sorts the rows of a node by their places in the orders of all rows.
+template <class T>
 class RankSort {
  public:
-  void operator()(const std::int32_t* rank, std::size_t n_places,
-                  std::span<const std::int32_t> rows, std::int32_t* out) {
-    const std::size_t n_words = (n_places + 63) / 64;
-    if (8 * rows.size() < n_words) {
-      std::copy(rows.begin(), rows.end(), out);
-      std::sort(out, out + rows.size(), [&](auto a, auto b) { return rank[a] < rank[b]; });
-      return;
-    }
-    // Marks the places that are taken, and reads the marks from left to right.
-    taken_.resize(n_words);
-    row_at_.resize(n_places);
-    for (const auto row : rows) {
-      const auto place = static_cast<std::size_t>(rank[row]);
-      taken_[place / 64] |= 1ULL << (place % 64);
-      row_at_[place] = row;
-    }
-    for (std::size_t w = 0; w < n_words; ++w) {
-      for (std::uint64_t word = taken_[w]; word != 0; word &= word - 1) {
-        *out++ = row_at_[64 * w + static_cast<std::size_t>(std::countr_zero(word))];
+  explicit RankSort(const Ranks<T>& ranks)
+      : ranks_(ranks), inside_(ranks.n_rows()), taken_((ranks.n_rows() + 63) / 64) {}
+
+  // Begins a node, whose rows must outlive it.
+  void enter(std::span<const std::int32_t> rows) {
+    rows_ = rows;
+    is_large_ = kLarge * rows.size() >= inside_.size();
+    if (!is_large_) return;
+    std::ranges::fill(inside_, 0);
+    for (const auto row : rows) inside_[row] = 1;
+  }
+
+  // Writes the node's values of a feature in their order, missing ones last.
+  void operator()(std::int32_t feature, Value<T>* out) {
+    const std::int32_t* place = ranks_.places(feature);
+    const Value<T>* sorted = ranks_.sorted(feature);
+    if (is_large_) {
+      // Written each time, and kept if inside: no branch to guess.
+      for (Value<T>* const end = out + rows_.size(); out < end; ++sorted) {
+        *out = *sorted;
+        out += inside_[sorted->row];
       }
-      taken_[w] = 0;
+    } else if (8 * rows_.size() < taken_.size()) {
+      places_.clear();
+      for (const auto row : rows_) places_.push_back(place[row]);
+      std::ranges::sort(places_);
+      for (const auto p : places_) *out++ = sorted[p];
+    } else {
+      // Marks the places that are taken, and reads the marks from left to right.
+      for (const auto row : rows_) {
+        taken_[static_cast<std::size_t>(place[row]) / 64] |= 1ULL << (place[row] % 64);
+      }
+      for (std::size_t w = 0; w < taken_.size(); ++w) {
+        for (std::uint64_t word = taken_[w]; word != 0; word &= word - 1) {
+          *out++ = sorted[64 * w + static_cast<std::size_t>(std::countr_zero(word))];
+        }
+        taken_[w] = 0;
+      }
     }
   }
 
  private:
+  static constexpr std::size_t kLarge = 4;  // a node of a quarter of all rows is
+
+  const Ranks<T>& ranks_;
+  std::span<const std::int32_t> rows_;
+  bool is_large_ = false;
+  std::vector<char> inside_;          // of a large node: by training row, one if it is there
   std::vector<std::uint64_t> taken_;  // zero between sorts
-  std::vector<std::int32_t> row_at_;
+  std::vector<std::int32_t> places_;
 };
 
 }  // namespace okforest

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -49,22 +50,22 @@ inline constexpr std::uint64_t kCuts = 3;
 inline constexpr std::uint64_t kDrawsOfFeature = 1 << 12;
 
 // Features swept together: so many, or as many as have so many values in the node.
-inline constexpr std::size_t kMostSwept = 64;
+inline constexpr std::size_t kMostSwept = 128;
 inline constexpr std::size_t kSweptValues = 1 << 18;
 
 template <class Inputs, class Scorer>
 class Splitter {
  public:
-  Splitter(const Inputs& X, Scorer& scorer, const Rules& rules, const Ranks* ranks,
-           const std::atomic<bool>& stopped)
+  Splitter(const Inputs& X, Scorer& scorer, const Rules& rules,
+           const Ranks<typename Inputs::Element>* ranks, const std::atomic<bool>& stopped)
       : X_(X),
         scorer_(scorer),
         rules_(rules),
-        ranks_(ranks),
         stopped_(stopped),
         any_category_(std::ranges::any_of(rules.n_categories, [](auto n) { return n > 0; })),
         features_(X.n_cols) {
     found_.resize(features_.size() + kWidth);
+    if (ranks != nullptr) rank_sort_.emplace(*ranks);
   }
 
   // Begins a tree, on a sample that must outlive it.
@@ -83,6 +84,7 @@ class Splitter {
     cuts_ = Rng(derive(node.seed, kCuts));
     best_ = {};
     node_ = &node;
+    if (rank_sort_) rank_sort_->enter(rows);
     gain_ = {node.weight, node.count, node.variance, at_least(rules_.min_samples_leaf)};
     const std::size_t most =
         std::min(static_cast<std::size_t>(rules_.max_features), features_.size());
@@ -231,9 +233,9 @@ class Splitter {
         const Cut cut = orders_.best_cut(order, sample_, gain_);
         if (cut.gain < 0.0 || !gain_.beats(cut.gain, found_.gain[order.slot])) continue;
         found_.gain[order.slot] = cut.gain;
-        found_.threshold[order.slot] = orders_.threshold(order, cut.place);
+        found_.threshold[order.slot] = cut.threshold;
         found_.missing_left[order.slot] =
-            order.n_missing == 0 ? larger_left(cut.left_weight) : order.missing_left;
+            order.any_missing ? order.missing_left : larger_left(cut.left_weight);
       }
     }
   }
@@ -318,15 +320,19 @@ class Splitter {
     values_ = values_.first(n_present);
   }
 
-  // The same, and sorts the values.
+  // The same of a numeric feature but for the range, and sorts the values.
   void fetch_sorted(std::span<const std::int32_t> rows) {
-    if (ranks_ == nullptr) {
+    if (!rank_sort_) {
       fetch(rows, 0);
       return sort_values();
     }
-    const auto sorted = std::span(order_).first(rows.size());
-    rank_sort_(ranks_->of(feature_), ranks_->n_rows(), rows, sorted.data());
-    fetch(sorted, 0);
+    (*rank_sort_)(feature_, buffer_.data());
+    std::size_t n_present = rows.size();
+    missing_.clear();
+    while (n_present > 0 && std::isnan(buffer_[n_present - 1].x)) {
+      missing_.push_back(buffer_[--n_present].row);
+    }
+    values_ = std::span(buffer_).first(n_present);
   }
 
   void sort_values() {
@@ -428,9 +434,8 @@ class Splitter {
     orders_.score(scorer_);
     for (const Order& order : orders_) {
       const Cut cut = orders_.best_cut(order, sample_, gain_);
-      const auto last = static_cast<std::int32_t>(orders_.value(cut.place));
       take_subset(cut.gain, cut.left_weight, order.missing_left,
-                  [&](std::size_t g) { return rank[g] <= last; });
+                  [&](std::size_t g) { return rank[g] <= cut.threshold; });
     }
   }
 
@@ -473,7 +478,6 @@ class Splitter {
   const Inputs& X_;
   Scorer& scorer_;
   const Rules& rules_;
-  const Ranks* ranks_;  // of the features' values; null: sort anew
   const std::atomic<bool>& stopped_;
   const bool any_category_;
   FeatureOrder features_;
@@ -500,7 +504,7 @@ class Splitter {
   double gram_[kFew * kFew], weight_[kFew], count_[kFew];
   std::vector<std::int32_t> sides_;
   Orders<T> orders_;
-  RankSort rank_sort_;
+  std::optional<RankSort<T>> rank_sort_;  // none: sort anew
 
   // Scratch, of the size of the tree's sample.
   std::vector<Value<T>> buffer_;
