@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -44,8 +45,7 @@ class Grower {
     for (Candidate& candidate : frontier_) {
       if (!stopped_) open(candidate);
     }
-    tree_.members = rows_;
-    return std::exchange(tree_, {});
+    return finish();
   }
 
  private:
@@ -53,6 +53,13 @@ class Grower {
     Node node;
     Split split;
     double priority = 0.0;
+  };
+
+  // A node as the tree will have it.
+  struct Record {
+    std::int32_t feature, subset, left, begin, end;
+    char missing_left;  // a bool
+    double threshold, weight, variance;
   };
 
   void begin(const Sample& sample) {
@@ -63,22 +70,16 @@ class Grower {
     right_rows_.resize(rows_.size() + 1);
     values_.resize(rows_.size());
     frontier_.clear();
+    records_.clear();
+    subset_words_.clear();
   }
 
   Candidate make_node(std::int32_t begin, std::int32_t end, std::int32_t depth,
                       std::uint64_t seed) {
-    Node node{static_cast<std::int32_t>(tree_.feature.size()), begin, end, depth, seed};
+    Node node{static_cast<std::int32_t>(records_.size()), begin, end, depth, seed};
     node.weight = sample_.weight_of(rows_of(node));
     node.count = sample_.count_of(rows_of(node));
-    tree_.feature.push_back(-1);
-    tree_.threshold.push_back(0.0);
-    tree_.missing_left.push_back(false);
-    tree_.subset.push_back(-1);
-    tree_.left.push_back(-1);
-    tree_.weight.push_back(node.weight);
-    tree_.variance.push_back(0.0);
-    tree_.begin.push_back(begin);
-    tree_.end.push_back(end);
+    records_.push_back({-1, -1, -1, begin, end, 0, 0.0, node.weight, 0.0});
     return {node, {}, 0.0};
   }
 
@@ -89,9 +90,8 @@ class Grower {
   // Shows the node to the scorer; says whether it may be split.
   bool open(Candidate& candidate) {
     Node& node = candidate.node;
-    if (node.end - node.begin < 2) return false;  // of variance zero
     node.variance = scorer_.enter(rows_of(node), node.weight);
-    tree_.variance[node.id] = node.variance;
+    records_[node.id].variance = node.variance;
     if (node.depth >= rules_.max_depth) return false;
     if (fewer(node.count, rules_.min_samples_split) ||
         fewer(node.count, 2 * rules_.min_samples_leaf)) {
@@ -103,10 +103,11 @@ class Grower {
   bool find_split(Candidate& candidate) {
     candidate.split = splitter_.search(candidate.node, rows_of(candidate.node));
     const double gain = candidate.split.gain * (1.0 + kTie) + kNoise * candidate.node.variance;
-    return candidate.split.found() && gain >= rules_.min_impurity_decrease * tree_.weight[0];
+    return candidate.split.found() && gain >= rules_.min_impurity_decrease * records_[0].weight;
   }
 
   void push(Candidate candidate) {
+    if (candidate.node.end - candidate.node.begin < 2) return;  // a leaf, of variance zero
     if (rules_.order != GrowthOrder::depth) {
       if (!open(candidate)) return;
       if (rules_.order == GrowthOrder::gain && !find_split(candidate)) return;
@@ -140,14 +141,15 @@ class Grower {
   void split(const Candidate& candidate) {
     const Node& node = candidate.node;
     const std::int32_t middle = partition(node, candidate.split);
-    tree_.feature[node.id] = candidate.split.feature;
-    tree_.threshold[node.id] = candidate.split.threshold;
-    tree_.missing_left[node.id] = candidate.split.missing_left;
+    Record& record = records_[node.id];
+    record.feature = candidate.split.feature;
+    record.threshold = candidate.split.threshold;
+    record.missing_left = candidate.split.missing_left;
     if (const auto& words = candidate.split.subset; !words.empty()) {
-      tree_.subset[node.id] = static_cast<std::int32_t>(tree_.subset_words.size());
-      tree_.subset_words.insert(tree_.subset_words.end(), words.begin(), words.end());
+      record.subset = static_cast<std::int32_t>(subset_words_.size());
+      subset_words_.insert(subset_words_.end(), words.begin(), words.end());
     }
-    tree_.left[node.id] = static_cast<std::int32_t>(tree_.feature.size());
+    record.left = static_cast<std::int32_t>(records_.size());
     Candidate left = make_node(node.begin, middle, node.depth + 1, derive(node.seed, 1));
     Candidate right = make_node(middle, node.end, node.depth + 1, derive(node.seed, 2));
     if constexpr (requires { scorer_.split(rows_of(node), rows_of(node)); }) {
@@ -177,6 +179,28 @@ class Grower {
     return n_left;
   }
 
+  // The tree, whose arrays are no longer than they must be: a forest has many.
+  Tree finish() const {
+    const auto field = [&](auto Record::* of) {
+      std::vector<std::remove_cvref_t<decltype(records_[0].*of)>> all(records_.size());
+      std::ranges::transform(records_, all.begin(), of);
+      return all;
+    };
+    Tree tree;
+    tree.feature = field(&Record::feature);
+    tree.subset = field(&Record::subset);
+    tree.left = field(&Record::left);
+    tree.begin = field(&Record::begin);
+    tree.end = field(&Record::end);
+    tree.missing_left = field(&Record::missing_left);
+    tree.threshold = field(&Record::threshold);
+    tree.weight = field(&Record::weight);
+    tree.variance = field(&Record::variance);
+    tree.members = rows_;
+    tree.subset_words = subset_words_;
+    return tree;
+  }
+
   const Inputs& X_;
   Scorer& scorer_;
   const Rules& rules_;
@@ -186,7 +210,8 @@ class Grower {
   std::vector<std::int32_t> rows_, right_rows_;
   std::vector<Value<typename Inputs::Element>> values_;
   std::vector<Candidate> frontier_;
-  Tree tree_;
+  std::vector<Record> records_;
+  std::vector<std::uint64_t> subset_words_;
 };
 
 }  // namespace okforest

@@ -388,8 +388,10 @@ class Splitter {
         is_left ? std::span(order_).first(n_left) : std::span(others_).first(n_right);
     const double weight = sample_.weight_of(side);
     const double left_weight = is_left ? weight : node_->weight - weight;
-    double norm;
-    scorer_.subset_norms({&side, 1}, &weight, &norm);
+    // Of two rows no variance is left.
+    double norm = node_->variance * weight * (node_->weight - weight) / node_->weight;
+    const bool known = n_left + n_right == 2 && rules_.criterion == Criterion::variance;
+    if (!known) scorer_.subset_norms({&side, 1}, &weight, &norm);
     return {gain_(norm, left_weight, left_count(side, is_left)), left_weight, missing_left};
   }
 
