@@ -52,15 +52,17 @@ OKFOREST_CLONES double dot(const double* a, const double* b, std::int64_t n) {
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-// The sum of scale[b] * row[place[b]].
+// The sum of scale[b] * row[place[b]], or with `plain` of row[place[b]].
+template <bool plain>
 double gathered_dot(const double* row, const std::int32_t* place, const double* scale,
                     std::size_t n) {
+  const auto term = [&](std::size_t b) { return plain ? row[place[b]] : scale[b] * row[place[b]]; };
   double sums[4] = {};
   std::size_t b = 0;
   for (; b + 4 <= n; b += 4) {
-    for (int c = 0; c < 4; ++c) sums[c] += scale[b + c] * row[place[b + c]];
+    for (int c = 0; c < 4; ++c) sums[c] += term(b + c);
   }
-  for (; b < n; ++b) sums[0] += scale[b] * row[place[b]];
+  for (; b < n; ++b) sums[0] += term(b);
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
@@ -92,6 +94,13 @@ void GramScorer::use_base() {
   data_ = base().data;
   width_ = base().n;
   home_ = base().home;
+}
+
+// The sum of weight * row[place] over n places.
+double GramScorer::reach_of(const double* row, const std::int32_t* place, const double* weight,
+                            std::size_t n) const {
+  return plain_ ? gathered_dot<true>(row, place, weight, n)
+                : gathered_dot<false>(row, place, weight, n);
 }
 
 double GramScorer::enter(Rows rows, double total_weight) {
@@ -217,7 +226,7 @@ void GramScorer::prefix_norms(std::span<const Prefixes> lists, double* norms) {
 void GramScorer::sum_entries(Rows list, double* before) {
   for (std::size_t a = 0; a < list.size(); ++a) {
     const auto i = list[a];
-    before[a] = gathered_dot(row(i), subset_place_.data(), subset_weight_.data(), a);
+    before[a] = reach_of(row(i), subset_place_.data(), subset_weight_.data(), a);
     subset_place_[a] = static_cast<std::int32_t>(place(i));
     subset_weight_[a] = weight_[i];
   }
@@ -287,7 +296,7 @@ double GramScorer::subset_norm(Rows subset, double weight) {
     const double w = weight_[i];
     subset_place_[a] = static_cast<std::int32_t>(place(i));
     subset_weight_[a] = w;
-    const double reach = gathered_dot(row(i), subset_place_.data(), subset_weight_.data(), a);
+    const double reach = reach_of(row(i), subset_place_.data(), subset_weight_.data(), a);
     norm += w * (2.0 * reach + w * row(i)[place(i)]);
     inner += w * inner_[i];
   }

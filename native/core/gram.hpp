@@ -29,6 +29,7 @@ class GramScorer {
   // Begins a tree, on training rows of these weights, which must outlive it.
   void begin(std::span<const double> weight) {
     weight_ = weight;
+    plain_ = std::ranges::all_of(weight, [](double w) { return w == 1.0; });
     n_bases_ = 1;
     use_base();
   }
@@ -76,6 +77,8 @@ class GramScorer {
   void push_block(std::span<const std::int32_t> rows);
   double measure(std::span<const std::int32_t> rows, double total_weight);
   double centre_block(std::span<const std::int32_t> rows);
+  double reach_of(const double* row, const std::int32_t* place, const double* weight,
+                  std::size_t n) const;
   double subset_norm(std::span<const std::int32_t> subset, double weight);
   void sum_entries(std::span<const std::int32_t> list, double* before);
   void sum_rows();
@@ -92,6 +95,7 @@ class GramScorer {
   const std::int32_t* home_ = nullptr;
   std::span<const std::int32_t> rows_;  // the current node
   std::span<const double> weight_;
+  bool plain_ = false;                 // whether all weights are one
   std::vector<double> placed_weight_;  // place -> weight; zero where the node has no row
   std::vector<double> inner_;          // training row i of the node -> <phi_i, node mean>
   double mean_norm_ = 0.0;             // ||node mean||^2
