@@ -1,6 +1,9 @@
 #include "core/grow.hpp"
 
 #include <nanobind/stl/string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <exception>
@@ -20,6 +23,15 @@ GrowthOrder growth_order(const std::string& name) {
   throw std::invalid_argument("order is \"" + name + "\"; use \"depth\", \"variance\" or \"gain\"");
 }
 
+// Memory freed in pieces between others, which the allocator would keep, goes back to the system
+// before more is asked for, where it is much.
+constexpr std::size_t kMuch = 1 << 24;
+void give_back() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
 // The arrays of all trees, one after the other.
 NamedArrays joined(std::vector<Tree>&& trees) {
   const auto offsets = [&](auto Tree::* field) {
@@ -36,8 +48,9 @@ NamedArrays joined(std::vector<Tree>&& trees) {
     all.reserve(n);
     for (Tree& tree : trees) {
       all.insert(all.end(), (tree.*field).begin(), (tree.*field).end());
-      tree.*field = {};
+      decltype(all)().swap(tree.*field);  // assigning {} would keep the memory
     }
+    if (n * sizeof(all[0]) > kMuch) give_back();
     return to_numpy(std::move(all));
   };
   NamedArrays result;
