@@ -11,8 +11,9 @@ import pandas as pd
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from sklearn.base import clone
 
-from okforest import OKExtraTrees, __version__, save
+from okforest import __version__, save
 from okforest.cli._files import (
     check_columns,
     clean_edges,
@@ -30,6 +31,7 @@ from okforest.network import (
     plot_groups,
 )
 from okforest.network._graphs import read_edges, shown
+from okforest.network._models import DEFAULT
 
 SHOWN = 25  # links on the page
 KIND_WORDS = {
@@ -96,9 +98,7 @@ def network(
         unseen = None if new is None else check_columns(read_features(new), table, new)
         table, unseen = _settle_isolated(table, pairs, unseen, isolated)
         adjacency = read_edges(pairs, table.index.to_numpy())
-        forest = OKExtraTrees(
-            trees, max_features=0.25, min_samples_split=5, random_state=seed, n_jobs=jobs
-        )
+        forest = clone(DEFAULT).set_params(n_estimators=trees, random_state=seed, n_jobs=jobs)
         model = NetworkCompletion(forest)
         groups = group_columns(list(table), group_by) if group_by else {}
         out.mkdir(parents=True, exist_ok=True)
