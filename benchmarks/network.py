@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Mapping
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
@@ -34,11 +35,11 @@ from okforest.network import (
     cross_validate_links,
     group_importances,
 )
+from okforest.network._models import DEFAULT
 
 N_JOBS = int(os.environ.get("OKFOREST_NUM_THREADS", "2"))
 KINDS = ("seen-unseen", "unseen-unseen", "with-unseen")
 FOREST = {"n_jobs": N_JOBS, "random_state": 0}
-GOOD = {"max_features": 0.25, "min_samples_split": 5} | FOREST  # the defaults
 
 
 def filled(model):
@@ -46,9 +47,14 @@ def filled(model):
     return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler(), model)
 
 
-def completion(**forest):
+def trees(**params):
+    """Return the default forest of networks with other parameters."""
+    return clone(DEFAULT).set_params(**FOREST | params)
+
+
+def completion(**params):
     """Return the default model with other parameters of its forest."""
-    return NetworkCompletion(OKExtraTrees(**GOOD | forest))
+    return NetworkCompletion(trees(**params))
 
 
 def print_rows(header: str, rows: Mapping[str, list[str]]) -> None:
@@ -123,66 +129,61 @@ def yeast_models() -> dict:
 
 
 def yeast() -> None:
-    """All models, on all features."""
+    """All models, on all features and on groups of them."""
     data = fetch_yeast_ppi()
     results = {}
     for name, model in yeast_models().items():
-        results[name] = cross_validate_links(model, data.data, data.graph)
-        by_kind({name: results[name]})
+        results[name] = compare_groups(model, data.data, data.graph, data.feature_groups)
+        print(name, *(area(r, "with-unseen", "auc") for r in results[name].values()), flush=True)
+    print_yeast(results)
+    shares = group_importances(completion().fit(data.data, data.graph), data.feature_groups)
+    print("\nimportances:", {name: round(share, 3) for name, share in shares.items()})
+
+
+def print_yeast(results: Mapping[str, Mapping[str, Evaluation]]) -> None:
+    """Print kinds of pairs for all features, then groups of features."""
     print("\nyeast_ppi, all features")
-    by_kind(results, "extra-trees")
-
-
-def yeast_groups() -> None:
-    """All models, on groups of features and on all."""
-    data = fetch_yeast_ppi()
-    tables = {}
-    for name, model in yeast_models().items():
-        tables[name] = compare_groups(model, data.data, data.graph, data.feature_groups)
-        print(name, *(area(r, "with-unseen", "auc") for r in tables[name].values()), flush=True)
+    by_kind({name: groups["all"] for name, groups in results.items()}, "extra-trees")
     for metric in ("auc", "aupr"):
         print(f"\nyeast_ppi, {metric.upper()} of all pairs with an unseen vertex")
         print_rows(
             "| Spellman | Eisen | localization | all",
             {
-                name: [area(result, "with-unseen", metric) for result in results.values()]
-                for name, results in tables.items()
+                name: [area(result, "with-unseen", metric) for result in groups.values()]
+                for name, groups in results.items()
             },
         )
-    fitted = completion().fit(data.data, data.graph)
-    shares = group_importances(fitted, data.feature_groups)
-    print("\nimportances:", {name: round(share, 3) for name, share in shares.items()})
 
 
 def yeast_choices() -> None:
     """Tell what each choice in the defaults is worth."""
     data = fetch_yeast_ppi()
-    trees = OKExtraTrees(**GOOD)
+    forest = trees()
     raw, half = Diffusion(beta=0.5), Diffusion(beta=0.5, normalized=True)
     models = {
         "defaults": completion(),
-        "kernel not normalised": NetworkCompletion(trees, raw),
-        "scores are inner products": NetworkCompletion(trees, half, normalize=False),
-        "neither": NetworkCompletion(trees, raw, normalize=False),
-        "β = 0.1": NetworkCompletion(trees, Diffusion(beta=0.1, normalized=True)),
-        "β = 1": NetworkCompletion(trees, Diffusion(beta=1.0, normalized=True)),
-        "β = 3": NetworkCompletion(trees, Diffusion(beta=3.0, normalized=True)),
+        "kernel not normalised": NetworkCompletion(forest, raw),
+        "scores are inner products": NetworkCompletion(forest, half, normalize=False),
+        "neither": NetworkCompletion(forest, raw, normalize=False),
+        "β = 0.1": NetworkCompletion(forest, Diffusion(beta=0.1, normalized=True)),
+        "β = 1": NetworkCompletion(forest, Diffusion(beta=1.0, normalized=True)),
+        "β = 3": NetworkCompletion(forest, Diffusion(beta=3.0, normalized=True)),
         "min_samples_split = 2": completion(min_samples_split=2),
         "min_samples_split = 10": completion(min_samples_split=10),
         "max_features = √p": completion(max_features="sqrt"),
         "max_features = p": completion(max_features=None),
-        "seen vertices known": NetworkCompletion(trees, seen="known"),
+        "seen vertices known": NetworkCompletion(forest, seen="known"),
         "seen vertices known, inner products": NetworkCompletion(
-            trees, seen="known", normalize=False
+            forest, seen="known", normalize=False
         ),
-        "seen vertices half-way": NetworkCompletion(trees, seen="mean"),
+        "seen vertices half-way": NetworkCompletion(forest, seen="mean"),
         "seen vertices half-way, inner products": NetworkCompletion(
-            trees, seen="mean", normalize=False
+            forest, seen="mean", normalize=False
         ),
-        "average of trees' kernels": NetworkCompletion(trees, scheme="average"),
+        "average of trees' kernels": NetworkCompletion(forest, scheme="average"),
         "Frobenius rule": completion(criterion="frobenius"),
         "Frobenius rule, average of trees' kernels": NetworkCompletion(
-            OKExtraTrees(**GOOD, criterion="frobenius"), scheme="average"
+            trees(criterion="frobenius"), scheme="average"
         ),
         "another seed": completion(random_state=1),
         "kernel ridge": NetworkCompletion(filled(OKRidge("loo"))),
@@ -202,7 +203,7 @@ def yeast_deletion() -> None:
     """Training links deleted at random."""
     data = fetch_yeast_ppi()
     for seen in ("predicted", "known"):
-        model = NetworkCompletion(OKExtraTrees(**GOOD), seen=seen)
+        model = NetworkCompletion(trees(), seen=seen)
         results = compare_deletions(model, data.data, data.graph)
         print(f"\nyeast_ppi, links deleted; seen vertices {seen}")
         print_rows(
@@ -223,7 +224,7 @@ def yeast_deletion() -> None:
 def cora() -> None:
     """Words of papers → citations, 5 folds."""
     data = fetch_cora()
-    forest = OKExtraTrees(**GOOD | {"max_features": "sqrt"})
+    forest = trees(max_features="sqrt")
     models = {
         "extra-trees, K = √p": NetworkCompletion(forest),
         "nearest neighbours (k = 10)": NetworkCompletion(OKNeighbors(10, metric="cosine")),
@@ -242,11 +243,9 @@ def drug_target() -> None:
     """Similarities of drugs and of targets → interactions."""
     nearest = OKNeighbors(5, input_kernel=None, metric="precomputed", weights=_decaying)
     models = {
-        "extra-trees, one side": BipartiteCompletion(OKExtraTrees(**GOOD), smoothing=0.0),
-        "extra-trees": BipartiteCompletion(OKExtraTrees(**GOOD)),
-        "extra-trees, Gaussian profiles": BipartiteCompletion(
-            OKExtraTrees(**GOOD), profile_kernel=RBF(1.0)
-        ),
+        "extra-trees, one side": BipartiteCompletion(trees(), smoothing=0.0),
+        "extra-trees": BipartiteCompletion(trees()),
+        "extra-trees, Gaussian profiles": BipartiteCompletion(trees(), profile_kernel=RBF(1.0)),
         "nearest neighbours": BipartiteCompletion(nearest),
         "kernel ridge": BipartiteCompletion(OKRidge(1.0)),
     }
@@ -290,7 +289,6 @@ PARTS = {
     for part in (
         yeast_plain,
         yeast,
-        yeast_groups,
         yeast_choices,
         yeast_deletion,
         cora,
