@@ -229,7 +229,9 @@ def test_life_of_a_model(network, tmp_path):
 def bad_graphs():
     names = ["a", "b", "c"]
     return {
-        "unknown": ([("a", "b"), ("a", "x"), ("y", "z")], names, "3 names without a row.*'x'"),
+        "unknown": ([("a", "b"), ("a", "x"), ("y", "z")], names, r"without a row.*\(3\): 'x'"),
+        "weighted edges": ([("a", "b", 1.0)], names, "a list of pairs"),
+        "not square": (np.zeros((3, 4)), None, "pass a square adjacency matrix"),
         "loop": ([("a", "b"), ("c", "c")], names, "links 'c' with itself"),
         "duplicate": ([("a", "b"), ("b", "a")], names, "'b' – 'a' twice"),
         "shape": (np.zeros((4, 4)), None, "4 vertices, and X has 3 rows"),
@@ -265,5 +267,8 @@ def test_bad_parameters(network):
     model = fit_seen(network)
     with pytest.raises(ValueError, match="predict_proba needs calibrate=True"):
         model.predict_proba(X)
+    calibrated = NetworkCompletion(OKTree(random_state=0), calibrate=True, cv=2).fit(X, graph)
+    with pytest.raises(ValueError, match="X_new is None; pass features of unseen vertices"):
+        calibrated.predict_proba(None)
     with pytest.raises(ValueError, match="top=0; use a positive integer"):
         model.rank_links(top=0)

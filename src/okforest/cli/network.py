@@ -210,12 +210,11 @@ def _evaluate(
         "unknown to the model. Means over folds, with standard deviations."
     )
     rows = []
-    for kind, words in KIND_WORDS.items():
-        scores = result.kinds[kind]  # type: ignore[index]
+    for kind, scores in result.kinds.items():
         areas = (f"{np.nanmean(a):.3f} ± {np.nanstd(a):.3f}" for a in (scores.auc, scores.aupr))
         best = (f"{np.nanmean(values):.2f}" for values in scores.precision.values())
         chance = scores.n_links.sum() / scores.n_pairs.sum()
-        rows.append((words, *areas, *best, f"{chance:.4f}"))
+        rows.append((KIND_WORDS[kind], *areas, *best, f"{chance:.4f}"))
     ks = [f"precision at {k}" for k in scores.precision]
     page.table(["pairs", "AUC", "AUPR", *ks, "share of links"], rows)
     named = {"extra-trees": result}

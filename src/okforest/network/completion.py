@@ -261,6 +261,11 @@ class NetworkCompletion(LinkPredictor):
         check_is_fitted(self)
         if not hasattr(self, "calibration_"):
             raise ValueError("predict_proba needs calibrate=True; predict_links gives scores.")
+        if X_new is None:
+            raise ValueError(
+                "X_new is None; pass features of unseen vertices: among seen ones there are "
+                "scores (predict_links), but no probabilities."
+            )
         kind = SEEN_UNSEEN if Z_new is None else UNSEEN_UNSEEN
         scores, probabilities = self.calibration_[kind]
         return np.interp(self.predict_links(X_new, Z_new), scores, probabilities)
