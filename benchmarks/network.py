@@ -287,7 +287,7 @@ def drug_target() -> None:
 
 
 def drug_target_blocks() -> None:
-    """A quarter of drugs and of targets held out at once, 4 × 4 folds, as in other studies."""
+    """Hold out a quarter of drugs and of targets at once, in 4 × 4 folds, as other studies do."""
     for name in ("nr", "gpcr"):
         data = fetch_drug_target(name)
         Y = np.asarray(data.interactions.T)

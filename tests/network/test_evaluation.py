@@ -211,6 +211,8 @@ def test_progress_and_errors(network):
     assert done == [1, 2, 3]
     with pytest.raises(ValueError, match=r"deleted=1\.0; use a share"):
         cross_validate_links(small_model(), network.X, network.graph, deleted=1.0)
+    with pytest.raises(ValueError, match="to be 1 folds; use at least 2"):
+        cross_validate_links(small_model(), network.X, network.graph, cv=1)
     with pytest.raises(ValueError, match="60 vertices for 61 folds"):
         cross_validate_links(small_model(), network.X, network.graph, cv=61)
     few = cross_validate_links(small_model(), network.X, network.graph, cv=2)

@@ -58,8 +58,8 @@ class Evaluation:
     Parameters
     ----------
     kinds : dict of str to KindScores
-        By kind of pair: "seen-unseen", "unseen-unseen" (if a fold has more than one vertex), both
-        together as "with-unseen", and, if links were deleted, "seen-seen".
+        By kind of pair: "seen-unseen", "unseen-unseen", both together as "with-unseen", and, if
+        links were deleted, "seen-seen". A kind without links in any fold is left out.
     seconds : ndarray of shape (n_folds,)
         Time to fit and to score.
     """
@@ -166,7 +166,7 @@ def cross_validate_links(
         if callback is not None:
             callback(done)
     joined = {kind: _join([result[kind] for result in results]) for kind in KINDS if kind in pairs}
-    scores = {kind: scores for kind, scores in joined.items() if scores.n_pairs.any()}
+    scores = {kind: scores for kind, scores in joined.items() if scores.n_links.any()}
     return Evaluation(scores, np.array(seconds))
 
 
