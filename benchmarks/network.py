@@ -97,12 +97,13 @@ def yeast_plain() -> None:
     data = fetch_yeast_ppi()
     X = SimpleImputer(keep_empty_features=True).fit_transform(data.data)
     kernel = Diffusion(beta=1.0)
+    plain = {"vertex_kernel": kernel, "normalize": 0, "seen": "predicted"}
     models = {
-        "single tree": NetworkCompletion(OKTree(random_state=0), kernel, normalize=False),
-        "extra-trees, K = √p": NetworkCompletion(OKExtraTrees(**FOREST), kernel, normalize=False),
+        "single tree": NetworkCompletion(OKTree(random_state=0), **plain),
+        "extra-trees, K = √p": NetworkCompletion(OKExtraTrees(**FOREST), **plain),
         "cosine": InputSimilarity(),
         "kernel ridge": NetworkCompletion(
-            make_pipeline(StandardScaler(), OKRidge("loo")), kernel, normalize=False, seen="known"
+            make_pipeline(StandardScaler(), OKRidge("loo")), **plain | {"seen": "known"}
         ),
     }
     rows: dict[str, list[str]] = {}
@@ -162,12 +163,13 @@ def yeast_choices() -> None:
     """Tell what each choice in the defaults is worth."""
     data = fetch_yeast_ppi()
     forest = trees()
-    raw, half = Diffusion(beta=0.5), Diffusion(beta=0.5, normalized=True)
+    raw = Diffusion(beta=0.5)
     models = {
         "defaults": completion(),
         "kernel not normalised": NetworkCompletion(forest, raw),
-        "scores are inner products": NetworkCompletion(forest, half, normalize=False),
-        "neither": NetworkCompletion(forest, raw, normalize=False),
+        "scores are inner products": NetworkCompletion(forest, normalize=0),
+        "scores are cosines": NetworkCompletion(forest, normalize=1),
+        "neither normalised": NetworkCompletion(forest, raw, normalize=0),
         "β = 0.1": NetworkCompletion(forest, Diffusion(beta=0.1, normalized=True)),
         "β = 1": NetworkCompletion(forest, Diffusion(beta=1.0, normalized=True)),
         "β = 3": NetworkCompletion(forest, Diffusion(beta=3.0, normalized=True)),
@@ -176,12 +178,9 @@ def yeast_choices() -> None:
         "max_features = √p": completion(max_features="sqrt"),
         "max_features = p": completion(max_features=None),
         "seen vertices known": NetworkCompletion(forest, seen="known"),
-        "seen vertices known, inner products": NetworkCompletion(
-            forest, seen="known", normalize=False
-        ),
-        "seen vertices half-way": NetworkCompletion(forest, seen="mean"),
-        "seen vertices half-way, inner products": NetworkCompletion(
-            forest, seen="mean", normalize=False
+        "seen vertices predicted": NetworkCompletion(forest, seen="predicted"),
+        "seen vertices predicted, cosines": NetworkCompletion(
+            forest, seen="predicted", normalize=1
         ),
         "average of trees' kernels": NetworkCompletion(forest, scheme="average"),
         "Frobenius rule": completion(criterion="frobenius"),
@@ -190,8 +189,8 @@ def yeast_choices() -> None:
         ),
         "another seed": completion(random_state=1),
         "kernel ridge": NetworkCompletion(filled(OKRidge("loo"))),
-        "kernel ridge, seen vertices half-way": NetworkCompletion(
-            filled(OKRidge("loo")), seen="mean"
+        "kernel ridge, seen vertices predicted, cosines": NetworkCompletion(
+            filled(OKRidge("loo")), seen="predicted", normalize=1
         ),
     }
     results = {}
@@ -205,7 +204,7 @@ def yeast_choices() -> None:
 def yeast_deletion() -> None:
     """Training links deleted at random."""
     data = fetch_yeast_ppi()
-    for seen in ("predicted", "known"):
+    for seen in ("mean", "predicted"):
         model = NetworkCompletion(trees(), seen=seen)
         results = compare_deletions(model, data.data, data.graph)
         print(f"\nyeast_ppi, links deleted; seen vertices {seen}")

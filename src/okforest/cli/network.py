@@ -125,8 +125,9 @@ def network(
             _rank(model.rank_links(unseen, top=top), "links_new.csv", "New vertices", out, page)
         _rank(model.rank_links(top=top), "links_missing.csv", "Known vertices", out, page)
         page.paragraph(
-            f"okforest {__version__}: {trees} trees, seed {seed}. Scores are cosines in the space "
-            "of a diffusion kernel; they rank pairs of a kind, and are no probabilities.",
+            f"okforest {__version__}: {trees} trees, seed {seed}. Scores are inner products in the "
+            "space of a diffusion kernel, divided by the roots of lengths; they rank pairs of a "
+            "kind, and are no probabilities.",
             note=True,
         )
         page.write(out / "summary.html")
