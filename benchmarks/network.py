@@ -159,12 +159,11 @@ def print_yeast(results: Mapping[str, Mapping[str, Evaluation]]) -> None:
         )
 
 
-def yeast_choices() -> None:
-    """Tell what each choice in the defaults is worth."""
-    data = fetch_yeast_ppi()
+def choice_models() -> dict:
+    """Return the default model and others with one choice different, by name."""
     forest = trees()
     raw = Diffusion(beta=0.5)
-    models = {
+    return {
         "defaults": completion(),
         "kernel not normalised": NetworkCompletion(forest, raw),
         "scores are inner products": NetworkCompletion(forest, normalize=0),
@@ -193,8 +192,13 @@ def yeast_choices() -> None:
             filled(OKRidge("loo")), seen="predicted", normalize=1
         ),
     }
+
+
+def yeast_choices() -> None:
+    """Tell what each choice in the defaults is worth."""
+    data = fetch_yeast_ppi()
     results = {}
-    for name, model in models.items():
+    for name, model in choice_models().items():
         results[name] = cross_validate_links(model, data.data, data.graph)
         print(name, area(results[name], "with-unseen", "auc"), flush=True)
     print("\nyeast_ppi, all features: what the choices are worth")
