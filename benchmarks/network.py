@@ -85,7 +85,7 @@ def by_kind(results: Mapping[str, Evaluation], reference: str | None = None) -> 
         for name, result in results.items():
             same = name == reference
             p = 1.0 if same else compare_links(result, results[reference]).p_value
-            rows[name].append("" if same else f"{p:.3f}")
+            rows[name].append("" if same else f"{p:.3f}" if p >= 0.001 else "< 0.001")
     print_rows(
         header + " | seconds a fold",
         {name: [*cells, f"{results[name].seconds.mean():.1f}"] for name, cells in rows.items()},
