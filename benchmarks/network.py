@@ -10,11 +10,15 @@ import os
 import time
 import warnings
 from collections.abc import Mapping
+from itertools import product
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
+from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -34,11 +38,11 @@ from okforest.network import (
     cross_validate_links,
     group_importances,
 )
+from okforest.network._models import DEFAULT
 
 N_JOBS = int(os.environ.get("OKFOREST_NUM_THREADS", "2"))
 KINDS = ("seen-unseen", "unseen-unseen", "with-unseen")
 FOREST = {"n_jobs": N_JOBS, "random_state": 0}
-GOOD = {"max_features": 0.25, "min_samples_split": 5} | FOREST  # the defaults
 
 
 def filled(model):
@@ -46,9 +50,14 @@ def filled(model):
     return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler(), model)
 
 
-def completion(**forest):
+def trees(**params):
+    """Return the default forest of networks with other parameters."""
+    return clone(DEFAULT).set_params(**FOREST | params)
+
+
+def completion(**params):
     """Return the default model with other parameters of its forest."""
-    return NetworkCompletion(OKExtraTrees(**GOOD | forest))
+    return NetworkCompletion(trees(**params))
 
 
 def print_rows(header: str, rows: Mapping[str, list[str]]) -> None:
@@ -76,7 +85,7 @@ def by_kind(results: Mapping[str, Evaluation], reference: str | None = None) -> 
         for name, result in results.items():
             same = name == reference
             p = 1.0 if same else compare_links(result, results[reference]).p_value
-            rows[name].append("" if same else f"{p:.3f}")
+            rows[name].append("" if same else f"{p:.3f}" if p >= 0.001 else "< 0.001")
     print_rows(
         header + " | seconds a fold",
         {name: [*cells, f"{results[name].seconds.mean():.1f}"] for name, cells in rows.items()},
@@ -88,12 +97,13 @@ def yeast_plain() -> None:
     data = fetch_yeast_ppi()
     X = SimpleImputer(keep_empty_features=True).fit_transform(data.data)
     kernel = Diffusion(beta=1.0)
+    plain = {"vertex_kernel": kernel, "normalize": 0, "seen": "predicted"}
     models = {
-        "single tree": NetworkCompletion(OKTree(random_state=0), kernel, normalize=False),
-        "extra-trees, K = √p": NetworkCompletion(OKExtraTrees(**FOREST), kernel, normalize=False),
+        "single tree": NetworkCompletion(OKTree(random_state=0), **plain),
+        "extra-trees, K = √p": NetworkCompletion(OKExtraTrees(**FOREST), **plain),
         "cosine": InputSimilarity(),
         "kernel ridge": NetworkCompletion(
-            make_pipeline(StandardScaler(), OKRidge("loo")), kernel, normalize=False, seen="known"
+            make_pipeline(StandardScaler(), OKRidge("loo")), **plain | {"seen": "known"}
         ),
     }
     rows: dict[str, list[str]] = {}
@@ -110,89 +120,85 @@ def yeast_models() -> dict:
     forest = ExtraTreesClassifier(100, min_samples_leaf=3, n_jobs=N_JOBS, random_state=0)
     return {
         "extra-trees": completion(),
-        "cosine": InputSimilarity(),
-        "single tree": NetworkCompletion(OKTree(min_samples_split=5, random_state=0)),
-        "nearest neighbours (k = 10)": NetworkCompletion(filled(OKNeighbors(10))),
-        "kernel ridge": NetworkCompletion(filled(OKRidge("loo"))),
-        "pairs, logistic": PairClassifier(),
         "bagging": NetworkCompletion(OKBagging(100, min_samples_split=5, **FOREST)),
-        "pairs, extra-trees": PairClassifier(make_pipeline(SimpleImputer(), forest)),
+        "single tree": NetworkCompletion(OKTree(min_samples_split=5, random_state=0)),
+        "kernel ridge": NetworkCompletion(filled(OKRidge("loo"))),
+        "nearest neighbours (k = 10)": NetworkCompletion(filled(OKNeighbors(10))),
+        "pairs, extra-trees": PairClassifier(
+            make_pipeline(SimpleImputer(keep_empty_features=True), forest)
+        ),
+        "pairs, logistic": PairClassifier(),
+        "cosine": InputSimilarity(),
     }
 
 
 def yeast() -> None:
-    """All models, on all features."""
+    """All models, on all features and on groups of them."""
     data = fetch_yeast_ppi()
     results = {}
     for name, model in yeast_models().items():
-        results[name] = cross_validate_links(model, data.data, data.graph)
-        by_kind({name: results[name]})
+        results[name] = compare_groups(model, data.data, data.graph, data.feature_groups)
+        print(name, *(area(r, "with-unseen", "auc") for r in results[name].values()), flush=True)
+    print_yeast(results)
+    shares = group_importances(completion().fit(data.data, data.graph), data.feature_groups)
+    print("\nimportances:", {name: round(share, 3) for name, share in shares.items()})
+
+
+def print_yeast(results: Mapping[str, Mapping[str, Evaluation]]) -> None:
+    """Print kinds of pairs for all features, then groups of features."""
     print("\nyeast_ppi, all features")
-    by_kind(results, "extra-trees")
-
-
-def yeast_groups() -> None:
-    """All models but classifiers of pairs, which are slow, on groups of features."""
-    data = fetch_yeast_ppi()
-    tables = {}
-    for name, model in yeast_models().items():
-        if not isinstance(model, PairClassifier):
-            tables[name] = compare_groups(
-                model, data.data, data.graph, data.feature_groups, all_features=False
-            )
-            print(name, *(area(r, "with-unseen", "auc") for r in tables[name].values()), flush=True)
+    by_kind({name: groups["all"] for name, groups in results.items()}, "extra-trees")
     for metric in ("auc", "aupr"):
         print(f"\nyeast_ppi, {metric.upper()} of all pairs with an unseen vertex")
         print_rows(
-            "| Spellman | Eisen | localization",
+            "| Spellman | Eisen | localization | all",
             {
-                name: [area(result, "with-unseen", metric) for result in results.values()]
-                for name, results in tables.items()
+                name: [area(result, "with-unseen", metric) for result in groups.values()]
+                for name, groups in results.items()
             },
         )
-    fitted = completion().fit(data.data, data.graph)
-    shares = group_importances(fitted, data.feature_groups)
-    print("\nimportances:", {name: round(share, 3) for name, share in shares.items()})
+
+
+def choice_models() -> dict:
+    """Return the default model and others with one choice different, by name."""
+    forest = trees()
+    raw = Diffusion(beta=0.5)
+    return {
+        "defaults": completion(),
+        "kernel not normalised": NetworkCompletion(forest, raw),
+        "scores are inner products": NetworkCompletion(forest, normalize=0),
+        "scores are cosines": NetworkCompletion(forest, normalize=1),
+        "neither normalised": NetworkCompletion(forest, raw, normalize=0),
+        "β = 0.1": NetworkCompletion(forest, Diffusion(beta=0.1, normalized=True)),
+        "β = 1": NetworkCompletion(forest, Diffusion(beta=1.0, normalized=True)),
+        "β = 3": NetworkCompletion(forest, Diffusion(beta=3.0, normalized=True)),
+        "min_samples_split = 2": completion(min_samples_split=2),
+        "min_samples_split = 10": completion(min_samples_split=10),
+        "max_features = √p": completion(max_features="sqrt"),
+        "max_features = p": completion(max_features=None),
+        "seen vertices known": NetworkCompletion(forest, seen="known"),
+        "seen vertices predicted": NetworkCompletion(forest, seen="predicted"),
+        "seen vertices predicted, cosines": NetworkCompletion(
+            forest, seen="predicted", normalize=1
+        ),
+        "average of trees' kernels": NetworkCompletion(forest, scheme="average"),
+        "Frobenius rule": completion(criterion="frobenius"),
+        "Frobenius rule, average of trees' kernels": NetworkCompletion(
+            trees(criterion="frobenius"), scheme="average"
+        ),
+        "another seed": completion(random_state=1),
+        "kernel ridge": NetworkCompletion(filled(OKRidge("loo"))),
+        "kernel ridge, seen vertices predicted, cosines": NetworkCompletion(
+            filled(OKRidge("loo")), seen="predicted", normalize=1
+        ),
+    }
 
 
 def yeast_choices() -> None:
     """Tell what each choice in the defaults is worth."""
     data = fetch_yeast_ppi()
-    trees = OKExtraTrees(**GOOD)
-    raw, half = Diffusion(beta=0.5), Diffusion(beta=0.5, normalized=True)
-    models = {
-        "defaults": completion(),
-        "kernel not normalised": NetworkCompletion(trees, raw),
-        "scores are inner products": NetworkCompletion(trees, half, normalize=False),
-        "neither": NetworkCompletion(trees, raw, normalize=False),
-        "β = 0.1": NetworkCompletion(trees, Diffusion(beta=0.1, normalized=True)),
-        "β = 1": NetworkCompletion(trees, Diffusion(beta=1.0, normalized=True)),
-        "β = 3": NetworkCompletion(trees, Diffusion(beta=3.0, normalized=True)),
-        "min_samples_split = 2": completion(min_samples_split=2),
-        "min_samples_split = 10": completion(min_samples_split=10),
-        "max_features = √p": completion(max_features="sqrt"),
-        "max_features = p": completion(max_features=None),
-        "seen vertices known": NetworkCompletion(trees, seen="known"),
-        "seen vertices known, inner products": NetworkCompletion(
-            trees, seen="known", normalize=False
-        ),
-        "seen vertices half-way": NetworkCompletion(trees, seen="mean"),
-        "seen vertices half-way, inner products": NetworkCompletion(
-            trees, seen="mean", normalize=False
-        ),
-        "average of trees' kernels": NetworkCompletion(trees, scheme="average"),
-        "Frobenius rule": completion(criterion="frobenius"),
-        "Frobenius rule, average of trees' kernels": NetworkCompletion(
-            OKExtraTrees(**GOOD, criterion="frobenius"), scheme="average"
-        ),
-        "another seed": completion(random_state=1),
-        "kernel ridge": NetworkCompletion(filled(OKRidge("loo"))),
-        "kernel ridge, seen vertices half-way": NetworkCompletion(
-            filled(OKRidge("loo")), seen="mean"
-        ),
-    }
     results = {}
-    for name, model in models.items():
+    for name, model in choice_models().items():
         results[name] = cross_validate_links(model, data.data, data.graph)
         print(name, area(results[name], "with-unseen", "auc"), flush=True)
     print("\nyeast_ppi, all features: what the choices are worth")
@@ -202,8 +208,8 @@ def yeast_choices() -> None:
 def yeast_deletion() -> None:
     """Training links deleted at random."""
     data = fetch_yeast_ppi()
-    for seen in ("predicted", "known"):
-        model = NetworkCompletion(OKExtraTrees(**GOOD), seen=seen)
+    for seen in ("mean", "predicted"):
+        model = NetworkCompletion(trees(), seen=seen)
         results = compare_deletions(model, data.data, data.graph)
         print(f"\nyeast_ppi, links deleted; seen vertices {seen}")
         print_rows(
@@ -224,7 +230,7 @@ def yeast_deletion() -> None:
 def cora() -> None:
     """Words of papers → citations, 5 folds."""
     data = fetch_cora()
-    forest = OKExtraTrees(**GOOD | {"max_features": "sqrt"})
+    forest = trees(max_features="sqrt")
     models = {
         "extra-trees, K = √p": NetworkCompletion(forest),
         "nearest neighbours (k = 10)": NetworkCompletion(OKNeighbors(10, metric="cosine")),
@@ -239,36 +245,37 @@ def cora() -> None:
     by_kind(results, "extra-trees, K = √p")
 
 
-def drug_target() -> None:
-    """Similarities of drugs and of targets → interactions."""
-    nearest = OKNeighbors(5, input_kernel=None, metric="precomputed", weights=_decaying)
-    models = {
-        "extra-trees, one side": BipartiteCompletion(OKExtraTrees(**GOOD), smoothing=0.0),
-        "extra-trees": BipartiteCompletion(OKExtraTrees(**GOOD)),
-        "extra-trees, Gaussian profiles": BipartiteCompletion(
-            OKExtraTrees(**GOOD), profile_kernel=RBF(1.0)
+def drug_models() -> dict:
+    """Return the models of drugs and targets by name, and whether they take distances."""
+    nearest = OKNeighbors(5, metric="precomputed", weights=_decaying)
+    return {
+        "extra-trees, one side": (BipartiteCompletion(trees(), smoothing=0.0), False),
+        "extra-trees": (BipartiteCompletion(trees()), False),
+        "extra-trees, Gaussian profiles": (
+            BipartiteCompletion(trees(), profile_kernel=RBF(1.0)),
+            False,
         ),
-        "nearest neighbours": BipartiteCompletion(nearest),
-        "kernel ridge": BipartiteCompletion(OKRidge(1.0)),
+        "nearest neighbours": (BipartiteCompletion(nearest), True),
+        "kernel ridge": (BipartiteCompletion(OKRidge(1.0, input_kernel="precomputed")), False),
     }
+
+
+def drug_target() -> None:
+    """Similarities of drugs and of targets → interactions: new drugs, new targets, both new."""
+    settings = {"new rows": 10, "new columns": 10, "both new": 5}
     for name in ("nr", "gpcr"):
         data = fetch_drug_target(name)
         rows = {}
-        for label, model in models.items():
+        for label, (model, distances) in drug_models().items():
             S, T = data.drug_similarity, data.target_similarity
-            if label == "nearest neighbours":
+            if distances:
                 S, T = 1 - S, 1 - T
             cells = []
-            for setting in ("new rows", "new columns"):
+            for setting, cv in settings.items():
+                options = {"similarities": True, "cv": cv}
                 scores = [
                     cross_validate_bipartite(
-                        model,
-                        S,
-                        T,
-                        data.interactions.T,
-                        setting,
-                        similarities=True,
-                        random_state=repeat,
+                        model, S, T, data.interactions.T, setting, random_state=repeat, **options
                     )
                     for repeat in range(5)
                 ]
@@ -277,8 +284,44 @@ def drug_target() -> None:
                     cells.append(f"{np.mean(means):.3f} ± {np.std(means):.3f}")
             rows[label] = cells
             print(name, label, cells, flush=True)
-        print(f"\nDrug–target, {name}: means over 5 × 10 folds, sd over the 5")
-        print_rows("| AUC, new drugs | AUPR | AUC, new targets | AUPR", rows)
+        print(f"\nDrug–target, {name}: means over 5 repetitions of all folds, sd over the 5")
+        kinds = ("new drugs", "new targets", "both new")
+        print_rows("".join(f"| AUC, {kind} | AUPR " for kind in kinds).rstrip(), rows)
+
+
+def drug_target_blocks() -> None:
+    """Hold out a quarter of drugs and of targets at once, in 4 × 4 folds, as other studies do."""
+    for name in ("nr", "gpcr"):
+        data = fetch_drug_target(name)
+        Y = np.asarray(data.interactions.T)
+        rows = {}
+        for label, (model, distances) in drug_models().items():
+            S, T = data.drug_similarity, data.target_similarity
+            if distances:
+                S, T = 1 - S, 1 - T
+            pairs: dict[str, list[tuple[float, float]]] = {}
+            for repeat in range(5):
+                folds = KFold(4, shuffle=True, random_state=repeat)
+                for (seen, new), (seen_t, new_t) in product(folds.split(S), folds.split(T)):
+                    fitted = clone(model).fit(
+                        S[np.ix_(seen, seen)], T[np.ix_(seen_t, seen_t)], Y[np.ix_(seen, seen_t)]
+                    )
+                    drugs, targets = S[np.ix_(new, seen)], T[np.ix_(new_t, seen_t)]
+                    for kind, scores, truth in (
+                        ("drugs", fitted.predict_links(drugs), Y[np.ix_(new, seen_t)]),
+                        ("targets", fitted.predict_links(None, targets), Y[np.ix_(seen, new_t)]),
+                        ("both", fitted.predict_links(drugs, targets), Y[np.ix_(new, new_t)]),
+                    ):
+                        if truth.any():
+                            flat = truth.ravel(), scores.ravel()
+                            found = roc_auc_score(*flat), average_precision_score(*flat)
+                            pairs.setdefault(kind, []).append(found)
+            means = [np.mean(pairs[kind], axis=0) for kind in ("drugs", "targets", "both")]
+            rows[label] = [f"{value:.3f}" for value in np.concatenate(means)]
+            print(name, label, rows[label], flush=True)
+        print(f"\nDrug–target, {name}: 5 times 4 × 4 folds")
+        kinds = ("new drugs", "new targets", "both new")
+        print_rows("".join(f"| AUC, {kind} | AUPR " for kind in kinds).rstrip(), rows)
 
 
 def _decaying(distances: np.ndarray) -> np.ndarray:
@@ -291,11 +334,11 @@ PARTS = {
     for part in (
         yeast_plain,
         yeast,
-        yeast_groups,
         yeast_choices,
         yeast_deletion,
         cora,
         drug_target,
+        drug_target_blocks,
     )
 }
 

@@ -38,3 +38,10 @@ def test_importing_stays_light(module):
         f"sys.exit({module!r} in set(sys.modules) - before)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("module", ["okforest.network", "okforest.datasets"])
+def test_importing_okforest_takes_no_more_than_models(module):
+    """Rooms that sit on the models are imported by those who use them."""
+    code = f"import sys, okforest; sys.exit({module!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -112,7 +112,7 @@ def test_isolated_vertices(files):
 
 def bad_files():
     return {
-        "unknown": ("v01,x\nv02,y\n", "2 names without a row of features: 'x', 'y'"),
+        "unknown": ("v01,x\nv02,y\n", "names without a row of features (2): 'x', 'y'"),
         "loop": ("v01,v01\n", "links 'v01' with itself"),
         "duplicate": ("v02,v01\nv01,v02\n", "'v01' – 'v02' twice"),
         "half": ("v01,\n", "link with one name only, in row"),

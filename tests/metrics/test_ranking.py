@@ -57,5 +57,6 @@ def test_vertical_average():
 def test_errors():
     with pytest.raises(ValueError, match="k=0; use a positive integer"):
         precision_at_k([0, 1], [1, 2], 0)
+    assert np.isnan(precision_at_k([], [], 3))
     with pytest.raises(ValueError, match="curve='f1'; use 'roc' or 'pr'"):
         average_curve([], "f1")

@@ -214,6 +214,14 @@ def test_the_training_rows_are_its_own():
     np.testing.assert_array_equal(model.predict_weights(NEW).toarray(), expected)
 
 
+def test_the_index_holds_no_second_copy():
+    """Unless rows of weight zero are to be left out."""
+    model = OKNeighbors(3).fit(X, Y)
+    assert np.shares_memory(model.inputs_, model._index._fit_X)
+    model.fit(X, Y, np.r_[0.0, np.ones(59)])
+    assert model._index._fit_X.shape == (59, 4)
+
+
 def test_searches_and_pipelines():
     """Grids over its parameters, scorers of both kinds, precomputed output kernels."""
     grid = {"okneighbors__n_neighbors": [1, 5], "okneighbors__kernel__sigma": [0.5, 2.0]}

@@ -140,6 +140,10 @@ def test_errors():
         small_model().fit(rows, columns, 2 * Y)
     with pytest.raises(ValueError, match="links are all 0"):
         small_model().fit(rows, columns, 0 * Y)
+    with pytest.raises(ValueError, match=r"links is an array of shape .* pass a matrix of 0 and 1"):
+        small_model().fit(rows, columns, [("a", "b")])
+    with pytest.raises(ValueError, match=r"X_rows has shape \(50, .\); similarities .* square"):
+        cross_validate_bipartite(small_model(), rows, columns, Y, similarities=True)
     with pytest.raises(ValueError, match="setting='new'; use 'new rows'"):
         cross_validate_bipartite(small_model(), rows, columns, Y, "new")
     with pytest.raises(TypeError, match="use a model of okforest"):

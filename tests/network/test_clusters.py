@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from sklearn.exceptions import NotFittedError
 
 from okforest import OKExtraTrees, OKTree
 from okforest.network import NetworkCompletion, vertex_clusters
@@ -64,3 +65,8 @@ def test_trees_of_forests_and_pipelines(network):
     sizes = [len(cluster.rows) for cluster in vertex_clusters(model, tree=2).clusters]
     assert sum(sizes) == 60
     assert min(sizes) >= 10
+
+
+def test_a_model_must_be_fitted():
+    with pytest.raises(NotFittedError, match="not fitted"):
+        vertex_clusters(NetworkCompletion())

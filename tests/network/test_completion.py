@@ -34,7 +34,7 @@ def fit_seen(network, **parameters):
 
 @pytest.mark.parametrize("scheme", ["convolve", "average"])
 @pytest.mark.parametrize("seen", ["predicted", "known", "mean"])
-@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("normalize", [0, 0.5, 1])
 def test_scores_are_those_of_the_reference(network, scheme, seen, normalize):
     """All kinds of pairs, against weights and kernel put together one pair at a time."""
     kernel = Diffusion(beta=0.7, normalized=True)
@@ -226,10 +226,31 @@ def test_life_of_a_model(network, tmp_path):
     assert searched.estimator.n_estimators == 3
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_vertices_without_data_are_not_the_most_alike(seed):
+    """Links of vertices of whom nothing is known rank below those that features foretell."""
+    network = make_network(90, seed=seed)
+    X = network.X.copy()
+    X[::4] = np.nan  # of every group
+    seen, new = np.arange(60), np.arange(60, 90)
+    empty = new % 4 == 0
+    model = NetworkCompletion(OKExtraTrees(30, min_samples_split=5, random_state=0))
+    model.fit(X[seen], network.graph[seen][:, seen])
+    scores = model.predict_links(X[new], X[new])
+    nothing = scores[np.ix_(empty, empty)].max()
+    alike = network.group[new][:, None] == network.group[new]
+    known = np.outer(~empty, ~empty) & alike
+    assert nothing < np.quantile(scores[known], 0.25)
+    cosines = clone(model).set_params(normalize=1).fit(X[seen], network.graph[seen][:, seen])
+    assert cosines.predict_links(X[new][empty], X[new][empty]).min() > 0.999
+
+
 def bad_graphs():
     names = ["a", "b", "c"]
     return {
-        "unknown": ([("a", "b"), ("a", "x"), ("y", "z")], names, "3 names without a row.*'x'"),
+        "unknown": ([("a", "b"), ("a", "x"), ("y", "z")], names, r"without a row.*\(3\): 'x'"),
+        "weighted edges": ([("a", "b", 1.0)], names, "a list of pairs"),
+        "not square": (np.zeros((3, 4)), None, "pass a square adjacency matrix"),
         "loop": ([("a", "b"), ("c", "c")], names, "links 'c' with itself"),
         "duplicate": ([("a", "b"), ("b", "a")], names, "'b' – 'a' twice"),
         "shape": (np.zeros((4, 4)), None, "4 vertices, and X has 3 rows"),
@@ -262,8 +283,13 @@ def test_bad_parameters(network):
         NetworkCompletion(vertex_kernel=Diffusion(graph)).fit(X, graph)
     with pytest.raises(ValueError, match="'seen' parameter"):
         NetworkCompletion(seen="no").fit(X, graph)
+    with pytest.raises(ValueError, match="'normalize' parameter"):
+        NetworkCompletion(normalize=2.0).fit(X, graph)
     model = fit_seen(network)
     with pytest.raises(ValueError, match="predict_proba needs calibrate=True"):
         model.predict_proba(X)
+    calibrated = NetworkCompletion(OKTree(random_state=0), calibrate=True, cv=2).fit(X, graph)
+    with pytest.raises(ValueError, match="X_new is None; pass features of unseen vertices"):
+        calibrated.predict_proba(None)
     with pytest.raises(ValueError, match="top=0; use a positive integer"):
         model.rank_links(top=0)

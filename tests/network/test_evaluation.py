@@ -194,12 +194,25 @@ def test_table(network):
     assert len(lines) == 4
 
 
+def test_one_vertex_a_fold(network):
+    """There are no pairs of unseen vertices then, and no scores of them."""
+    n = 12
+    X, graph = network.X[:n], network.graph[:n][:, :n]
+    result = cross_validate_links(small_model(), X, graph, cv=n)
+    assert set(result.kinds) == {"seen-unseen", "with-unseen"}
+    together = result.kinds["with-unseen"]
+    np.testing.assert_array_equal(together.auc, result.kinds["seen-unseen"].auc)
+    np.testing.assert_array_equal(together.n_pairs, n - 1)
+
+
 def test_progress_and_errors(network):
     done = []
     cross_validate_links(small_model(), network.X, network.graph, cv=3, callback=done.append)
     assert done == [1, 2, 3]
     with pytest.raises(ValueError, match=r"deleted=1\.0; use a share"):
         cross_validate_links(small_model(), network.X, network.graph, deleted=1.0)
+    with pytest.raises(ValueError, match="to be 1 folds; use at least 2"):
+        cross_validate_links(small_model(), network.X, network.graph, cv=1)
     with pytest.raises(ValueError, match="60 vertices for 61 folds"):
         cross_validate_links(small_model(), network.X, network.graph, cv=61)
     few = cross_validate_links(small_model(), network.X, network.graph, cv=2)
@@ -211,5 +224,13 @@ def test_progress_and_errors(network):
         group_importances(ridge, {"a": [0]})
     frame = pd.DataFrame(network.X, columns=list("abcde"))
     model = small_model().fit(frame, network.graph)
-    with pytest.raises(ValueError, match="group 'x' has features that the model does not know"):
+    with pytest.raises(ValueError, match="group 'x' has features that are not there"):
         group_importances(model, {"x": ["z"]})
+    with pytest.raises(ValueError, match="group 'x' has features that are not there"):
+        group_importances(model, {"x": [5]})
+    for X, columns in ((frame, ["z"]), (network.X, [5])):
+        with pytest.raises(ValueError, match="group 'x' has features that are not there"):
+            compare_groups(small_model(), X, network.graph, {"x": columns}, cv=2)
+    for graph, counts in ((np.zeros((4, 4)), "0 linked pairs and 6"), (np.ones((4, 4)), "6 .* 0")):
+        with pytest.raises(ValueError, match=f"the graph has {counts} that are not"):
+            PairClassifier().fit(network.X[:4], graph)

@@ -14,8 +14,11 @@ def diffusion(adjacency, beta, normalized):
     return K
 
 
-def link_scores(trees_a, trees_b, K, cosine):
-    """Return scores of pairs; each place is a list of weight matrices, one for each tree."""
+def link_scores(trees_a, trees_b, K, power):
+    """Return inner products of pairs, divided by a power of lengths.
+
+    Each place is a list of weight matrices, one for each tree.
+    """
     n_trees = len(trees_a)
 
     def inner(first, i, second, j):
@@ -25,9 +28,8 @@ def link_scores(trees_a, trees_b, K, cosine):
     for i in range(scores.shape[0]):
         for j in range(scores.shape[1]):
             scores[i, j] = inner(trees_a, i, trees_b, j)
-            if cosine:
-                lengths = inner(trees_a, i, trees_a, i) * inner(trees_b, j, trees_b, j)
-                scores[i, j] /= np.sqrt(lengths)
+            squares = inner(trees_a, i, trees_a, i) * inner(trees_b, j, trees_b, j)
+            scores[i, j] /= np.sqrt(squares) ** power
     return scores
 
 

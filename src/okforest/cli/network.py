@@ -11,8 +11,9 @@ import pandas as pd
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from sklearn.base import clone
 
-from okforest import OKExtraTrees, __version__, save
+from okforest import __version__, save
 from okforest.cli._files import (
     check_columns,
     clean_edges,
@@ -30,6 +31,7 @@ from okforest.network import (
     plot_groups,
 )
 from okforest.network._graphs import read_edges, shown
+from okforest.network._models import DEFAULT
 
 SHOWN = 25  # links on the page
 KIND_WORDS = {
@@ -96,9 +98,7 @@ def network(
         unseen = None if new is None else check_columns(read_features(new), table, new)
         table, unseen = _settle_isolated(table, pairs, unseen, isolated)
         adjacency = read_edges(pairs, table.index.to_numpy())
-        forest = OKExtraTrees(
-            trees, max_features=0.25, min_samples_split=5, random_state=seed, n_jobs=jobs
-        )
+        forest = clone(DEFAULT).set_params(n_estimators=trees, random_state=seed, n_jobs=jobs)
         model = NetworkCompletion(forest)
         groups = group_columns(list(table), group_by) if group_by else {}
         out.mkdir(parents=True, exist_ok=True)
@@ -125,8 +125,9 @@ def network(
             _rank(model.rank_links(unseen, top=top), "links_new.csv", "New vertices", out, page)
         _rank(model.rank_links(top=top), "links_missing.csv", "Known vertices", out, page)
         page.paragraph(
-            f"okforest {__version__}: {trees} trees, seed {seed}. Scores are cosines in the space "
-            "of a diffusion kernel; they rank pairs of a kind, and are no probabilities.",
+            f"okforest {__version__}: {trees} trees, seed {seed}. Scores are inner products in the "
+            "space of a diffusion kernel, divided by the roots of lengths; they rank pairs of a "
+            "kind, and are no probabilities.",
             note=True,
         )
         page.write(out / "summary.html")
@@ -210,12 +211,11 @@ def _evaluate(
         "unknown to the model. Means over folds, with standard deviations."
     )
     rows = []
-    for kind, words in KIND_WORDS.items():
-        scores = result.kinds[kind]  # type: ignore[index]
+    for kind, scores in result.kinds.items():
         areas = (f"{np.nanmean(a):.3f} ± {np.nanstd(a):.3f}" for a in (scores.auc, scores.aupr))
         best = (f"{np.nanmean(values):.2f}" for values in scores.precision.values())
         chance = scores.n_links.sum() / scores.n_pairs.sum()
-        rows.append((words, *areas, *best, f"{chance:.4f}"))
+        rows.append((KIND_WORDS[kind], *areas, *best, f"{chance:.4f}"))
     ks = [f"precision at {k}" for k in scores.precision]
     page.table(["pairs", "AUC", "AUPR", *ks, "share of links"], rows)
     named = {"extra-trees": result}

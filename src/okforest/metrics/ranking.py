@@ -97,7 +97,7 @@ def precision_at_k(truth: Any, scores: Any, k: int) -> float:
     Returns
     -------
     precision : float
-        The share.
+        The share; NaN of nothing.
 
     Examples
     --------
@@ -112,6 +112,8 @@ def precision_at_k(truth: Any, scores: Any, k: int) -> float:
     if not isinstance(k, Integral) or k < 1:
         raise ValueError(f"k={k!r}; use a positive integer.")
     k = min(int(k), len(scores))
+    if k == 0:
+        return float("nan")
     last = -np.partition(-scores, k - 1)[k - 1]
     above, level = scores > last, scores == last
     left = k - above.sum()

@@ -240,7 +240,8 @@ class OKNeighbors(Averager):
             metric_params=params or None,
             n_jobs=thread_count(self.n_jobs),
         )
-        return index.fit(self.inputs_[self.row_weight_ > 0])
+        used = self.row_weight_ > 0
+        return index.fit(self.inputs_ if used.all() else self.inputs_[used])
 
     def _nearest(self, X: Inputs, used: npt.NDArray[np.intp], k: int) -> Nearest:
         """Return the k nearest of the training rows in use."""

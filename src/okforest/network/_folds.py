@@ -37,6 +37,8 @@ class Pairs(NamedTuple):
 
 def folds_of(n: int, n_folds: int, random_state: Any = 0) -> list[Fold]:
     """Return a partition of n vertices."""
+    if n_folds < 2:
+        raise ValueError(f"there are to be {n_folds} folds; use at least 2.")
     if n_folds > n:
         raise ValueError(f"there are {n} vertices for {n_folds} folds; use fewer folds.")
     splitter = KFold(n_folds, shuffle=True, random_state=random_state)

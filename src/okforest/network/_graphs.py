@@ -40,6 +40,11 @@ def read_graph(graph: Any, X: Any, names: Any = None) -> Graph:
         if shape != (n_rows, n_rows) and (len(graph) == 0 or shape[1:] == (2,)):
             rows = _check_names(names, n_rows)
             return Graph(read_edges(_pairs(graph), rows), rows)
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise ValueError(
+                f"the graph has shape {shape}; pass a square adjacency matrix, a networkx graph, "
+                "or a list of pairs, the two ends of each link."
+            )
     vertices = Vertices(graph)
     if len(vertices) != n_rows:
         raise ValueError(
@@ -70,7 +75,7 @@ def read_edges(edges: Iterable[tuple[Any, Any]], names: Outputs) -> sp.csr_array
         links[pair] = (a, b)
     if unknown:
         raise ValueError(
-            f"the edge list has {len(unknown)} names without a row of features: "
+            f"the edge list has names without a row of features ({len(unknown)}): "
             f"{shown(list(unknown))}. Give them features, or remove their links."
         )
     ends = np.array(list(links), dtype=np.intp).reshape(-1, 2)

@@ -143,6 +143,11 @@ class PairClassifier(LinkPredictor):
         links = sp.triu(self.adjacency_, k=1).tocoo()
         n = len(self.names_)
         free = np.flatnonzero(np.triu(self.adjacency_.toarray() == 0, k=1))
+        if links.nnz == 0 or len(free) == 0:
+            raise ValueError(
+                f"the graph has {links.nnz} linked pairs and {len(free)} that are not; a "
+                "classifier of pairs needs both."
+            )
         n_free = min(len(free), self.n_negatives * links.nnz)
         rng = np.random.default_rng(self.random_state)
         unlinked = np.unravel_index(rng.choice(free, n_free, replace=False), (n, n))

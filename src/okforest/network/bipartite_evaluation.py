@@ -69,6 +69,9 @@ def cross_validate_bipartite(
     True
     """
     Y = np.asarray(links.toarray() if hasattr(links, "toarray") else links)
+    if similarities:
+        _check_square(X_rows, "X_rows")
+        _check_square(X_columns, "X_columns")
     folds = []
     for old, new in _splits(setting, count_rows(X_rows), count_rows(X_columns), cv, random_state):
         rows, columns = (
@@ -101,6 +104,15 @@ def _splits(
     for old_rows, new_rows in sides[0]:
         for old_columns, new_columns in sides[1]:
             yield [old_rows, old_columns], [new_rows, new_columns]
+
+
+def _check_square(X: Any, name: str) -> None:
+    n, shape = count_rows(X), np.shape(X)
+    if shape != (n, n):
+        raise ValueError(
+            f"{name} has shape {shape}; similarities with the objects of the same side are a "
+            "square matrix. Use similarities=False for other features."
+        )
 
 
 def _part(X: Any, rows: Positions, others: Positions, similarities: bool) -> Any:

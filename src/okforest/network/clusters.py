@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import gammaln, logsumexp
+from sklearn.utils.validation import check_is_fitted
 
 from okforest._typing import Floats, Ints, Outputs
 from okforest.inspection import Rule, leaf_rules
@@ -125,6 +126,7 @@ def vertex_clusters(
     >>> network.enriched()
     [(0, 0), (1, 1)]
     """
+    check_is_fitted(model)
     trees = final_model(model.model_)
     rules = leaf_rules(trees, tree, feature_names=feature_names, decimals=decimals)
     reading = Reading(trees, tree)

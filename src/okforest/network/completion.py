@@ -7,7 +7,7 @@ which is large between vertices that are likely to be linked.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -45,8 +45,9 @@ class NetworkCompletion(LinkPredictor):
     """Predict links of a network from features of its vertices.
 
     A model learns to place vertices, by their features, in the feature space of a kernel on the
-    graph. The score of a pair is the inner product of two places, or its cosine. Nothing but the
-    training graph is ever looked at: links of unseen vertices play no part.
+    graph. The score of a pair is the inner product of two places, divided by a power of their
+    lengths. Nothing but the training graph is ever looked at: links of unseen vertices play no
+    part.
 
     Parameters
     ----------
@@ -56,12 +57,14 @@ class NetworkCompletion(LinkPredictor):
     vertex_kernel : kernel on vertices, optional
         A kernel of :mod:`okforest.kernels` that is on vertices, without a graph. By default
         ``Diffusion(beta=0.5, normalized=True)``.
-    normalize : bool, default=True
-        Whether scores are cosines. Predictions that are unsure are short, so that inner products
-        favour vertices with much data; cosines do not.
-    seen : {"predicted", "known", "mean"}, default="predicted"
+    normalize : float, default=0.5
+        The power of lengths that inner products are divided by: with 0 scores are inner products,
+        with 1 cosines. Predictions that are unsure are short. Inner products favour vertices that
+        the model is sure of; with cosines two of which it knows nothing are as alike as can be.
+    seen : {"predicted", "known", "mean"}, default="mean"
         Where a seen vertex is: where the model predicts it by its features, where its links place
-        it, or half-way between.
+        it, or half-way between. Features alone do not tell apart vertices whose features are
+        equal, or all missing.
     scheme : {"convolve", "average"}, default="convolve"
         Whether the predictions of trees are averaged and then compared, or the other way round.
     calibrate : bool, default=False
@@ -124,7 +127,7 @@ class NetworkCompletion(LinkPredictor):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": "no_validation",  # new_model has better messages
         "vertex_kernel": "no_validation",
-        "normalize": ["boolean"],
+        "normalize": [Interval(Real, 0.0, 1.0, closed="both")],
         "seen": [StrOptions({"predicted", "known", "mean"})],
         "scheme": [StrOptions({"convolve", "average"})],
         "calibrate": ["boolean"],
@@ -136,8 +139,8 @@ class NetworkCompletion(LinkPredictor):
         estimator: Any = None,
         vertex_kernel: Any = None,
         *,
-        normalize: bool = True,
-        seen: Literal["predicted", "known", "mean"] = "predicted",
+        normalize: float = 0.5,
+        seen: Literal["predicted", "known", "mean"] = "mean",
         scheme: Literal["convolve", "average"] = "convolve",
         calibrate: bool = False,
         cv: int = 5,
@@ -227,12 +230,12 @@ class NetworkCompletion(LinkPredictor):
     def _place(self, X: Any) -> Placed:
         weights = self.seen_weights_ if X is None else self._predicted_weights(X)
         n = weights[0].shape[0]
-        if not self.normalize:
+        if self.normalize == 0:
             return Placed(weights, np.ones(n))
         span = self._span
         squares = np.mean([span.squared_norms(W) for W in weights], axis=0)
-        roots = np.sqrt(np.maximum(squares, 0.0))
-        scale = np.divide(1.0, roots, out=np.zeros(n), where=roots > 0)
+        lengths = np.maximum(squares, 0.0) ** (0.5 * self.normalize)
+        scale = np.divide(1.0, lengths, out=np.zeros(n), where=lengths > 0)
         return Placed(weights, scale)
 
     def _compare(self, a: Placed, b: Placed) -> Floats:
@@ -261,6 +264,11 @@ class NetworkCompletion(LinkPredictor):
         check_is_fitted(self)
         if not hasattr(self, "calibration_"):
             raise ValueError("predict_proba needs calibrate=True; predict_links gives scores.")
+        if X_new is None:
+            raise ValueError(
+                "X_new is None; pass features of unseen vertices: among seen ones there are "
+                "scores (predict_links), but no probabilities."
+            )
         kind = SEEN_UNSEEN if Z_new is None else UNSEEN_UNSEEN
         scores, probabilities = self.calibration_[kind]
         return np.interp(self.predict_links(X_new, Z_new), scores, probabilities)

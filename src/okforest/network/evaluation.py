@@ -59,7 +59,7 @@ class Evaluation:
     ----------
     kinds : dict of str to KindScores
         By kind of pair: "seen-unseen", "unseen-unseen", both together as "with-unseen", and, if
-        links were deleted, "seen-seen".
+        links were deleted, "seen-seen". A kind without links in any fold is left out.
     seconds : ndarray of shape (n_folds,)
         Time to fit and to score.
     """
@@ -165,7 +165,8 @@ def cross_validate_links(
         results.append({kind: judge([pairs[kind]], precision_at) for kind in pairs})
         if callback is not None:
             callback(done)
-    scores = {kind: _join([result[kind] for result in results]) for kind in KINDS if kind in pairs}
+    joined = {kind: _join([result[kind] for result in results]) for kind in KINDS if kind in pairs}
+    scores = {kind: scores for kind, scores in joined.items() if scores.n_links.any()}
     return Evaluation(scores, np.array(seconds))
 
 

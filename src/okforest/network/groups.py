@@ -63,7 +63,7 @@ def compare_groups(
     >>> {name: bool(r.kinds["with-unseen"].auc.mean() > 0.75) for name, r in results.items()}
     {'telling': True, 'idle': False, 'all': True}
     """
-    parts = {name: rows_of(X, columns, axis=1) for name, columns in groups.items()}
+    parts = {name: _columns_of(X, columns, name) for name, columns in groups.items()}
     if all_features:
         parts["all"] = X
     return {
@@ -112,11 +112,24 @@ def group_importances(model: Any, groups: Groups) -> dict[str, float]:
     sums = {}
     for name, group in groups.items():
         by_name = not isinstance(group, slice) and len(group) and isinstance(group[0], str)
-        chosen = np.isin(columns, group) if by_name else group
-        if by_name and chosen.sum() < len(group):
-            raise ValueError(
-                f"group {name!r} has features that the model does not know; use names of its "
-                "features, or their positions."
-            )
-        sums[name] = float(importances[chosen].sum())
+        chosen = np.flatnonzero(np.isin(columns, group)) if by_name else group
+        if by_name and len(chosen) < len(group):
+            raise ValueError(_unknown(name))
+        try:
+            sums[name] = float(importances[chosen].sum())
+        except IndexError:
+            raise ValueError(_unknown(name)) from None
     return dict(sorted(sums.items(), key=lambda item: -item[1]))
+
+
+def _columns_of(X: Any, columns: Any, name: str) -> Any:
+    try:
+        return rows_of(X, columns, axis=1)
+    except (LookupError, ValueError) as error:
+        raise ValueError(f"{_unknown(name)} ({error})") from None
+
+
+def _unknown(name: str) -> str:
+    return (
+        f"group {name!r} has features that are not there; use names of columns, or their positions."
+    )

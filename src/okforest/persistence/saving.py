@@ -1,4 +1,8 @@
-"""Saving models to files and loading them."""
+"""Saving models to files and loading them.
+
+What knows every class that a file may name is imported when a file is written or read: a program
+that does neither need not wait for it.
+"""
 
 import os
 from importlib.metadata import version
@@ -8,10 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from okforest.persistence._errors import FileFormatError
 from okforest.persistence.atomic import replacing
-from okforest.persistence.codec import Encoder, decode
-from okforest.persistence.consistency import check_model
 from okforest.persistence.container import read, write
-from okforest.persistence.registry import MODELS
 
 # What decoding and checking a file can raise, beside a lack of memory.
 BAD_CONTENT = (
@@ -62,6 +63,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((same.predict(X) == tree.predict(X)).all())
     True
     """
+    from okforest.persistence.codec import Encoder
+    from okforest.persistence.registry import MODELS
+
     if type(model) not in MODELS:
         raise TypeError(
             f"okforest.save takes a model of okforest, and this is a {type(model).__name__}. Save "
@@ -117,6 +121,10 @@ def load(path: str | os.PathLike[str], mmap: bool = False) -> Any:
     ...     forest.score(X, y)
     1.0
     """
+    from okforest.persistence.codec import decode
+    from okforest.persistence.consistency import check_model
+    from okforest.persistence.registry import MODELS
+
     content, arrays = read(path, mapped=mmap)
     try:
         model = decode(content["model"], arrays)
