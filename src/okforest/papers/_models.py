@@ -1,0 +1,23 @@
+"""The models of the papers, by the names that tables have for them."""
+
+from typing import Any
+
+from okforest import OKBagging, OKBoost, OKExtraTrees, OKTree
+
+TREES = ("single tree", "bagging", "extra-trees")
+BOOSTED = ("OKBoost", "OKBoost, extra-trees")
+RATE = 0.01  # the learning rate of tables
+
+
+def grown(row: str, trees: int, **parameters: Any) -> Any:
+    """Return a tree, or a forest of so many; full-grown, and extra-trees with K = √p."""
+    models = (OKTree(), OKBagging(trees), OKExtraTrees(trees))
+    return dict(zip(TREES, models, strict=True))[row].set_params(**parameters)
+
+
+def boosted(row: str, rounds: int, **parameters: Any) -> OKBoost:
+    """Return boosting of trees with exact splits, or with those of extra-trees, K = √p."""
+    model = OKBoost(rounds, learning_rate=RATE)
+    if row == "OKBoost, extra-trees":
+        model.set_params(splitter="random", max_features="sqrt")
+    return model.set_params(**parameters)
