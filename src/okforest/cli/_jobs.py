@@ -49,7 +49,8 @@ class JobProgress:
 
     def stop(self) -> None:
         """Leave the bar as it is."""
-        self.bar.stop()
+        if console.is_terminal:
+            self.bar.stop()
 
     def finished(self, done: Finished) -> None:
         """Tell that a job is done."""

@@ -188,8 +188,8 @@ def blocks(results: Results, size: Size) -> list[Block]:
             f"of each digit. Output kernel exp(−‖y − y'‖² / 2σ²), σ = {SIGMA}; the loss is 2(1 − "
             f"k(y, ŷ)), averaged over the test images. Forests have {size.trees} trees, "
             "full-grown; extra-trees try √128 ≈ 11 features at a node. Parameters of k-NN (k in 1, "
-            f"5, 10, 15, 20) and KDE (penalties {_some(PENALTIES, size)}; σ of the RBF input kernel "
-            f"{_some(SIGMAS, size)}) are chosen by the loss in five inner folds, in blocks. "
+            f"5, 10, 15, 20) and KDE (penalties {_some(PENALTIES, size)}; σ of the RBF input "
+            f"kernel {_some(SIGMAS, size)}) are chosen by the loss in five inner folds, in blocks. "
             f"{size.folds} folds of trees and KDE, 5 of the others; trees with seeds 0 to "
             f"{size.seeds - 1} (random_state = 1000 seed + fold)."
         ),
