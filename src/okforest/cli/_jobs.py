@@ -37,7 +37,7 @@ class JobProgress:
             TextColumn("{task.fields[words]}"),
         )
         self.bar = Progress(*columns, TimeElapsedColumn(), console=console)
-        self.task = self.bar.add_task(label, total=self.cost, words="")
+        self.task = self.bar.add_task(label, total=self.cost, words=f"0/{self.n_jobs}")
 
     def __enter__(self) -> Self:
         if console.is_terminal:
