@@ -7,7 +7,17 @@ from typer.testing import CliRunner
 
 from okforest.cli import reproduce as command
 from okforest.cli._app import app
-from okforest.papers import _proteins, friedman, run
+from okforest.papers import (
+    Figure,
+    Heading,
+    Paragraph,
+    Table,
+    _proteins,
+    friedman,
+    run,
+    save_figures,
+)
+from okforest.papers._report import new_drawing
 
 TINY = friedman.Size(trees=2, rounds=3, splits=(1, 2), samples=2)
 N_JOBS = 14
@@ -44,6 +54,28 @@ def test_report(tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert "<td>3.589 ± 0.277</td>" in page
     assert "<h2>Friedman1 (ICML 2007)</h2>" in page
+
+
+def test_page(tmp_path):
+    """Every block is on the page, figures inside it with their captions; nothing does harm."""
+    blocks = [
+        Heading("Part", 3),
+        Paragraph("a < b", note=True),
+        Table(["row", "paper"], [["<b>", "1"]]),
+        Figure("curve", "A line.", lambda: new_drawing(2.0, 1.0), wide=True),
+    ]
+    save_figures(blocks, tmp_path / "figures")
+    command._write_page(blocks, tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    for part in (
+        "<h3>Part</h3>",
+        "<p class=note>a &lt; b</p>",
+        "<td>&lt;b&gt;</td><td>1</td>",
+        "<figure class=wide>",
+        'src="data:image/png;base64,',
+        "<figcaption>A line.</figcaption>",
+    ):
+        assert part in page
 
 
 def test_finished_jobs_are_kept(tmp_path):

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 60rem; margin: 2rem auto;
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 66rem; margin: 2rem auto;
        padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.3rem; margin-top: 2.5rem; }
 h3 { font-size: 1.05rem; margin-top: 1.5rem; }
 table { border-collapse: collapse; margin: .5rem 0 1rem; }
-th, td { padding: .25rem .8rem; border-bottom: 1px solid #ddd; text-align: right;
-         white-space: nowrap; }
+th, td { padding: .25rem .7rem; border-bottom: 1px solid #ddd; text-align: right;
+         vertical-align: bottom; }
+td { white-space: nowrap; }
 th:first-child, td:first-child, .text td, .text th { text-align: left; }
 figure { display: inline-block; margin: 0 1% 1rem 0; max-width: 48%; vertical-align: top; }
 figure.wide { max-width: 100%; } img { max-width: 100%; }

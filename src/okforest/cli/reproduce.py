@@ -164,7 +164,7 @@ def _tail(timings: dict[str, Timing], workers: int) -> list[Block]:
         for row in dict.fromkeys(one.job.row for one in done):
             times = [one.seconds for one in done if one.job.row == row]
             mean = sum(times) / len(times)
-            parts.append([name, row, f"{len(times)}", f"{mean:.2f}", f"{max(times):.2f}"])
+            parts.append([f"{name}: {row}", f"{len(times)}", f"{mean:.2f}", f"{max(times):.2f}"])
     machine = f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     return [
         Heading("Versions and times"),
@@ -174,7 +174,7 @@ def _tail(timings: dict[str, Timing], workers: int) -> list[Block]:
         ),
         Table(["experiment", "jobs", "done earlier", "CPU time of all", "time of this run"], rows),
         Paragraph("CPU seconds of a job, the choice of parameters included:"),
-        Table(["experiment", "job", "how many", "mean", "longest"], parts),
+        Table(["job", "how many", "mean", "longest"], parts),
     ]
 
 

@@ -121,8 +121,8 @@ def _draw(
             ax.plot(rounds, found[name], "-" if in_h else "--", color=colour, lw=1.5, label=name)
         ax.set(title=f"ν = {rate}, J = {splits}", xlabel="rounds")
         ax.set_xlim(left=0)
-        ax.set_ylim(bottom=0.0)
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel(label)
+    axes[0].set_ylim(bottom=0.0)  # of all, and not before all is drawn
     drawing.legend(*axes[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
     return drawing

@@ -114,9 +114,8 @@ def blocks(results: Results, size: Size) -> list[Block]:
 
 
 def _image_blocks(results: Results, size: Size) -> list[Block]:
-    header = (
-        "method | paper, Errφ | ours, Errφ | seeds | paper, ErrY | ours, support | ours, whole set"
-    )
+    header = ["method", "paper, Errφ", "ours, Errφ", "sd of seeds"]
+    header += ["paper, ErrY", "ours, support", "ours, whole set", "sd of seeds"]
     rows, chosen = [], []
     for row, paper in PAPER.items():
         several = [results.by_seed(name, row) for name in ("in_h", "support", "whole")]
@@ -145,7 +144,7 @@ def _image_blocks(results: Results, size: Size) -> list[Block]:
             "over folds, of means over seeds; that over seeds, of means over folds, has columns of "
             "its own."
         ),
-        Table([*header.split(" | "), "seeds"], rows),
+        Table(header, rows),
         Paragraph(f"J chosen, fold by fold and seed by seed. {'; '.join(chosen)}.", note=True),
         Paragraph("With a given number of splits:"),
         Table(["method", "Errφ", "ErrY"], fixed),

@@ -205,15 +205,23 @@ def blocks(results: Results, size: Size) -> list[Block]:
         Paragraph(
             "± is the standard deviation over folds (of means over seeds). The pre-image of a "
             "prediction is searched in its support, the training outputs of non-zero weight, as "
-            "the paper has it for trees, and in the whole training set. Seeds: the standard "
-            "deviation, over seeds, of the mean over folds."
+            "the paper has it for trees, and in the whole training set. The sd of "
+            "seeds is the standard deviation, over seeds, of the mean over folds (support). In H: "
+            "the loss in feature space, ‖φ(y) − F(x)‖², without pre-images."
         ),
     ]
     for n, column in zip(N_TRAIN, (0, 1), strict=True):
         made += [
             Heading(f"Table 1, {n} training images", 3),
             Table(
-                ["method", "paper", "ours, support", "ours, whole set", "seeds", "ours, in H"],
+                [
+                    "method",
+                    "paper",
+                    "ours, support",
+                    "ours, whole set",
+                    "sd of seeds",
+                    "ours, in H",
+                ],
                 [_line(results, row, n, paper[column]) for row, paper in PAPER.items()]
                 + [_line(results, f"single tree, n_min = {k}", n) for k in SMALLEST],
             ),
