@@ -12,6 +12,7 @@ from okforest.papers import (
     _boosting_curves,
     _boosting_network,
     _digits,
+    _network_reading,
     _proteins,
     boosting,
     friedman,
@@ -55,13 +56,13 @@ def made_up(monkeypatch):
 
     for module in (_digits, image, boosting):
         monkeypatch.setattr(module, "images", lambda: digits)
-    for module in (_proteins, boosting, network):
+    for module in (_proteins, boosting, network, _network_reading):
         monkeypatch.setattr(module, "proteins", proteins)
     for module in (_boosting_network, _boosting_curves):
         monkeypatch.setattr(module, "N_VERTICES", 30)
-    network._clusters.cache_clear()
+    _network_reading._clusters.cache_clear()
     yield
-    network._clusters.cache_clear()
+    _network_reading._clusters.cache_clear()
 
 
 @pytest.mark.usefixtures("made_up")

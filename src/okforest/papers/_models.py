@@ -3,6 +3,8 @@
 from typing import Any
 
 from okforest import OKBagging, OKBoost, OKExtraTrees, OKTree
+from okforest.kernels import Diffusion
+from okforest.network import NetworkCompletion
 
 TREES = ("single tree", "bagging", "extra-trees")
 BOOSTED = ("OKBoost", "OKBoost, extra-trees")
@@ -21,3 +23,12 @@ def boosted(row: str, rounds: int, **parameters: Any) -> OKBoost:
     if row == "OKBoost, extra-trees":
         model.set_params(splitter="random", max_features="sqrt")
     return model.set_params(**parameters)
+
+
+def completion(row: str, setting: str, trees: int, seed: int) -> NetworkCompletion:
+    """Return a model of links: as in the papers, or extra-trees with the defaults of okforest."""
+    if setting == "okforest":
+        forest = OKExtraTrees(trees, max_features=0.25, min_samples_split=5, random_state=seed)
+        return NetworkCompletion(forest)
+    model = grown(row, trees, random_state=seed)
+    return NetworkCompletion(model, Diffusion(beta=1.0), normalize=False)

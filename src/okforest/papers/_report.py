@@ -10,6 +10,7 @@ import numpy as np
 from okforest._typing import Floats
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 
@@ -72,6 +73,13 @@ def new_drawing(width: float, height: float) -> "Drawing":
     from matplotlib.figure import Figure as Drawing
 
     return Drawing(figsize=(width, height), layout="constrained")
+
+
+def on_axes(width: float, height: float, draw: Callable[["Axes"], object]) -> "Drawing":
+    """Return a figure that is drawn on one pair of axes."""
+    drawing = new_drawing(width, height)
+    draw(drawing.subplots())
+    return drawing
 
 
 def save_figures(blocks: Sequence[Block], folder: Path) -> None:

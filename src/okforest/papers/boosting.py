@@ -36,8 +36,8 @@ class Size:
 
     trees: int = 100
     rounds: int = 500
-    splits: tuple[int, ...] = (1, 2, 3, 5, 8, 12, 16, 20, 25, 30, 35, 40)
-    network_splits: tuple[int, ...] = (1, 3, 10, 20, 40)  # boosted trees take minutes with each
+    splits: tuple[int, ...] = (1, 2, 5, 10, 15, 20, 30, 40)
+    network_splits: tuple[int, ...] = (1, 3, 10, 40)  # boosted trees take minutes with each
     fixed_splits: tuple[int, ...] = (10, 20, 40)
     folds: int = FOLDS
     seeds: int = 3

@@ -25,7 +25,7 @@ ROWS: dict[str, tuple[str, int | None, Any, Any]] = {
     "OKBoost, extra-trees, K = 4": ("OKBoost, extra-trees", 4, None, None),
     "OKBoost, extra-trees, K = 10": ("OKBoost, extra-trees", 10, None, None),
 }
-SPLITS = (1, 2, 3, 5, 8, 12, 16, 20, 25, 30, 35, 40)
+SPLITS = (1, 2, 3, 5, 8, 12, 20, 40)
 N_TRAIN, N_TEST, TEST_SEED = 300, 1000, 10_000
 
 

@@ -6,26 +6,20 @@ section 3.2. P. Geurts, F. d'Alché-Buc, "Prediction in kernelized output spaces
 """
 
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from okforest import OKExtraTrees, OKTree
-from okforest.kernels import Diffusion
 from okforest.metrics import AveragedCurve
 from okforest.network import (
-    ClusterNetwork,
     Evaluation,
     KindScores,
-    NetworkCompletion,
-    plot_clusters,
     plot_curves,
     plot_deletion,
-    vertex_clusters,
 )
+from okforest.papers import _network_reading
 from okforest.papers._jobs import Job, Results
-from okforest.papers._models import grown
+from okforest.papers._models import completion
 from okforest.papers._proteins import FEATURES, evaluate, fold_of, proteins
 from okforest.papers._report import (
     Block,
@@ -33,14 +27,10 @@ from okforest.papers._report import (
     Heading,
     Paragraph,
     Table,
-    new_drawing,
+    on_axes,
     published,
     spread,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 # AUC; on enzymes, slide 39.
 PAPER_METHODS = {
@@ -59,22 +49,8 @@ PAPER_FEATURES = {
 }
 # AUC of extra-trees by the share of training links that are deleted, slide 42.
 PAPER_DELETED = {0.0: (0.910, 0.844), 0.2: (0.906, 0.800), 0.5: (0.896, 0.812), 0.8: (0.883, 0.753)}
-# Features of largest importance for proteins, slide 44.
-PAPER_RANKING = (
-    ("loc – nucleolus", 0.021),
-    ("expr (Spell.) – elu 120", 0.013),
-    ("loc – cytoplasm", 0.012),
-    ("expr (Eisen) – sporulation ndt80 early", 0.012),
-    ("loc – nucleus", 0.012),
-    ("expr (Eisen) – sporulation 30m", 0.011),
-    ("expr (Eisen) – sporulation ndt80 middle", 0.010),
-    ("expr (Spell.) – alpha 14", 0.010),
-    ("expr (Spell.) – elu 150", 0.010),
-    ("loc – mitochondrion", 0.009),
-)
 FOLDS = 10
 SETTINGS = ("papers", "okforest")
-LEAVES = 8  # of the tree that is read
 
 
 @dataclass(frozen=True)
@@ -113,7 +89,7 @@ def jobs(size: Size) -> list[Job]:
                 "trees": size.trees,
             }
             made.append(Job(row, complete, arguments, cost * size.trees / 100))
-    made.append(Job("ranking", rank_features, {"trees": size.trees}, 3.0))
+    made += _network_reading.jobs(size.trees)
     return made
 
 
@@ -123,7 +99,7 @@ def complete(
     """Return scores and curves of one fold, by kinds of pairs."""
     X, graph, _ = proteins(features)
     split = fold_of(graph, fold, FOLDS, deleted)
-    scores = evaluate(_model(row, setting, trees, fold), X, graph, split)
+    scores = evaluate(completion(row, setting, trees, fold), X, graph, split)
     return {
         kind: {
             "auc": float(one.auc[0]),
@@ -134,27 +110,6 @@ def complete(
             "pr": one.pr.folds[0].tolist(),
         }
         for kind, one in scores.items()
-    }
-
-
-def _model(row: str, setting: str, trees: int, seed: int) -> NetworkCompletion:
-    """Return the model of a row: as in the papers, or with the defaults of okforest."""
-    if setting == "okforest":
-        forest = OKExtraTrees(trees, max_features=0.25, min_samples_split=5, random_state=seed)
-        return NetworkCompletion(forest)
-    model = grown(row, trees, random_state=seed)
-    return NetworkCompletion(model, Diffusion(beta=1.0), normalize=False)
-
-
-def rank_features(trees: int) -> dict[str, Any]:
-    """Return the ten features of largest importance, learnt from the whole network."""
-    X, graph, names = proteins()
-    model = _model("extra-trees", "papers", trees, 0).fit(X, graph.adjacency)
-    importances = model.model_.feature_importances_
-    best = np.argsort(-importances, kind="stable")[: len(PAPER_RANKING)]
-    return {
-        "features": [names[i] for i in best],
-        "importances": importances[best].tolist(),
     }
 
 
@@ -182,8 +137,7 @@ def blocks(results: Results, size: Size) -> list[Block]:
         *_method_blocks(results),
         *_feature_blocks(results),
         *_deletion_blocks(results),
-        *_cluster_blocks(),
-        *_ranking_blocks(results),
+        *_network_reading.blocks(results),
     ]
 
 
@@ -217,7 +171,7 @@ def _method_blocks(results: Results) -> list[Block]:
             "network_methods",
             "Figure 2, top, on proteins. ROC curves averaged over folds, with bands of one "
             "standard deviation.",
-            lambda: _on_axes(5.4, 4.8, lambda ax: plot_curves(found, ax=ax)),
+            lambda: on_axes(5.4, 4.8, lambda ax: plot_curves(found, ax=ax)),
         ),
     ]
 
@@ -256,7 +210,7 @@ def _feature_blocks(results: Results) -> list[Block]:
             "network_features",
             "Figure 2, bottom, on proteins. ROC curves of extra-trees by sets of features, in the "
             "papers' setting.",
-            lambda: _on_axes(5.4, 4.8, lambda ax: plot_curves(found["papers"], ax=ax)),
+            lambda: on_axes(5.4, 4.8, lambda ax: plot_curves(found["papers"], ax=ax)),
         ),
     ]
 
@@ -291,68 +245,6 @@ def _deletion_blocks(results: Results) -> list[Block]:
             "network_deletion",
             "Slide 42. AUC against the share of training links that are deleted, okforest's "
             "defaults; seen–seen pairs are those whose links were deleted.",
-            lambda: _on_axes(5.4, 3.8, lambda ax: plot_deletion(found["okforest"], ax=ax)),
+            lambda: on_axes(5.4, 3.8, lambda ax: plot_deletion(found["okforest"], ax=ax)),
         ),
     ]
-
-
-@cache
-def _clusters() -> ClusterNetwork:
-    X, graph, names = proteins()
-    tree = OKTree(max_leaf_nodes=LEAVES, random_state=0)
-    model = NetworkCompletion(tree).fit(X, graph.adjacency, graph.names)
-    return vertex_clusters(model, feature_names=names, decimals=2)
-
-
-def _cluster_blocks() -> list[Block]:
-    network = _clusters()
-    rows = [
-        [str(cluster.rule), str(len(cluster.members)), f"{links:.0f}", f"{more:.1f}"]
-        for cluster, links, more in zip(
-            network.clusters,
-            np.diagonal(network.links),
-            np.diagonal(network.enrichment),
-            strict=True,
-        )
-    ]
-    return [
-        Heading("Rules and clusters (slide 43)", 3),
-        Paragraph(
-            f"A tree of {LEAVES} leaves on all proteins, with okforest's default kernel: every "
-            "leaf is a rule and a cluster. Enrichment: the share of linked pairs within a cluster, "
-            "divided by that of the whole network."
-        ),
-        Table(["rule", "proteins", "links within", "enrichment"], rows),
-        Figure(
-            "network_clusters",
-            "Slide 43. Clusters as discs with their number of proteins, bluer the more of their "
-            "pairs are linked; lines join clusters with more links than chance.",
-            lambda: _on_axes(10.0, 6.5, lambda ax: plot_clusters(network, ax=ax)),
-            wide=True,
-        ),
-    ]
-
-
-def _ranking_blocks(results: Results) -> list[Block]:
-    (found,) = results.of("ranking")
-    ours = zip(found["features"], found["importances"], strict=True)
-    rows = [
-        [str(rank), feature, f"{share:.3f}", theirs, f"{their_share:.3f}"]
-        for rank, ((feature, share), (theirs, their_share)) in enumerate(
-            zip(ours, PAPER_RANKING, strict=True), start=1
-        )
-    ]
-    return [
-        Heading("Features that matter (slide 44)", 3),
-        Paragraph(
-            "Extra-trees on the whole network, papers' setting: the ten largest importances."
-        ),
-        Table(["", "ours", "importance", "paper, proteins", "importance"], rows, text=True),
-    ]
-
-
-def _on_axes(width: float, height: float, draw: Any) -> "Drawing":
-    drawing = new_drawing(width, height)
-    ax: Axes = drawing.subplots()
-    draw(ax)
-    return drawing
