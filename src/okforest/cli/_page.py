@@ -14,7 +14,7 @@ h3 { font-size: 1.05rem; margin-top: 1.5rem; }
 table { border-collapse: collapse; margin: .5rem 0 1rem; }
 th, td { padding: .25rem .7rem; border-bottom: 1px solid #ddd; text-align: right;
          vertical-align: bottom; }
-td { white-space: nowrap; }
+td { white-space: nowrap; } .text td { white-space: normal; }
 th:first-child, td:first-child, .text td, .text th { text-align: left; }
 figure { display: inline-block; margin: 0 1% 1rem 0; max-width: 48%; vertical-align: top; }
 figure.wide { max-width: 100%; } img { max-width: 100%; }

@@ -114,7 +114,7 @@ def _draw(
     axes = drawing.subplots(1, len(panels), sharey=True)
     for ax, (rate, splits) in zip(axes, panels, strict=True):
         (found,) = results.of(row, rate=rate, splits=splits)
-        for name in sorted(found, key=lambda name: name[::-1]):
+        for name in sorted(found, key=lambda name: (name.endswith("(TS)"), name[:4] != "Errφ")):
             in_h = name.startswith("Errφ")
             rounds = (1 if in_h else STEP) * np.arange(1, len(found[name]) + 1)
             colour = CURVES[0] if name.endswith("(LS)") else CURVES[1]

@@ -9,6 +9,7 @@ from okforest.network import NetworkCompletion
 TREES = ("single tree", "bagging", "extra-trees")
 BOOSTED = ("OKBoost", "OKBoost, extra-trees")
 RATE = 0.01  # the learning rate of tables
+SETTINGS = ("papers", "okforest")  # of completion: theirs, and our defaults
 
 
 def grown(row: str, trees: int, **parameters: Any) -> Any:

@@ -50,7 +50,7 @@ QUICK = Size(
     trees=20,
     rounds=100,
     splits=(5, 20),
-    network_splits=(3,),
+    network_splits=(1, 3),
     fixed_splits=(20,),
     folds=2,
     seeds=1,
@@ -139,7 +139,7 @@ def _image_blocks(results: Results, size: Size) -> list[Block]:
             f"Output kernel exp(−‖y − y'‖² / 2σ²), σ = {SIGMA}. Errφ is the loss in feature space, "
             "ErrY that of pre-images, searched in the support and in the whole training set; for "
             f"boosting these are the same. J is one of {', '.join(map(str, size.splits))}, by Errφ "
-            f"in five inner folds, in blocks. Seeds 0 to {size.seeds - 1} (random_state = 1000 "
+            f"in five inner folds, in blocks. {size.seeds} seeds from 0 on (random_state = 1000 "
             "seed + fold), boosting of exact splits with seed 0 only. ± is the standard deviation "
             "over folds, of means over seeds; that over seeds, of means over folds, has columns of "
             "its own."

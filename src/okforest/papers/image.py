@@ -199,8 +199,8 @@ def blocks(results: Results, size: Size) -> list[Block]:
             "is said); extra-trees try √128 ≈ 11 features at a node. Parameters of k-NN (k in 1, "
             f"5, 10, 15, 20) and KDE (penalties {_some(PENALTIES, size)}; σ of the RBF input "
             f"kernel {_some(SIGMAS, size)}) are chosen by the loss in five inner folds, in blocks. "
-            f"{size.folds} folds of trees and KDE, 5 of the others; trees with seeds 0 to "
-            f"{size.seeds - 1} (random_state = 1000 seed + fold)."
+            f"{size.folds} folds of trees and KDE, 5 of the others; trees with "
+            f"{size.seeds} seeds from 0 on (random_state = 1000 seed + fold)."
         ),
         Paragraph(
             "± is the standard deviation over folds (of means over seeds). The pre-image of a "

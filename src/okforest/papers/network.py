@@ -6,7 +6,7 @@ section 3.2. P. Geurts, F. d'Alché-Buc, "Prediction in kernelized output spaces
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from okforest.network import (
 )
 from okforest.papers import _network_reading
 from okforest.papers._jobs import Job, Results
-from okforest.papers._models import completion
+from okforest.papers._models import SETTINGS, completion
 from okforest.papers._proteins import FEATURES, evaluate, fold_of, proteins
 from okforest.papers._report import (
     Block,
@@ -31,6 +31,9 @@ from okforest.papers._report import (
     published,
     spread,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # AUC; on enzymes, slide 39.
 PAPER_METHODS = {
@@ -50,7 +53,6 @@ PAPER_FEATURES = {
 # AUC of extra-trees by the share of training links that are deleted, slide 42.
 PAPER_DELETED = {0.0: (0.910, 0.844), 0.2: (0.906, 0.800), 0.5: (0.896, 0.812), 0.8: (0.883, 0.753)}
 FOLDS = 10
-SETTINGS = ("papers", "okforest")
 
 
 @dataclass(frozen=True)
@@ -245,6 +247,12 @@ def _deletion_blocks(results: Results) -> list[Block]:
             "network_deletion",
             "Slide 42. AUC against the share of training links that are deleted, okforest's "
             "defaults; seen–seen pairs are those whose links were deleted.",
-            lambda: on_axes(5.4, 3.8, lambda ax: plot_deletion(found["okforest"], ax=ax)),
+            lambda: on_axes(8.0, 3.8, lambda ax: _draw_deletion(ax, found["okforest"])),
+            wide=True,
         ),
     ]
+
+
+def _draw_deletion(ax: "Axes", evaluations: dict[float, Evaluation]) -> None:
+    plot_deletion(evaluations, ax=ax)
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)  # clear of the lines
