@@ -25,7 +25,7 @@ PAPER_RANKING = (
     ("expr (Spell.) – elu 150", 0.010),
     ("loc – mitochondrion", 0.009),
 )
-LEAVES = 8  # of the tree that is read
+LEAVES = 7  # of the tree that is read
 
 
 def jobs(trees: int) -> list[Job]:
@@ -94,7 +94,7 @@ def _ranking_blocks(results: Results) -> list[Block]:
         for found in (results.of("ranking", setting=setting)[0] for setting in SETTINGS)
     ]
     rows = [
-        [str(rank), *(f"{feature} {share:.3f}" for feature, share in line)]
+        [str(rank), *(f"{feature} ({share:.3f})" for feature, share in line)]
         for rank, line in enumerate(zip(*rankings, PAPER_RANKING, strict=True), start=1)
     ]
     return [
