@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from okforest.cli import reproduce as command
 from okforest.cli._app import app
 from okforest.papers import (
+    EXPERIMENTS,
     Figure,
     Heading,
     Paragraph,
@@ -114,6 +115,10 @@ def test_without_data(tmp_path, monkeypatch):
     assert said.startswith("error: there is no file yeast_ppi/nodes.csv.gz")
     assert "OKFOREST_DATA" in said
     assert not (tmp_path / "out").exists()
+
+
+def test_all_experiments_can_be_asked_for():
+    assert [which.value for which in command.Which] == [*EXPERIMENTS, "all"]
 
 
 def test_bad_options(tmp_path):
