@@ -1,5 +1,6 @@
 """``okforest reproduce``: the report, what is kept, and what it says when something is wrong."""
 
+import os
 import re
 
 import pytest
@@ -11,6 +12,7 @@ from okforest.papers import (
     EXPERIMENTS,
     Figure,
     Heading,
+    Job,
     Paragraph,
     Table,
     _proteins,
@@ -104,6 +106,15 @@ def test_interrupted(tmp_path, monkeypatch):
     assert not (tmp_path / "report.md").exists()
     reproduce(*options)
     assert f"| friedman | {N_JOBS} | 3 |" in (tmp_path / "report.md").read_text()
+
+
+def test_a_process_is_killed(tmp_path, monkeypatch):
+    """It is said what may have happened, without a traceback."""
+    jobs = [Job("row", os._exit, {"status": 1})] * 2
+    monkeypatch.setattr(friedman, "jobs", lambda size: jobs)
+    said = reproduce("friedman", "--output", tmp_path, "--jobs", 2, code=1)
+    assert "error: a process was ended from outside" in said
+    assert "fewer --jobs" in said
 
 
 def test_without_data(tmp_path, monkeypatch):

@@ -117,7 +117,7 @@ def test_a_signal_loses_little(tmp_path, number):
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     process.send_signal(number)
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=120)
     assert process.returncode != 0
     assert ("stopping" in said) == (number != signal.SIGKILL)
     assert len(list(tmp_path.glob("cache/work-*.json"))) < 8

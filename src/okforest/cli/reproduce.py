@@ -3,6 +3,7 @@
 import os
 import platform
 from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
 from datetime import UTC, datetime
 from enum import StrEnum
 from importlib.metadata import version
@@ -132,6 +133,14 @@ def _run(name: str, jobs: list[Any], cache: Cache, workers: int) -> Timing:
                 soft_wrap=True,
             )
             raise typer.Exit(STOPPED) from None
+        except BrokenProcessPool:
+            progress.stop()
+            console.print(
+                "[bold red]error:[/bold red] a process was ended from outside; did memory run "
+                f"out? What is done is in {cache.folder}; try again, with fewer --jobs.",
+                soft_wrap=True,
+            )
+            raise typer.Exit(1) from None
     return Timing(results, perf_counter() - start)
 
 

@@ -125,14 +125,14 @@ def _executor(workers: int) -> Iterator[Executor]:
         except BaseException:  # stopped at once: do not wait for what is under way
             executor.shutdown(wait=False, cancel_futures=True)
             for process in set(active_children()) - others:
-                process.terminate()
+                process.kill()
             raise
 
 
 def _become_worker() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
-        # Ctrl-C goes to all processes of a terminal: the first one decides what is to be done.
-        signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
+        # They may go to all processes of a group: the first one decides what is to be done.
+        signal.signal(number, signal.SIG_IGN)
     os.environ["OKFOREST_NUM_THREADS"] = "1"
     threadpool_limits(1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
