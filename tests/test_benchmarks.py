@@ -85,13 +85,6 @@ def test_missing_peers_are_skipped(tmp_path, name, package, work):
     assert "peer" not in row
 
 
-def test_boosting():
-    """The tables of the paper on boosting have a row for each method."""
-    printed = run("boosting", "--only", "friedman", "--rounds", 2, "--samples", 1)
-    for name in ("boosted trees", "boosted extra-trees, 10 features", "bagging"):
-        assert f"| {name} | " in printed
-
-
 def test_every_peer_is_tested():
     """A new comparison is added to the tests above."""
     assert PEERS == [

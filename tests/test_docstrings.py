@@ -12,6 +12,7 @@ import okforest
 import okforest.datasets
 import okforest.inspection
 import okforest.network
+import okforest.papers
 
 MODULES = [
     module.name
@@ -28,6 +29,7 @@ PUBLIC = {
         okforest.metrics,
         okforest.inspection,
         okforest.network,
+        okforest.papers,
     )
     for name in module.__all__
     if callable(getattr(module, name))

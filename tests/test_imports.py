@@ -9,6 +9,7 @@ import okforest
 import okforest.datasets
 import okforest.inspection
 import okforest.network
+import okforest.papers
 
 
 def test_public_names_exist():
@@ -21,6 +22,7 @@ def test_public_names_exist():
         okforest.metrics,
         okforest.inspection,
         okforest.network,
+        okforest.papers,
     )
     for module in modules:
         assert all(hasattr(module, name) for name in module.__all__)
@@ -28,7 +30,16 @@ def test_public_names_exist():
 
 
 @pytest.mark.parametrize(
-    "module", ["matplotlib", "networkx", "pandas", "pooch", "scipy.stats", "joblib.externals.loky"]
+    "module",
+    [
+        "matplotlib",
+        "networkx",
+        "pandas",
+        "pooch",
+        "scipy.stats",
+        "joblib.externals.loky",
+        "okforest.papers",
+    ],
 )
 def test_importing_stays_light(module):
     """Optional stacks are not imported; nor is anything that scikit-learn itself does not need."""

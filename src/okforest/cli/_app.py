@@ -3,9 +3,11 @@
 import typer
 
 from okforest.cli.network import network
+from okforest.cli.reproduce import reproduce
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(network)
+app.command()(reproduce)
 
 
 @app.callback()

@@ -7,14 +7,18 @@ from pathlib import Path
 from typing import Any
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 60rem; margin: 2rem auto;
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 66rem; margin: 2rem auto;
        padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.3rem; margin-top: 2.5rem; }
+h3 { font-size: 1.05rem; margin-top: 1.5rem; }
 table { border-collapse: collapse; margin: .5rem 0 1rem; }
-th, td { padding: .25rem .8rem; border-bottom: 1px solid #ddd; text-align: right;
-         white-space: nowrap; }
+th, td { padding: .25rem .7rem; border-bottom: 1px solid #ddd; text-align: right;
+         vertical-align: bottom; }
+td { white-space: nowrap; } .text td { white-space: normal; }
 th:first-child, td:first-child, .text td, .text th { text-align: left; }
-figure { display: inline-block; margin: 0 1% 1rem 0; max-width: 48%; } img { max-width: 100%; }
+figure { display: inline-block; margin: 0 1% 1rem 0; max-width: 48%; vertical-align: top; }
+figure.wide { max-width: 100%; } img { max-width: 100%; }
+figcaption { color: #444; font-size: .9rem; }
 p.note { color: #666; }
 """
 
@@ -32,9 +36,9 @@ class Page:
         self.title = title
         self.parts = [f"<h1>{escape(title)}</h1>"]
 
-    def heading(self, text: str) -> None:
+    def heading(self, text: str, level: int = 2) -> None:
         """Add a heading."""
-        self.parts.append(f"<h2>{escape(text)}</h2>")
+        self.parts.append(f"<h{level}>{escape(text)}</h{level}>")
 
     def paragraph(self, text: str, note: bool = False) -> None:
         """Add a paragraph, or a note in grey."""
@@ -54,11 +58,13 @@ class Page:
             f"<table{style}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
 
-    def figure(self, path: Path, words: str) -> None:
-        """Add a PNG, and words for those who cannot see it."""
+    def figure(self, path: Path, words: str, wide: bool = False) -> None:
+        """Add a PNG with its caption; two of them fit side by side, unless they are wide."""
         data = b64encode(path.read_bytes()).decode()
+        style = " class=wide" if wide else ""
         self.parts.append(
-            f'<figure><img alt="{escape(words)}" src="data:image/png;base64,{data}"></figure>'
+            f'<figure{style}><img alt="{escape(words)}" src="data:image/png;base64,{data}">'
+            f"<figcaption>{escape(words)}</figcaption></figure>"
         )
 
     def write(self, path: Path) -> None:

@@ -1,7 +1,5 @@
 """``okforest network``: from features and an edge list to ranked links, curves and a page."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,11 +7,11 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sklearn.base import clone
 
 from okforest import __version__, save
+from okforest.cli._console import console, plain_errors
 from okforest.cli._files import (
     check_columns,
     clean_edges,
@@ -39,8 +37,6 @@ KIND_WORDS = {
     "unseen-unseen": "two new vertices",
     "with-unseen": "at least one new vertex",
 }
-
-console = Console(stderr=True)
 
 
 class Isolated(StrEnum):
@@ -92,7 +88,7 @@ def network(
 
     Writes ranked links (CSV), curves of cross-validation (PNG), the model, and summary.html.
     """
-    with _plain_errors():
+    with plain_errors():
         table = read_features(features)
         pairs = _links(edges, table, clean)
         unseen = None if new is None else check_columns(read_features(new), table, new)
@@ -132,17 +128,6 @@ def network(
         )
         page.write(out / "summary.html")
     console.print(f"results are in {out}: open [bold]{out / 'summary.html'}[/bold]")
-
-
-@contextmanager
-def _plain_errors() -> Iterator[None]:
-    """Say what is wrong with files and values, without a traceback."""
-    try:
-        yield
-    except (ValueError, OSError, ImportError) as error:
-        console.print("[bold red]error:[/bold red]", end=" ")
-        console.print(str(error), markup=False, highlight=False)
-        raise typer.Exit(2) from error
 
 
 def _links(path: Path, table: pd.DataFrame, clean: bool) -> list[tuple[str, str]]:
