@@ -63,7 +63,7 @@ def boost(row: str, fold: int, rounds: int, splits: list[int]) -> dict[str, Any]
 def _judge(model: Any, fold: int) -> dict[str, Any]:
     X, graph, _ = best_linked(N_VERTICES)
     split = fold_of(graph, fold, FOLDS)
-    completion = NetworkCompletion(model, diffusion(), normalize=False)
+    completion = NetworkCompletion(model, diffusion(), normalize=0, seen="predicted")
     scores = evaluate(completion, X, graph, split)["with-unseen"]
     # The true place of an unseen vertex is known to the kernel of the whole graph alone.
     model.set_params(kernel=diffusion(graph.adjacency)).fit(X[split.seen], split.seen)

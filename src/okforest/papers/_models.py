@@ -35,4 +35,4 @@ def completion(row: str, setting: str, trees: int, seed: int) -> NetworkCompleti
         forest = clone(DEFAULT).set_params(n_estimators=trees, random_state=seed)
         return NetworkCompletion(forest)
     model = grown(row, trees, random_state=seed)
-    return NetworkCompletion(model, Diffusion(beta=1.0), normalize=False)
+    return NetworkCompletion(model, Diffusion(beta=1.0), normalize=0, seen="predicted")
