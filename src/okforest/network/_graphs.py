@@ -36,7 +36,7 @@ def read_graph(graph: Any, X: Any, names: Any = None) -> Graph:
         return _align(Vertices(graph), names, n_rows)
     if not sp.issparse(graph):
         graph = graph if hasattr(graph, "shape") else list(graph)
-        shape = np.shape(graph) if _is_rectangular(graph) else (len(graph),)
+        shape: tuple[int, ...] = np.shape(graph) if _is_rectangular(graph) else (len(graph),)
         if shape != (n_rows, n_rows) and (len(graph) == 0 or shape[1:] == (2,)):
             rows = _check_names(names, n_rows)
             return Graph(read_edges(_pairs(graph), rows), rows)

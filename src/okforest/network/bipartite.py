@@ -229,13 +229,13 @@ def _compare(rows: WeightMatrix, links: sp.csr_array, columns: WeightMatrix) -> 
 
 
 def _check_links(links: Any, n_rows: int, n_columns: int) -> sp.csr_array:
-    given = links if sp.issparse(links) else np.asarray(links)
+    given: Any = links if sp.issparse(links) else np.asarray(links)
     if given.dtype.kind not in "fiub" or given.ndim != 2:
         raise ValueError(
             f"links is an array of shape {given.shape} and type {given.dtype}; pass a matrix of 0 "
             "and 1, a row for each row of X_rows and a column for each of X_columns."
         )
-    matrix = sp.csr_array(given, dtype=np.float64, copy=True)
+    matrix: sp.csr_array = sp.csr_array(given, dtype=np.float64, copy=True)
     if matrix.shape != (n_rows, n_columns):
         raise ValueError(
             f"links has shape {matrix.shape}; X_rows has {n_rows} rows and X_columns {n_columns}, "
