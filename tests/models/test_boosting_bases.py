@@ -222,6 +222,8 @@ def test_what_bases_cannot_do():
     with pytest.raises(ValueError, match="has no trees, and no leaves; use base='tree'"):
         model.apply(X)
     assert not hasattr(model, "feature_importances_")
+    with pytest.raises(AttributeError, match="is no tree, and has no feature_importances_"):
+        model.feature_importances_  # noqa: B018
     with pytest.raises(ValueError, match="'base' parameter of OKBoost"):
         OKBoost(2, base=LinearRegression()).fit(X, Y)
     with pytest.raises(ValueError, match="missing values"):
@@ -233,3 +235,54 @@ def test_what_bases_cannot_do():
         model.set_params(base=OKRidge(), n_estimators=3).fit(X, Y)
     nothing = DirectionBase(LinearRegression(), "sample").fit(X, np.zeros((40, 2)))
     assert (nothing.predict_weights(NEW).dense == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        (DirectionBase(LinearRegression(), "pricipal"), "'direction' parameter of DirectionBase"),
+        (OKRidge(alpha=0.0), "'alpha' parameter of OKRidge"),
+        (OKNeighbors(weights="near"), "'weights' parameter of OKNeighbors"),
+        (OKExtraTrees(0), "'n_estimators' parameter of OKExtraTrees"),
+    ],
+)
+def test_parameters_of_bases_are_checked(base, message):
+    """A wrong parameter is an error here as it is of the base learner alone."""
+    with pytest.raises(ValueError, match=message):
+        OKBoost(2, base=base).fit(X, Y)
+
+
+class Wrong(Smoother):
+    """A base learner whose weights are not as they should be."""
+
+    def __init__(self, change=None, kernel="triangle"):
+        self.width, self.change, self.kernel = 1.0, change, kernel
+
+    def predict_weights(self, X):
+        return self.change(super().predict_weights(X))
+
+
+def test_weights_of_own_bases_are_checked():
+    """What a base learner returns is looked at, at once; its kernel is its own business."""
+    for change in (lambda W: W.toarray(), lambda W: W[:, :-1]):
+        with pytest.raises(TypeError, match=r"must return a sparse matrix .*, of shape \(40, 40\)"):
+            OKBoost(2, base=Wrong(change)).fit(X, Y)
+    with pytest.raises(ValueError, match="predicts weights that are not finite"):
+        OKBoost(2, base=Wrong(lambda W: W * np.nan)).fit(X, Y)
+    same = OKBoost(3, base=Wrong(lambda W: W), random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(
+        same.predict(NEW), OKBoost(3, base=Smoother(), random_state=0).fit(X, Y).predict(NEW)
+    )
+
+
+def test_regressors_without_weights():
+    """They are fitted to the rows drawn; other weights are refused."""
+    weight = np.where(np.arange(40) % 3 == 0, 0.0, 2.0)
+    base = DirectionBase(KNeighborsRegressor(3)).fit(X, Y, weight)
+    target = Y @ (base.coefficients_ @ Y)
+    alone = KNeighborsRegressor(3).fit(X[weight > 0], target[weight > 0])
+    np.testing.assert_array_equal(base.regressor_.predict(NEW), alone.predict(NEW))
+    for params in ({"subsample": 0.5}, {"n_iter_no_change": 5}):
+        OKBoost(5, base=DirectionBase(KNeighborsRegressor()), **params).fit(X, Y).predict(NEW)
+    with pytest.raises(ValueError, match="takes no sample_weight, and the rows' weights differ"):
+        DirectionBase(KNeighborsRegressor()).fit(X, Y, np.arange(1.0, 41.0))

@@ -47,7 +47,39 @@ def test_going_on_is_checked():
     ):
         with pytest.raises(ValueError, match=message):
             model.fit(X_new, Y_new, weight)
+    with pytest.raises(ValueError, match="kernel is another than before"):
+        model.set_params(kernel=RBF(1.0)).fit(X, Y)
+    with pytest.raises(ValueError, match="n_iter_no_change is other"):
+        model.set_params(kernel="linear", n_iter_no_change=3).fit(X, Y)
     assert model.n_estimators_ == 4
+
+
+def test_a_loss_that_stays_equal_stops_the_rounds():
+    """A round that changes nothing has not reduced the loss, with tol=0 and a loss of zero, too."""
+    constant = OKBoost(100, n_iter_no_change=3, random_state=0).fit(X, np.ones(80))
+    assert constant.n_estimators_ == 3
+    no_split = OKBoost(100, n_iter_no_change=4, tol=0.0, min_samples_leaf=0.6, random_state=0)
+    assert no_split.fit(X, Y).n_estimators_ == 4
+
+
+def test_classes_that_only_held_out_rows_have():
+    """Their loss is counted in full, though no explicit feature shows them."""
+    params = {"kernel": "dirac", "n_iter_no_change": 50, "random_state": 0}
+    labels = np.where(X[:, 0] > 0, "a", "b").astype("<U4")
+    held_out = OKBoost(2, **params).fit(X, labels).held_out_
+    labels[np.flatnonzero(held_out)[:3]] = "rare"
+    model = OKBoost(6, **params).fit(X, labels)
+    stages = [losses.mean() for losses in model.staged_losses(X[held_out], labels[held_out])]
+    np.testing.assert_allclose(model.validation_loss_, stages)
+
+
+def test_staged_predictions_by_steps():
+    """With step, those of every so many rounds, and of the last."""
+    model = OKBoost(7, random_state=0).fit(X, Y)
+    every = list(model.staged_predict(X))
+    some = list(model.staged_predict(X, step=3))
+    for m, predicted in zip((3, 6, 7), some, strict=True):
+        np.testing.assert_array_equal(predicted, every[m - 1])
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

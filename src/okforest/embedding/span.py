@@ -124,10 +124,7 @@ class Span:
         # Differences first: no digit is lost to a large mean.
         features = self.kernel.features(y)
         losses = ((features - W @ self.features) ** 2).sum(axis=1)
-        # An output unlike any training output also has a part that the features do not show.
-        diag = self.kernel.diag(y)
-        hidden = diag - np.einsum("ij,ij->i", features, features)
-        return losses + np.where(hidden > 1e-9 * diag, hidden, 0.0)
+        return losses + hidden_squares(self.kernel, y)
 
     def spread(self, weight: Floats) -> float:
         """Return Σ_i ω_i ‖φ(y_i) − mean‖² of the outputs themselves, weighted by ω."""
@@ -148,6 +145,16 @@ class Span:
 def entries(W: WeightMatrix) -> Weights | Floats:
     """Return the matrix of weights itself: sparse, unless hardly any is zero."""
     return W.dense if hasattr(W, "dense") else W.tocsr()
+
+
+def hidden_squares(kernel: OutputKernel, y: Outputs) -> Floats:
+    """Return the squared lengths of what explicit features do not show.
+
+    An output unlike any training output, as a new class, has such a part.
+    """
+    features, diag = kernel.features(y), kernel.diag(y)
+    hidden = diag - np.einsum("ij,ij->i", features, features)
+    return np.where(hidden > 1e-9 * diag, hidden, 0.0)
 
 
 def _by_columns(W: WeightMatrix) -> sp.csc_array | Floats:

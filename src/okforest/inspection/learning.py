@@ -85,8 +85,7 @@ def plot_learning_curve(
         losses = np.array(
             [
                 output_loss(model.kernel_, y, predicted)
-                for m, predicted in zip(rounds, model.staged_predict(X), strict=True)
-                if m in shown
+                for predicted in model.staged_predict(X, step=step)
             ]
         )
         _draw(ax, shown, losses, f"{name}, of outputs", colours[name], "--")

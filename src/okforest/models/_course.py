@@ -15,6 +15,7 @@ from okforest.embedding import Embedding
 from okforest.engine import grow
 from okforest.engine.inputs import Inputs, Layouts
 from okforest.kernels import Linear, as_kernel
+from okforest.models._base import Averager
 from okforest.models._residuals import Residuals, VectorResiduals, residuals_of
 from okforest.models._rounds import (
     LeafRound,
@@ -47,6 +48,8 @@ class Course:
         Weights of the rows; zero for those that are only predicted.
     validation : ndarray of shape (n,)
         Weights of the rows in the validation loss; all zero if there is none.
+    hidden : float
+        The part of the validation loss that is in no direction of the embedding.
     seed : int
         What random numbers derive from: round m depends on it and on m alone.
     """
@@ -58,11 +61,12 @@ class Course:
         embedding: Embedding,
         weight: Floats,
         validation: Floats,
+        hidden: float,
         seed: int,
     ):
         self.model, self.embedding, self.seed = model, embedding, seed
         self.layouts = Layouts(X)
-        self.weight, self.validation = weight, validation
+        self.weight, self.validation, self.hidden = weight, validation, hidden
         self.initial = weight / weight.sum()
         self.table = self._table()
         self.residuals: Residuals = residuals_of(
@@ -127,6 +131,8 @@ class Course:
         before = self.residuals.squares() if unseen.any() else None
         self._subtract(step)
         squares = self.residuals.squares()
+        if not np.isfinite(squares).all():
+            raise ValueError(f"base={self.model.base!r} predicts weights that are not finite.")
         train, validation = self._losses(squares)
         self.scales.append(step.scale)
         self.train_loss.append(train)
@@ -167,7 +173,7 @@ class Course:
     def _fit_base(self, m: int, weight: Floats) -> WeightsRound:
         assert isinstance(self.residuals, VectorResiduals)
         base = clone(self.model.base)
-        if hasattr(base, "kernel") and not isinstance(as_kernel(base.kernel), Linear):
+        if isinstance(base, Averager) and not isinstance(as_kernel(base.kernel), Linear):
             raise ValueError(
                 f"base has kernel={base.kernel!r}; residuals are vectors, whose kernel is 'linear'."
                 " Give the kernel of the outputs to OKBoost, and leave that of the base learner."
@@ -179,7 +185,7 @@ class Course:
         X = self.layouts.rows
         base.fit(X, self.residuals.values.copy(), **more)
         self.learners.append(base)
-        weights = weights_of(base, X)
+        weights = _check_weights(weights_of(base, X), base, len(weight))
         best = self.residuals.best_scale(weights, weight) if self.model.line_search else 1.0
         return WeightsRound(self.model.learning_rate * best, weights)
 
@@ -192,7 +198,7 @@ class Course:
     def _losses(self, squares: Floats) -> tuple[float, float]:
         """Return the mean losses of the training rows and of those held out."""
         total = self.validation.sum()
-        validation = float(self.validation @ squares) / total if total > 0 else np.nan
+        validation = float(self.validation @ squares) / total + self.hidden if total > 0 else np.nan
         return float(self.initial @ squares), validation
 
     def _helps_no_more(self) -> bool:
@@ -202,4 +208,15 @@ class Course:
             return False
         losses = [self.first_validation_loss, *self.validation_loss]
         least = self.model.tol * self.first_validation_loss
-        return min(losses[-n:]) > min(losses[:-n]) - least
+        return min(losses[-n:]) >= min(losses[:-n]) - least
+
+
+def _check_weights(weights: Any, base: Any, n: int) -> Any:
+    if not hasattr(weights, "tocsr") or weights.shape != (n, n):
+        raise TypeError(
+            f"predict_weights of base={base!r} returns a {type(weights).__name__} of shape "
+            f"{getattr(weights, 'shape', 'unknown')}; it must return a sparse matrix of "
+            f"scipy.sparse, or okforest.embedding.ProductWeights, of shape ({n}, {n}): a row for "
+            "each input and a column for each training row."
+        )
+    return weights

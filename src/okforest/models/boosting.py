@@ -24,6 +24,7 @@ from okforest._validation import check_inputs, check_numbers, check_weights
 from okforest.decode import Candidates, as_decoder
 from okforest.embedding import DenseWeights, Embedding, embed
 from okforest.embedding.choice import Kind
+from okforest.embedding.span import hidden_squares
 from okforest.engine import Rules, Trees
 from okforest.engine.inputs import Inputs
 from okforest.kernels import OutputKernel
@@ -241,7 +242,7 @@ class OKBoost(Grower):
         self.verbose = verbose
         self.callback = callback
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=False)  # base learners check what they are given
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "OKBoost":
         """Learn the rounds.
 
@@ -272,9 +273,13 @@ class OKBoost(Grower):
         weight, validation = np.where([held_out, ~held_out], 0.0, weight)
         kernel, outputs = self._check_target(X, y, weight)
         if kept:
-            self._check_going_on(X, outputs, weight)
+            self._check_going_on(X, kernel, outputs, weight)
         embedding = self._embed(kernel, outputs, seed)
-        course = Course(self, X, embedding, weight, validation, seed)
+        hidden = 0.0
+        if held_out.any() and embedding.kind == "features":
+            squares = hidden_squares(kernel, outputs[held_out])
+            hidden = float(np.average(squares, weights=validation[held_out]))
+        course = Course(self, X, embedding, weight, validation, hidden, seed)
         if kept:
             course.replay(self._rounds())
         course.run()
@@ -303,11 +308,18 @@ class OKBoost(Grower):
             held_out[np.random.default_rng(seed).choice(rows, n_held_out, replace=False)] = True
         return held_out
 
-    def _check_going_on(self, X: Inputs, outputs: Outputs, weight: Floats) -> None:
+    def _check_going_on(
+        self, X: Inputs, kernel: OutputKernel, outputs: Outputs, weight: Floats
+    ) -> None:
         """Check that rounds can be added to those there are."""
         if isinstance(self.base, str) != hasattr(self, "trees_"):
             raise ValueError(changed("base is another"))
+        if (self.n_iter_no_change is None) == self.held_out_.any():
+            raise ValueError(changed("n_iter_no_change is other, and so are the rows held out,"))
         self._check_same_rows(X, outputs, weight)
+        some = outputs[:: max(1, len(outputs) // 100)]
+        if not np.array_equal(kernel(some), self.kernel_(some)):
+            raise ValueError(changed("kernel is another"))
         if self.n_estimators < self.n_estimators_:
             raise ValueError(
                 f"n_estimators={self.n_estimators} is less than the {self.n_estimators_} rounds so "
@@ -397,7 +409,7 @@ class OKBoost(Grower):
         for W in self._staged(*self._rounds_at(X)):
             yield W.tocsr()
 
-    def staged_predict(self, X: Any, candidates: Any = None) -> Iterator[Outputs]:
+    def staged_predict(self, X: Any, candidates: Any = None, step: int = 1) -> Iterator[Outputs]:
         """Yield the predicted outputs after each round.
 
         Parameters
@@ -406,18 +418,22 @@ class OKBoost(Grower):
             Inputs.
         candidates : array-like, optional
             Outputs to choose from; by default ``decoder`` decides.
+        step : int, default=1
+            After every so many rounds, and after the last.
 
         Yields
         ------
         y : ndarray of n outputs
-            As of :meth:`predict`.
+            As of :meth:`predict`. Without ``leaf_means_`` or ``leaf_weights_`` this takes an
+            n_train × n_train matrix.
         """
         span = self.span_
         decoder = as_decoder(self.decoder, span.kernel)
         if candidates is not None:
             decoder = Candidates(candidates)
-        for W in self._staged(*self._rounds_at(X)):
-            yield decoder.decode(W, span)
+        for m, W in enumerate(self._staged(*self._rounds_at(X)), start=1):
+            if m % step == 0 or m == self.n_estimators_:
+                yield decoder.decode(W, span)
 
     def staged_losses(self, X: Any, y: Any) -> Iterator[Floats]:
         """Yield the losses in H after each round, without pre-images.
@@ -496,6 +512,15 @@ class OKBoost(Grower):
         model = super().compact()
         model._forget("leaf_weights_")
         return model
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Each feature's share of the total variance reduction, summing to one."""
+        if hasattr(self, "bases_"):
+            raise AttributeError(
+                f"base={self.base!r} is no tree, and has no feature_importances_; use base='tree'."
+            )
+        return super().feature_importances_
 
     def _leaves(self, X: Any) -> Ints:
         if hasattr(self, "bases_"):

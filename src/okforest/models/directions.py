@@ -5,8 +5,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy.linalg as sla
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import Tags, check_random_state, get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from okforest._compat import HasMethods, StrOptions, fit_context
 from okforest._typing import Floats
@@ -89,7 +89,8 @@ class DirectionBase(BaseEstimator):
         y : ndarray of shape (n, r)
             Residuals, as vectors.
         sample_weight : array-like of shape (n,), optional
-            Weights of the rows, passed on to the regressor.
+            Weights of the rows, passed on to the regressor. One that takes none is fitted to the
+            rows of positive weight, if their weights are equal.
 
         Returns
         -------
@@ -98,9 +99,20 @@ class DirectionBase(BaseEstimator):
         """
         weight = check_weights(sample_weight, y)
         self.coefficients_ = self._choose(y, weight)
-        more = {} if sample_weight is None else {"sample_weight": weight}
         target = y @ (self.coefficients_ @ y)
-        self.regressor_ = clone(self.regressor).fit(X, target, **more)
+        self.regressor_ = clone(self.regressor)
+        if sample_weight is None:
+            self.regressor_.fit(X, target)
+        elif has_fit_parameter(self.regressor_, "sample_weight"):
+            self.regressor_.fit(X, target, sample_weight=weight)
+        else:
+            used = np.flatnonzero(weight)
+            if np.ptp(weight[used]) > 0:
+                raise ValueError(
+                    f"{self.regressor!r} takes no sample_weight, and the rows' weights differ; use "
+                    "a regressor that takes them, or no weights."
+                )
+            self.regressor_.fit(_safe_indexing(X, used), target[used])
         return self
 
     def _choose(self, y: Floats, weight: Floats) -> Floats:
