@@ -144,6 +144,8 @@ def _measure(row: Row, options: argparse.Namespace) -> dict[str, Any]:
     for name, kept in zip(("okforest", "peer"), times, strict=False):
         clock, cpu = zip(*kept, strict=True)
         result[name] = {"seconds": min(cpu), "clock_seconds": min(clock), "repeats": len(kept)}
+    if "peer" in result:
+        result["ratio"] = result["peer"]["seconds"] / result["okforest"]["seconds"]
     del sides
     # Nothing is timed here, so that both sides may be weighed at once.
     weighed = [start_afresh("--weigh", row.name, str(number)) for number in range(len(times))]
@@ -257,7 +259,7 @@ def _cells(result: dict[str, Any], scored: bool) -> list[str]:
         result["work"],
         seconds(ours["seconds"]) if ours else missing,
         seconds(theirs["seconds"]) if theirs else missing,
-        f"{theirs['seconds'] / ours['seconds']:.2f}×" if ours and theirs else "–",
+        f"{result['ratio']:.2f}×" if "ratio" in result else "–",
         pair("peak_bytes", megabytes),
         pair("model_bytes", megabytes),
     ]

@@ -12,7 +12,7 @@ from benchmarks import data, machine
 from benchmarks.compare.protocol import Comparison, Row, compare, few_trees, parser_of
 from sklearn.metrics import r2_score
 
-from okforest import OKBoost, OKExtraTrees, OKRandomForest
+from okforest import OKBoost, OKExtraTrees
 
 try:
     from catboost import CatBoostRegressor
@@ -68,10 +68,8 @@ def rows(options: argparse.Namespace) -> list[Row]:
             ("boosted extra-trees", {"splitter": "random", "max_features": "sqrt"}),
         )
     ]
-    return boosted + [
-        fit(f"{name} / boosting", n, model(trees, random_state=0, n_jobs=1), trees)
-        for name, model in (("extra-trees", OKExtraTrees), ("random forest", OKRandomForest))
-    ]
+    forest = OKExtraTrees(trees, random_state=0, n_jobs=1)
+    return [*boosted, fit("extra-trees / boosting", n, forest, trees)]
 
 
 def main() -> None:

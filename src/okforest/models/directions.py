@@ -5,10 +5,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy.linalg as sla
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
+from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from okforest._compat import HasMethods, StrOptions, fit_context
+from okforest._compat import HasMethods, StrOptions, fit_context, rows_of
 from okforest._typing import Floats
 from okforest._validation import check_weights
 from okforest.embedding import ProductWeights
@@ -112,7 +112,7 @@ class DirectionBase(BaseEstimator):
                     f"{self.regressor!r} takes no sample_weight, and the rows' weights differ; use "
                     "a regressor that takes them, or no weights."
                 )
-            self.regressor_.fit(_safe_indexing(X, used), target[used])
+            self.regressor_.fit(rows_of(X, used), target[used])
         return self
 
     def _choose(self, y: Floats, weight: Floats) -> Floats:
