@@ -41,7 +41,7 @@ def without(tmp_path, package):
 @pytest.mark.parametrize(
     ("name", "work"),
     [
-        ("versus_scikit_learn", "extra-trees, K=√p, 2 trees, N=40, RBF"),
+        ("versus_scikit_learn", "extra-trees, K=√p, 10 trees, N=40, RBF"),
         ("versus_boosting_loop", "best splits, 2 rounds, N=40, RBF"),
     ],
 )
@@ -66,7 +66,7 @@ def test_scikit_learn(tmp_path, name, work):
 @pytest.mark.parametrize(
     ("name", "package", "work"),
     [
-        ("versus_catboost", "catboost", "random forest"),
+        ("versus_catboost", "catboost", "extra-trees / boosting"),
         ("versus_drforest", "drforest", "MMD"),
         ("versus_structured_predictions", "stpredictions", "bagging"),
     ],
