@@ -66,7 +66,7 @@ def test_scikit_learn(tmp_path, name, work):
 @pytest.mark.parametrize(
     ("name", "package", "work"),
     [
-        ("versus_catboost", "catboost", "extra-trees / boosting"),
+        ("versus_catboost", "catboost", "a forest"),
         ("versus_drforest", "drforest", "MMD"),
         ("versus_structured_predictions", "stpredictions", "bagging"),
     ],

@@ -69,7 +69,7 @@ def rows(options: argparse.Namespace) -> list[Row]:
         )
     ]
     forest = OKExtraTrees(trees, random_state=0, n_jobs=1)
-    return [*boosted, fit("extra-trees / boosting", n, forest, trees)]
+    return [*boosted, fit("a forest of extra-trees / boosting", n, forest, trees)]
 
 
 def main() -> None:
