@@ -131,10 +131,12 @@ def blocks(results: Results, size: Size) -> list[Block]:
             f"{'' if size.folds == FOLDS else f', of which {size.folds} are run'}; a model is "
             "fitted to the links among the seen vertices alone, and judged by the AUC of all pairs "
             f"with an unseen one; ± over folds. {size.trees} trees, random_state = fold; trees "
-            "take missing values as they are. In the papers' setting the kernel is exp(−L), scores "
-            "are inner products, trees are full-grown, and extra-trees try √p features at a node. "
-            "okforest's defaults have the kernel normalised and β = 0.5, scores that are cosines, "
-            "nodes of five vertices to split, and a quarter of the features at a node."
+            "take missing values as they are. In the papers' setting the kernel is exp(−L), seen "
+            "vertices are where they are predicted, scores are inner products, trees are "
+            "full-grown, and extra-trees try √p features at a node. okforest's defaults have the "
+            "kernel normalised and β = 0.5, seen vertices half-way between where they are "
+            "predicted and where their links place them, inner products divided by the roots of "
+            "lengths, nodes of five vertices to split, and a quarter of the features at a node."
         ),
         *_method_blocks(results),
         *_feature_blocks(results),
