@@ -240,7 +240,7 @@ def test_what_bases_cannot_do():
 @pytest.mark.parametrize(
     ("base", "message"),
     [
-        (DirectionBase(LinearRegression(), "pricipal"), "'direction' parameter of DirectionBase"),
+        (DirectionBase(LinearRegression(), "main"), "'direction' parameter of DirectionBase"),
         (OKRidge(alpha=0.0), "'alpha' parameter of OKRidge"),
         (OKNeighbors(weights="near"), "'weights' parameter of OKNeighbors"),
         (OKExtraTrees(0), "'n_estimators' parameter of OKExtraTrees"),
