@@ -40,7 +40,8 @@ demo: $(VENV)/.built
 	@$(PY) examples/complete_digits.py
 
 test: $(VENV)/.built
-	$(PY) -m pytest -n auto
+	# A worker a core, of one thread each: more threads would wait for each other.
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m pytest -n auto
 
 # The tests again, with a build that stops at any wrong access to memory or undefined arithmetic. It
 # has an environment of its own, which borrows the packages of the other.
