@@ -39,8 +39,8 @@ $(VENV)/.bench: $(VENV)/.built
 demo: $(VENV)/.built
 	@$(PY) examples/complete_digits.py
 
+# A worker a core, of one thread each: more threads would wait for each other.
 test: $(VENV)/.built
-	# A worker a core, of one thread each: more threads would wait for each other.
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m pytest -n auto
 
 # The tests again, with a build that stops at any wrong access to memory or undefined arithmetic. It
