@@ -75,7 +75,7 @@ def parser_of(doc: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--patience",
         type=float,
-        default=2.5,
+        default=5.0,
         help="seconds after which a row's timings are not repeated",
     )
     parser.add_argument("--full", action="store_true", help="no row of fewer trees or samples")
