@@ -9,7 +9,6 @@ Gram matrix and what is made of it.
 import argparse
 import time
 from functools import cache
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -97,27 +96,19 @@ def rows(options: argparse.Namespace) -> list[Row]:
     n = rbf_sizes(options)[0]
     d = data.halves(1)[1].shape[1]
     roots, all_inputs = {"max_features": "sqrt"}, {"max_features": None}
-    table = [
+    return [
         rbf_fit(
             f"extra-trees, K=√p, {many} trees",
             n,
             OKExtraTrees(**forest(many, **roots)),
             ExtraTreesRegressor(**forest(many, **roots)),
-        )
-    ]
-    searched = f"extra-trees, K=√p, search_rank=32, {many} trees"
-    if "search_rank" in signature(OKExtraTrees).parameters:
-        table.append(
-            rbf_fit(
-                searched,
-                n,
-                OKExtraTrees(**forest(many, search_rank=32)),
-                ExtraTreesRegressor(**forest(many, **roots)),
-            )
-        )
-    else:
-        table.append(Row(searched, skipped="this okforest has no parameter search_rank"))
-    table += [
+        ),
+        rbf_fit(
+            f"extra-trees, K=√p, search_rank=32, {many} trees",
+            n,
+            OKExtraTrees(**forest(many, search_rank=32)),
+            ExtraTreesRegressor(**forest(many, **roots)),
+        ),
         rbf_fit(
             f"extra-trees, K=p, {few} trees",
             n,
@@ -171,7 +162,6 @@ def rows(options: argparse.Namespace) -> list[Row]:
         ),
         prediction(n, at_most(1000), trees),
     ]
-    return table
 
 
 def main() -> None:
