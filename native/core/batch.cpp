@@ -1,6 +1,7 @@
 #include "core/batch.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "core/dispatch.hpp"
@@ -43,9 +44,10 @@ OKFOREST_INLINE void ranges_of(const T* lines, std::size_t n, T* low, T* high, v
   *reinterpret_cast<Flags*>(missing) = none;
 }
 
-// Each lane's comparisons with its threshold, as the bits of a word.
+// Each lane's comparisons with its threshold, as the bits of words, and how many hold.
 template <class T>
-OKFOREST_INLINE void sides_of(const T* lines, std::size_t n, const T* thresholds, void* words) {
+OKFOREST_INLINE void sides_of(const T* lines, std::size_t n, const T* thresholds, void* words,
+                              void* counts) {
   using Values = typename VectorsOf<T>::Values;
   using Flags = typename VectorsOf<T>::Flags;
   using Bits = typename VectorsOf<T>::Bits;
@@ -53,14 +55,43 @@ OKFOREST_INLINE void sides_of(const T* lines, std::size_t n, const T* thresholds
   const auto* values = reinterpret_cast<const Values*>(lines);
   const Values threshold = *reinterpret_cast<const Values*>(thresholds);
   auto* out = reinterpret_cast<Bits*>(words);
+  Bits count = {};
   for (std::size_t begin = 0; begin < n; begin += bits) {
     Bits word = {};
     for (std::size_t k = std::min(n, begin + bits); k-- > begin;) {
       const Flags left = values[k] <= threshold;  // true is -1
       word = (word + word) - reinterpret_cast<const Bits&>(left);
+      count -= reinterpret_cast<const Bits&>(left);
     }
     *out++ = word;
   }
+  *reinterpret_cast<Bits*>(counts) = count;
+}
+
+// Lists those of n rows whose bit is set, or with `flip` is not; words of bits are a line apart.
+// Four at a time, so that there are fewer ends of loops to guess.
+template <class Word>
+OKFOREST_INLINE std::size_t list_of(const Word* words, const std::int32_t* rows, std::size_t n,
+                                    bool flip, std::int32_t* out) {
+  constexpr std::size_t bits = 8 * sizeof(Word), width = 64 / sizeof(Word);
+  const std::int32_t* const first = out;
+  for (std::size_t begin = 0; begin < n; begin += 64) {
+    std::uint64_t some = words[begin / bits * width];
+    if constexpr (bits == 32) {
+      some |= static_cast<std::uint64_t>(words[(begin / bits + 1) * width]) << 32;
+    }
+    if (flip) some = ~some;
+    if (n - begin < 64) some &= (std::uint64_t{1} << (n - begin)) - 1;
+    const int n_here = std::popcount(some);
+    for (int k = 0; k < n_here; k += 4) {
+      for (int j = 0; j < 4; ++j) {
+        out[k + j] = rows[std::min<std::size_t>(begin + std::countr_zero(some), n - 1)];
+        some &= some - 1;
+      }
+    }
+    out += n_here;
+  }
+  return static_cast<std::size_t>(out - first);
 }
 
 typedef double Doubles __attribute__((vector_size(64), aligned(64)));
@@ -174,13 +205,21 @@ OKFOREST_CLONES void ranges(const double* lines, std::size_t n, double* low, dou
                             void* missing) {
   ranges_of(lines, n, low, high, missing);
 }
-OKFOREST_CLONES void sides(const float* lines, std::size_t n, const float* thresholds,
-                           void* words) {
-  sides_of(lines, n, thresholds, words);
+OKFOREST_CLONES void sides(const float* lines, std::size_t n, const float* thresholds, void* words,
+                           void* counts) {
+  sides_of(lines, n, thresholds, words, counts);
 }
 OKFOREST_CLONES void sides(const double* lines, std::size_t n, const double* thresholds,
-                           void* words) {
-  sides_of(lines, n, thresholds, words);
+                           void* words, void* counts) {
+  sides_of(lines, n, thresholds, words, counts);
+}
+OKFOREST_CLONES std::size_t list(const std::uint32_t* words, const std::int32_t* rows,
+                                 std::size_t n, bool flip, std::int32_t* out) {
+  return list_of(words, rows, n, flip, out);
+}
+OKFOREST_CLONES std::size_t list(const std::uint64_t* words, const std::int32_t* rows,
+                                 std::size_t n, bool flip, std::int32_t* out) {
+  return list_of(words, rows, n, flip, out);
 }
 
 OKFOREST_CLONES void scores(const float* lines, std::size_t n, const float* thresholds,
@@ -231,7 +270,12 @@ void Batch<T>::score(const double* gram, const double* weight, const double* cou
 template <class T>
 void Batch<T>::cut() {
   if (words_.size() < n_words()) words_.resize(n_words());
-  sides(lines_.data()->x, rows_.size(), rounded_.x, words_.data()->x);
+  sides(lines_.data()->x, rows_.size(), rounded_.x, words_.data()->x, n_left_.x);
+}
+
+template <class T>
+std::size_t Batch<T>::list(std::size_t c, bool left, std::int32_t* out) const {
+  return okforest::list(&words_.data()->x[c], rows_.data(), rows_.size(), !left, out);
 }
 
 template class Batch<float>;

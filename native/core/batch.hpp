@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -56,24 +55,12 @@ class Batch {
   // Tells the sides of all rows apart, for what is below.
   void cut();
 
-  std::size_t n_left(std::size_t c) const {
-    std::size_t n = 0;
-    for (std::size_t w = 0; w < n_words(); ++w) n += std::popcount(words_[w].x[c]);
-    return n;
-  }
+  std::size_t n_left(std::size_t c) const { return n_left_.x[c]; }
 
   // Lists the rows of one side of the cut of the feature at place c; returns how many they are.
-  std::size_t list(std::size_t c, bool left, std::int32_t* out) const {
-    const std::int32_t* const first = out;
-    for (std::size_t w = 0; w < n_words(); ++w) {
-      const std::size_t n_here = std::min(bits, rows_.size() - w * bits);
-      const Word all = static_cast<Word>(-1) >> (bits - n_here);
-      Word word = left ? words_[w].x[c] : static_cast<Word>(~words_[w].x[c] & all);
-      const std::int32_t* const rows = rows_.data() + w * bits;
-      for (; word != 0; word &= word - 1) *out++ = rows[std::countr_zero(word)];
-    }
-    return static_cast<std::size_t>(out - first);
-  }
+  // Writes up to `slack` more than that.
+  static constexpr std::size_t slack = 3;
+  std::size_t list(std::size_t c, bool left, std::int32_t* out) const;
 
  private:
   using Word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -84,7 +71,8 @@ class Batch {
     E x[width];
   };
 
-  std::size_t n_words() const { return (rows_.size() + bits - 1) / bits; }
+  // Of 64 rows a group, though a word may have less.
+  std::size_t n_words() const { return (rows_.size() + 63) / 64 * (64 / bits); }
   void find_ranges();
 
   std::span<const std::int32_t> rows_;
@@ -93,7 +81,7 @@ class Batch {
   Line<T> low_, high_;
   alignas(64) double threshold_[width];
   Line<T> rounded_;  // the largest T not above the threshold: of all T, the same ones are up to it
-  Line<Word> missing_;
+  Line<Word> missing_, n_left_;
 };
 
 }  // namespace okforest

@@ -16,38 +16,39 @@ class FeatureOrder {
   explicit FeatureOrder(std::int64_t n_features) : natural_(static_cast<std::size_t>(n_features)) {
     std::iota(natural_.begin(), natural_.end(), 0);
     features_ = natural_;
-    drawn_.reserve(natural_.size());
+    swaps_.resize(natural_.size());
   }
 
   std::size_t size() const { return features_.size(); }
-  std::size_t n_drawn() const { return drawn_.size(); }
+  std::size_t n_drawn() const { return n_drawn_; }
 
   // Draws one more of the features, each with the same chance.
   std::int32_t draw(Rng& rng) {
-    const auto k = static_cast<std::uint32_t>(drawn_.size());
+    const auto k = static_cast<std::uint32_t>(n_drawn_++);
     const std::uint32_t pick = k + rng.below(static_cast<std::uint32_t>(features_.size()) - k);
     std::swap(features_[k], features_[pick]);
-    drawn_.push_back(pick);
+    swaps_[k] = pick;
     return features_[k];
   }
 
   // Those drawn, in turn; and all, in their natural order.
-  std::span<const std::int32_t> drawn() const { return std::span(features_).first(drawn_.size()); }
+  std::span<const std::int32_t> drawn() const { return std::span(features_).first(n_drawn_); }
   std::span<const std::int32_t> natural() const { return natural_; }
 
   // Puts all back, so that what is drawn next depends on its own random numbers alone.
   void put_back() {
-    if (2 * drawn_.size() > features_.size()) {
+    if (2 * n_drawn_ > features_.size()) {
       features_ = natural_;
     } else {
-      for (std::size_t k = drawn_.size(); k-- > 0;) std::swap(features_[k], features_[drawn_[k]]);
+      for (std::size_t k = n_drawn_; k-- > 0;) std::swap(features_[k], features_[swaps_[k]]);
     }
-    drawn_.clear();
+    n_drawn_ = 0;
   }
 
  private:
   std::vector<std::int32_t> natural_, features_;
-  std::vector<std::uint32_t> drawn_;  // the swaps that made the order
+  std::vector<std::uint32_t> swaps_;  // that made the order
+  std::size_t n_drawn_ = 0;
 };
 
 }  // namespace okforest

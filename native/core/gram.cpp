@@ -42,14 +42,24 @@ OKFOREST_CLONES void multiply(const double* a, const double* b, std::size_t n, d
   for (std::size_t j = 0; j < n; ++j) out[j] = a[j] * b[j];
 }
 
-OKFOREST_CLONES double dot(const double* a, const double* b, std::int64_t n) {
-  double sums[8] = {};
-  std::int64_t j = 0;
-  for (; j + 8 <= n; j += 8) {
-    for (int c = 0; c < 8; ++c) sums[c] += a[j + c] * b[j + c];
+// The weighted sum of n rows of a matrix.
+OKFOREST_CLONES void sum_of_rows(const double* matrix, std::int64_t width,
+                                 const std::int32_t* place, const double* weight, std::size_t n,
+                                 double* sum) {
+  std::fill_n(sum, width, 0.0);
+  const auto row = [&](std::size_t k) { return matrix + place[k] * width; };
+  std::size_t k = 0;
+  for (; k + 4 <= n; k += 4) {
+    const double *a = row(k), *b = row(k + 1), *c = row(k + 2), *d = row(k + 3);
+    const double u = weight[k], v = weight[k + 1], w = weight[k + 2], x = weight[k + 3];
+    for (std::int64_t j = 0; j < width; ++j) {
+      sum[j] += (u * a[j] + v * b[j]) + (w * c[j] + x * d[j]);
+    }
   }
-  for (; j < n; ++j) sums[0] += a[j] * b[j];
-  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  for (; k < n; ++k) {
+    const double *a = row(k), u = weight[k];
+    for (std::int64_t j = 0; j < width; ++j) sum[j] += u * a[j];
+  }
 }
 
 // The sum of scale[b] * row[place[b]], or with `plain` of row[place[b]].
@@ -76,11 +86,13 @@ GramScorer::GramScorer(const Outputs& gram) : GramScorer(gram.n_rows) {
 
 GramScorer::GramScorer(std::int64_t n_rows)
     : bases_(1),
-      placed_weight_(static_cast<std::size_t>(n_rows)),
+      place_(static_cast<std::size_t>(n_rows)),
+      node_weight_(static_cast<std::size_t>(n_rows)),
       inner_(static_cast<std::size_t>(n_rows)),
       number_(static_cast<std::size_t>(n_rows)),
       subset_place_(static_cast<std::size_t>(n_rows)),
-      subset_weight_(static_cast<std::size_t>(n_rows)) {}
+      subset_weight_(static_cast<std::size_t>(n_rows)),
+      node_inner_(static_cast<std::size_t>(n_rows)) {}
 
 void GramScorer::rebase(const MatrixView& gram, std::span<const std::int32_t> home) {
   bases_[0].data = gram.data;
@@ -153,25 +165,27 @@ void GramScorer::push_block(Rows rows) {
 
 // Finds the node's mean, as inner products, and returns the total variance around it.
 double GramScorer::measure(Rows rows, double total_weight) {
-  const auto n = static_cast<std::int64_t>(rows.size());
-  const bool sparse =
-      n * n <= width_;  // then the node's own entries are less than rows as they lie
-  if (!sparse) {
-    std::fill_n(placed_weight_.begin(), width_, 0.0);
-    for (const auto i : rows) placed_weight_[place(i)] = weight_[i];
+  const std::size_t n = rows.size();
+  for (std::size_t k = 0; k < n; ++k) {
+    place_[k] = home_[rows[k]];
+    node_weight_[k] = weight_[rows[k]];
+  }
+  if (static_cast<std::int64_t>(n * n) <= width_) {
+    // The node's own entries are less than rows as they lie.
+    for (std::size_t k = 0; k < n; ++k) {
+      inner_[place_[k]] =
+          reach_of(data_ + place_[k] * width_, place_.data(), node_weight_.data(), n);
+    }
+  } else {
+    sum_of_rows(data_, width_, place_.data(), node_weight_.data(), n, inner_.data());
   }
   scale_ = 0.0;
   double sum_norm = 0.0;
-  for (const auto i : rows) {
-    double sum = 0.0;
-    if (sparse) {
-      for (const auto j : rows) sum += weight_[j] * row(i)[place(j)];
-    } else {
-      sum = dot(row(i), placed_weight_.data(), width_);
-    }
-    inner_[i] = sum / total_weight;
-    sum_norm += weight_[i] * sum;
-    scale_ += weight_[i] * row(i)[place(i)];
+  for (std::size_t k = 0; k < n; ++k) {
+    double& inner = inner_[place_[k]];
+    sum_norm += node_weight_[k] * inner;
+    scale_ += node_weight_[k] * data_[place_[k] * (width_ + 1)];
+    inner /= total_weight;
   }
   mean_norm_ = sum_norm / (total_weight * total_weight);
   return scale_ - sum_norm / total_weight;
@@ -182,10 +196,10 @@ double GramScorer::centre_block(Rows rows) {
   Base& block = bases_[n_bases_ - 1];
   for (const auto i : rows) {
     double* k_i = block.own_data.data() + place(i) * block.n;
-    for (const auto j : rows) k_i[place(j)] += mean_norm_ - inner_[i] - inner_[j];
+    for (const auto j : rows) k_i[place(j)] += mean_norm_ - inner(i) - inner(j);
     variance += weight_[i] * k_i[place(i)];
   }
-  for (const auto i : rows) inner_[i] = 0.0;
+  for (const auto i : rows) inner_[place(i)] = 0.0;
   mean_norm_ = 0.0;
   return std::max(0.0, variance);
 }
@@ -215,7 +229,7 @@ void GramScorer::prefix_norms(std::span<const Prefixes> lists, double* norms) {
         const double w = weight_[i];
         norm += w * (2.0 * *before++ + w * row(i)[place(i)]);
         weight += w;
-        inner += w * inner_[i];
+        inner += w * this->inner(i);
       }
       *norms++ = centred(norm, weight, inner);
     }
@@ -298,22 +312,21 @@ double GramScorer::subset_norm(Rows subset, double weight) {
     subset_weight_[a] = w;
     const double reach = reach_of(row(i), subset_place_.data(), subset_weight_.data(), a);
     norm += w * (2.0 * reach + w * row(i)[place(i)]);
-    inner += w * inner_[i];
+    inner += w * this->inner(i);
   }
   return centred(norm, weight, inner);
 }
 
 bool GramScorer::row_gram(Rows rows, double* gram) {
   const std::size_t n = rows.size();
+  for (std::size_t k = 0; k < n; ++k) node_inner_[k] = inner_[place_[k]];
   for (std::size_t a = 0; a < n; ++a) {
-    const auto i = rows[a];
-    subset_place_[a] = static_cast<std::int32_t>(place(i));
-    const double* k_i = row(i);
-    const double shift = mean_norm_ - inner_[i];
-    for (std::size_t b = 0; b <= a; ++b) {
-      gram[a * n + b] =
-          weight_[i] * weight_[rows[b]] * (k_i[subset_place_[b]] + shift - inner_[rows[b]]);
-    }
+    const double* k_a = data_ + place_[a] * width_;
+    const double shift = mean_norm_ - node_inner_[a];
+    double* out = gram + a * n;
+    for (std::size_t b = 0; b <= a; ++b) out[b] = k_a[place_[b]] + shift - node_inner_[b];
+    if (plain_) continue;
+    for (std::size_t b = 0; b <= a; ++b) out[b] *= node_weight_[a] * node_weight_[b];
   }
   return true;
 }
@@ -325,7 +338,7 @@ void GramScorer::group_gram(Rows rows, std::span<const std::int32_t> group,
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const auto i = rows[k];
     const double* k_i = row(i);
-    inner[group[k]] += weight_[i] * inner_[i];
+    inner[group[k]] += weight_[i] * this->inner(i);
     double* sums = &gram[group[k] * n];
     for (std::size_t l = 0; l < rows.size(); ++l) {
       sums[group[l]] += weight_[i] * weight_[rows[l]] * k_i[place(rows[l])];

@@ -73,6 +73,7 @@ class GramScorer {
   void use_base();
   std::int64_t place(std::int32_t i) const { return home_[i]; }
   const double* row(std::int32_t i) const { return data_ + home_[i] * width_; }
+  double inner(std::int32_t i) const { return inner_[home_[i]]; }
   void find_base(std::span<const std::int32_t> rows);
   void push_block(std::span<const std::int32_t> rows);
   double measure(std::span<const std::int32_t> rows, double total_weight);
@@ -95,10 +96,11 @@ class GramScorer {
   const std::int32_t* home_ = nullptr;
   std::span<const std::int32_t> rows_;  // the current node
   std::span<const double> weight_;
-  bool plain_ = false;                 // whether all weights are one
-  std::vector<double> placed_weight_;  // place -> weight; zero where the node has no row
-  std::vector<double> inner_;          // training row i of the node -> <phi_i, node mean>
-  double mean_norm_ = 0.0;             // ||node mean||^2
+  bool plain_ = false;               // whether all weights are one
+  std::vector<std::int32_t> place_;  // of the node's rows, one after the other
+  std::vector<double> node_weight_;  // and their weights
+  std::vector<double> inner_;        // place of row i of the node -> <phi_i, node mean>
+  double mean_norm_ = 0.0;           // ||node mean||^2
   double scale_ = 0.0;
 
   struct Longer {
@@ -108,13 +110,14 @@ class GramScorer {
 
   // Scratch: of a sweep, what comes before each row of each list; the longer lists; each row's
   // number in the node; by list and number, a row's rank; a row of the matrix. Of a subset, places
-  // and weights.
+  // and weights. Of the node's rows, what inner_ has at their places.
   std::vector<double> before_;
   std::vector<Longer> longer_;
   std::vector<std::int32_t> number_;
   std::vector<Lanes> rank_, line_;
   std::vector<std::int32_t> subset_place_;
   std::vector<double> subset_weight_;
+  std::vector<double> node_inner_;
 };
 
 }  // namespace okforest

@@ -16,9 +16,12 @@ namespace okforest {
 
 namespace {
 
+// So many trees are worth a copy of the inputs.
+constexpr std::int64_t kManyTrees = 8;
+
 // Grows trees with scorers that `make_scorer` makes, one a thread.
 template <class Inputs, class MakeScorer>
-std::vector<Tree> grow_with(const Inputs& X, const MakeScorer& make_scorer,
+std::vector<Tree> grow_with(Inputs X, const MakeScorer& make_scorer,
                             std::span<const double> row_weight, const Rules& rules,
                             const ForestPlan& plan,
                             const std::function<bool(std::int64_t)>& watch) {
@@ -32,6 +35,15 @@ std::vector<Tree> grow_with(const Inputs& X, const MakeScorer& make_scorer,
   std::optional<Bootstrap> bootstrap;
   if (plan.n_draws > 0) bootstrap.emplace(X, row_weight);
 
+  // Large nodes of many trees read their features from a copy of far inputs by columns.
+  std::vector<typename Inputs::Element> columns;
+  if constexpr (requires { X.copy_columns(); }) {
+    if (rules.split_kind == SplitKind::random && plan.n_trees >= kManyTrees && X.far() &&
+        X.row_stride != 1) {
+      columns = X.copy_columns();
+      X.columns = columns.data();
+    }
+  }
   std::optional<Ranks<typename Inputs::Element>> sorted;
   if constexpr (requires { Ranks(X, rules.n_categories); }) {
     if (rules.split_kind == SplitKind::best) sorted.emplace(X, rules.n_categories);

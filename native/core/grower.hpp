@@ -101,7 +101,7 @@ class Grower {
   }
 
   bool find_split(Candidate& candidate) {
-    candidate.split = splitter_.search(candidate.node, rows_of(candidate.node));
+    splitter_.search(candidate.node, rows_of(candidate.node), candidate.split);
     const double gain = candidate.split.gain * (1.0 + kTie) + kNoise * candidate.node.variance;
     return candidate.split.found() && gain >= rules_.min_impurity_decrease * records_[0].weight;
   }

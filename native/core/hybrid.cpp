@@ -1,14 +1,17 @@
 #include "core/hybrid.hpp"
 
+#include <algorithm>
+
 #include "core/dispatch.hpp"
 
 namespace okforest {
 
 namespace {
 
-// All inner products of n rows of n_panels lanes each; a row meets four others at a time.
+// All inner products of n rows of n_panels lanes each, in rows of `width`; a row meets four others
+// at a time.
 OKFOREST_CLONES void products(const Lanes* rows, std::int64_t n, std::int64_t n_panels,
-                              double* gram) {
+                              std::int64_t width, double* gram) {
   for (std::int64_t i = 0; i < n; ++i) {
     const Lanes* a = rows + i * n_panels;
     std::int64_t j = 0;
@@ -18,16 +21,19 @@ OKFOREST_CLONES void products(const Lanes* rows, std::int64_t n, std::int64_t n_
       for (std::int64_t p = 0; p < n_panels; ++p) {
         for (std::int64_t c = 0; c < 4; ++c) sum[c] += a[p].v * b[c * n_panels + p].v;
       }
-      for (std::int64_t c = 0; c < 4; ++c) gram[i * n + j + c] = total(sum[c]);
+      for (std::int64_t c = 0; c < 4; ++c) gram[i * width + j + c] = total(sum[c]);
     }
     for (; j <= i; ++j) {
       Lanes::Vector sum = {};
       for (std::int64_t p = 0; p < n_panels; ++p) sum += a[p].v * rows[j * n_panels + p].v;
-      gram[i * n + j] = total(sum);
+      gram[i * width + j] = total(sum);
     }
-    for (j = 0; j < i; ++j) gram[j * n + i] = gram[i * n + j];
+    for (j = 0; j < i; ++j) gram[j * width + i] = gram[i * width + j];
   }
 }
+
+// A number of columns that fills lanes.
+std::int64_t padded(std::int64_t n) { return (n + Lanes::width - 1) / Lanes::width * Lanes::width; }
 
 }  // namespace
 
@@ -35,9 +41,9 @@ HybridScorer::HybridScorer(const Outputs& outputs, std::int64_t most_rows)
     : outputs_(outputs),
       most_rows_(most_rows),
       factor_(outputs),
-      gram_(outputs.n_rows),
+      gram_(std::max(outputs.n_rows, padded(most_rows))),
       home_(static_cast<std::size_t>(outputs.n_rows)),
-      branch_gram_(static_cast<std::size_t>(most_rows * most_rows)),
+      branch_gram_(static_cast<std::size_t>(padded(most_rows) * padded(most_rows))),
       packed_(static_cast<std::size_t>(most_rows * outputs.n_panels)) {}
 
 void HybridScorer::begin(std::span<const double> weight) {
@@ -64,8 +70,9 @@ void HybridScorer::make_branch(std::span<const std::int32_t> rows) {
       packed_[i * outputs_.n_panels + p] = outputs_.at(p)[rows[i] * outputs_.stride(p)];
     }
   }
-  products(packed_.data(), n, outputs_.n_panels, branch_gram_.data());
-  gram_.rebase({branch_gram_.data(), n, n}, home_);
+  const std::int64_t width = padded(n);
+  products(packed_.data(), n, outputs_.n_panels, width, branch_gram_.data());
+  gram_.rebase({branch_gram_.data(), width, width}, home_);
 }
 
 void HybridScorer::prefix_norms(std::span<const Prefixes> lists, double* norms) {

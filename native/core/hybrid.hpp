@@ -28,6 +28,9 @@ class HybridScorer {
   void prefix_norms(std::span<const Prefixes> lists, double* norms);
   void subset_norms(std::span<const std::span<const std::int32_t>> subsets,
                     const double* subset_weight, double* norms);
+  void split(std::span<const std::int32_t> left, std::span<const std::int32_t> right) {
+    if (!in_branch_) factor_.split(left, right);
+  }
   void group_gram(std::span<const std::int32_t> rows, std::span<const std::int32_t> group,
                   std::span<const double> group_weight, std::span<double> gram) const;
   bool row_gram(std::span<const std::int32_t> rows, double* gram) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "core/random.hpp"  // for derive
 
@@ -42,6 +43,7 @@ struct DenseInputs {
   std::int64_t n_cols;
   std::int64_t row_stride;
   std::int64_t col_stride;
+  const T* columns = nullptr;  // the same again column by column, or null
 
   T operator()(std::int64_t row, std::int64_t col) const {
     return data[row * row_stride + col * col_stride];
@@ -49,8 +51,19 @@ struct DenseInputs {
 
   bool far() const { return static_cast<std::size_t>(n_rows * n_cols) * sizeof(T) > kNear; }
 
+  // Whether so many rows are better read by columns: what lies beside a value in its column is then
+  // wanted, too.
+  bool by_columns(std::size_t n) const {
+    return columns != nullptr && 4 * n >= static_cast<std::size_t>(n_rows);
+  }
+
   // Fetches a feature's values of some rows.
   void gather(std::int32_t col, std::span<const std::int32_t> rows, Value<T>* out) const {
+    if (by_columns(rows.size())) {
+      const T* column = columns + col * n_rows;
+      for (const auto row : rows) *out++ = {column[row], row};
+      return;
+    }
     const T* column = data + col * col_stride;
     const bool is_far = far();
     for (std::size_t k = 0; k < rows.size(); ++k) {
@@ -72,6 +85,17 @@ struct DenseInputs {
       }
       return;
     }
+    if (by_columns(rows.size())) {
+      constexpr std::size_t block = 128;  // of rows, whose lines stay near
+      for (std::size_t begin = 0; begin < rows.size(); begin += block) {
+        const std::size_t end = std::min(rows.size(), begin + block);
+        for (std::size_t c = 0; c < cols.size(); ++c) {
+          const T* column = columns + cols[c] * n_rows;
+          for (std::size_t k = begin; k < end; ++k) out[k * width + c] = column[rows[k]];
+        }
+      }
+      return;
+    }
     std::int64_t offset[width];
     std::ranges::transform(cols, offset, [&](std::int32_t col) { return col * col_stride; });
     const bool is_far = far();
@@ -84,6 +108,20 @@ struct DenseInputs {
       for (std::size_t c = 0; c < cols.size(); ++c) out[c] = at[offset[c]];
       out += width;
     }
+  }
+
+  // A copy of the values, column by column.
+  std::vector<T> copy_columns() const {
+    constexpr std::int64_t tile = 64 / sizeof(T);  // of rows: a line of a column
+    std::vector<T> copy(static_cast<std::size_t>(n_rows * n_cols));
+    for (std::int64_t row = 0; row < n_rows; row += tile) {
+      const std::int64_t last = std::min(n_rows, row + tile);
+      for (std::int64_t col = 0; col < n_cols; ++col) {
+        T* out = copy.data() + col * n_rows;
+        for (std::int64_t i = row; i < last; ++i) out[i] = (*this)(i, col);
+      }
+    }
+    return copy;
   }
 
   // Adds up, for every row, the keys of its values.

@@ -1,9 +1,11 @@
 #include "core/panels.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <type_traits>
 
 #include "core/dispatch.hpp"
+#include "core/inputs.hpp"
 
 namespace okforest {
 
@@ -13,6 +15,8 @@ using Rows = std::span<const std::int32_t>;
 
 // Branches whose sums are kept, from the root down.
 constexpr std::size_t kMostBranches = 64;
+
+bool same(Rows a, Rows b) { return a.data() == b.data() && a.size() == b.size(); }
 
 template <int width, class L>
 OKFOREST_INLINE void call_for(const L* row) {
@@ -104,21 +108,57 @@ OKFOREST_INLINE void prefix_norms_of(const Panels<L>& phi, const L* mean, const 
   });
 }
 
-// Group by group, for all subsets: what is read of a group stays near.
+// Rows of a node whose lanes stay near while all subsets are summed over them.
+constexpr std::size_t kBlock = 64;
+
+OKFOREST_INLINE std::size_t count_below(std::int32_t limit, Rows rows) {
+  std::size_t n = 0;
+  for (const auto row : rows) n += row < limit;
+  return n;
+}
+
+// Group by group, for all subsets. Of a node that is not near as a whole, block by block, while the
+// rows of the next block are called for: each comes from far but once. Rows ascend, or it is slow.
 template <bool plain, class L>
-OKFOREST_INLINE void subset_norms_of(const Panels<L>& phi, const L* mean,
-                                     std::span<const Rows> subsets, const double* weight,
-                                     const double* subset_weight, double* norms) {
+OKFOREST_INLINE void subset_norms_of(const Panels<L>& phi, const L* mean, Rows node,
+                                     std::span<Subset> subsets, const double* weight,
+                                     const double* subset_weight, L* sums, double* norms) {
+  const std::size_t n = subsets.size();
+  if (n == 0) return;
+  std::fill_n(norms, n, 0.0);
   for_groups(phi, [&](std::int64_t p, auto width) __attribute__((always_inline)) {
-    for (std::size_t s = 0; s < subsets.size(); ++s) {
-      decltype(L::v) sums[width];
-      group_sums<plain, width>(phi.at(p), phi.far(), subsets[s], weight, sums);
-      decltype(L::v) norm = {};
-      for (int c = 0; c < width; ++c) {
-        sums[c] -= subset_weight[s] * mean[p + c].v;
-        norm += sums[c] * sums[c];
+    const L* const group = phi.at(p);
+    const bool near = node.size() * width * sizeof(L) <= kNear / 2;
+    const std::size_t block = near ? node.size() : kBlock;
+    const std::size_t step = (block + n - 1) / n;
+    for (auto& subset : subsets) subset.rest = subset.rows;
+    for (std::size_t begin = 0; begin < node.size(); begin += block) {
+      const std::size_t end = begin + block;
+      const bool last = end >= node.size();
+      std::size_t next = end;
+      for (std::size_t s = 0; s < n; ++s) {
+        const std::size_t soon = std::min(next + step, std::min(node.size(), end + block));
+        for (; next < soon; ++next) {
+          call_for<width>(group + static_cast<std::int64_t>(node[next]) * width);
+        }
+        Rows& rest = subsets[s].rest;
+        const Rows here =
+            last ? rest
+                 : rest.first(count_below(node[end], rest.first(std::min(block, rest.size()))));
+        rest = rest.subspan(here.size());
+        decltype(L::v) sum[width];
+        group_sums<plain, width>(group, false, here, weight, sum);
+        L* const out = sums + static_cast<std::int64_t>(s) * phi.n_panels + p;
+        for (int c = 0; begin > 0 && c < width; ++c) sum[c] += out[c].v;
+        for (int c = 0; c < width; ++c) out[c].v = sum[c];
+        if (!last) continue;
+        decltype(L::v) norm = {};
+        for (int c = 0; c < width; ++c) {
+          sum[c] -= subset_weight[s] * mean[p + c].v;
+          norm += sum[c] * sum[c];
+        }
+        norms[s] += total(norm);
       }
-      norms[s] += total(norm);
     }
   });
 }
@@ -135,15 +175,15 @@ OKFOREST_CLONES void plain_prefixes(const Panels<Lanes>& phi, const Lanes* mean,
                                     const Prefixes& list, double* norms) {
   prefix_norms_of<true>(phi, mean, list, nullptr, norms);
 }
-OKFOREST_CLONES void subsets(const Panels<Lanes>& phi, const Lanes* mean,
-                             std::span<const Rows> subsets, const double* weight,
-                             const double* subset_weight, double* norms) {
-  subset_norms_of<false>(phi, mean, subsets, weight, subset_weight, norms);
+OKFOREST_CLONES void subsets(const Panels<Lanes>& phi, const Lanes* mean, Rows node,
+                             std::span<Subset> subsets, const double* weight,
+                             const double* subset_weight, Lanes* sums, double* norms) {
+  subset_norms_of<false>(phi, mean, node, subsets, weight, subset_weight, sums, norms);
 }
-OKFOREST_CLONES void plain_subsets(const Panels<Lanes>& phi, const Lanes* mean,
-                                   std::span<const Rows> subsets, const double* subset_weight,
-                                   double* norms) {
-  subset_norms_of<true>(phi, mean, subsets, nullptr, subset_weight, norms);
+OKFOREST_CLONES void plain_subsets(const Panels<Lanes>& phi, const Lanes* mean, Rows node,
+                                   std::span<Subset> subsets, const double* subset_weight,
+                                   Lanes* sums, double* norms) {
+  subset_norms_of<true>(phi, mean, node, subsets, nullptr, subset_weight, sums, norms);
 }
 void sums(const Panels<Lane>& phi, Rows rows, const double* weight, Lane* out) {
   sums_of(phi, rows, weight, out);
@@ -156,13 +196,13 @@ void plain_prefixes(const Panels<Lane>& phi, const Lane* mean, const Prefixes& l
                     double* norms) {
   prefix_norms_of<true>(phi, mean, list, nullptr, norms);
 }
-void subsets(const Panels<Lane>& phi, const Lane* mean, std::span<const Rows> subsets,
-             const double* weight, const double* subset_weight, double* norms) {
-  subset_norms_of<false>(phi, mean, subsets, weight, subset_weight, norms);
+void subsets(const Panels<Lane>& phi, const Lane* mean, Rows node, std::span<Subset> subsets,
+             const double* weight, const double* subset_weight, Lane* sums, double* norms) {
+  subset_norms_of<false>(phi, mean, node, subsets, weight, subset_weight, sums, norms);
 }
-void plain_subsets(const Panels<Lane>& phi, const Lane* mean, std::span<const Rows> subsets,
-                   const double* subset_weight, double* norms) {
-  subset_norms_of<true>(phi, mean, subsets, nullptr, subset_weight, norms);
+void plain_subsets(const Panels<Lane>& phi, const Lane* mean, Rows node, std::span<Subset> subsets,
+                   const double* subset_weight, Lane* sums, double* norms) {
+  subset_norms_of<true>(phi, mean, node, subsets, nullptr, subset_weight, sums, norms);
 }
 
 double& entry(Lane& lane, int) { return lane.v; }
@@ -189,23 +229,26 @@ template <class L>
 FactorScorer<L>::FactorScorer(const Outputs& outputs)
     : outputs_(outputs),
       squared_norm_(static_cast<std::size_t>(outputs.n_rows), 0.0),
-      sum_(static_cast<std::size_t>(outputs.n_panels), L{}),
-      rest_(sum_),
-      mean_(sum_) {
+      sum_of_all_(static_cast<std::size_t>(outputs.n_panels), L{}),
+      sum_(sum_of_all_),
+      mean_(sum_of_all_),
+      rest_(sum_of_all_) {
   for (std::int64_t p = 0; p < outputs.n_panels; ++p) {
     const L* panel = outputs.at(p);
     const std::int64_t stride = outputs.stride(p);
     for (std::int64_t i = 0; i < outputs.n_rows; ++i) {
       const auto v = panel[i * stride].v;
       squared_norm_[i] += total(v * v);
+      sum_of_all_[p].v += v;
     }
   }
 }
 
 template <class L>
 double FactorScorer<L>::enter(Rows rows, double total_weight) {
-  const bool derived = derive_sum(rows);
-  if (!derived) sums(outputs_, rows, weight_.data(), sum_.data());
+  node_ = rows;
+  tried_.clear();
+  const bool derived = find_sum(rows);
   double variance = measure(rows, total_weight);
   if (derived && variance < 1e-2 * scale_) {  // digits have gone: take no risk with the sum
     sums(outputs_, rows, weight_.data(), sum_.data());
@@ -227,10 +270,10 @@ double FactorScorer<L>::enter(Rows rows, double total_weight) {
   return squares;
 }
 
-// The sum over the node is that over a branch which holds it, less the rest of the branch, if that
-// is the smaller part. Returns whether it is.
+// Finds the sum over the node: it may be known from its parent's search. If the rest of a branch
+// that holds it is the smaller part, it is the branch's sum less the rest's; returns whether.
 template <class L>
-bool FactorScorer<L>::derive_sum(Rows rows) {
+bool FactorScorer<L>::find_sum(Rows rows) {
   while (n_branches_ > 0) {
     const Branch& branch = branches_[n_branches_ - 1];
     if (rows.data() < branch.rows.data() ||
@@ -238,16 +281,27 @@ bool FactorScorer<L>::derive_sum(Rows rows) {
       --n_branches_;
       continue;
     }
+    if (same(rows, branch.part)) {
+      sum_ = branch.part_sum;
+      return false;
+    }
     const auto before = static_cast<std::size_t>(rows.data() - branch.rows.data());
     const std::size_t after = branch.rows.size() - before - rows.size();
-    if (before + after >= rows.size()) return false;
+    if (before + after >= rows.size()) break;
     sum_ = branch.sum;
     for (const Rows rest : {branch.rows.first(before), branch.rows.last(after)}) {
       if (rest.empty()) continue;
-      sums(outputs_, rest, weight_.data(), rest_.data());
-      for (std::size_t p = 0; p < sum_.size(); ++p) sum_[p].v -= rest_[p].v;
+      const bool known = same(rest, branch.part);
+      if (!known) sums(outputs_, rest, weight_.data(), rest_.data());
+      const L* const less = known ? branch.part_sum.data() : rest_.data();
+      for (std::size_t p = 0; p < sum_.size(); ++p) sum_[p].v -= less[p].v;
     }
     return true;
+  }
+  if (plain_ && rows.size() == squared_norm_.size()) {
+    sum_ = sum_of_all_;
+  } else {
+    sums(outputs_, rows, weight_.data(), sum_.data());
   }
   return false;
 }
@@ -256,8 +310,10 @@ template <class L>
 void FactorScorer<L>::remember(Rows rows) {
   if (n_branches_ == kMostBranches) return;
   if (branches_.size() == n_branches_) branches_.emplace_back();
-  branches_[n_branches_].rows = rows;
-  branches_[n_branches_++].sum = sum_;
+  Branch& branch = branches_[n_branches_++];
+  branch.rows = rows;
+  branch.sum = sum_;
+  branch.part = {};
 }
 
 // Sets the node's mean and scale from its sum, and returns its total variance.
@@ -269,7 +325,11 @@ double FactorScorer<L>::measure(Rows rows, double total_weight) {
     mean_[p].v = sum_[p].v / total_weight;
   }
   scale_ = 0.0;
-  for (const auto i : rows) scale_ += weight_[i] * squared_norm_[i];
+  if (plain_) {
+    for (const auto i : rows) scale_ += squared_norm_[i];
+  } else {
+    for (const auto i : rows) scale_ += weight_[i] * squared_norm_[i];
+  }
   return scale_ - sum_norm / total_weight;
 }
 
@@ -295,12 +355,31 @@ void FactorScorer<L>::begin(std::span<const double> weight) {
 
 template <class L>
 void FactorScorer<L>::subset_norms(std::span<const Rows> rows, const double* subset_weight,
-                                   double* norms) const {
-  std::fill_n(norms, rows.size(), 0.0);
+                                   double* norms) {
+  tried_.clear();
+  for (const Rows some : rows) tried_.push_back({some, some});
+  tried_sums_.resize(rows.size() * mean_.size());
   if (plain_) {
-    plain_subsets(outputs_, mean_.data(), rows, subset_weight, norms);
+    plain_subsets(outputs_, mean_.data(), node_, tried_, subset_weight, tried_sums_.data(), norms);
   } else {
-    subsets(outputs_, mean_.data(), rows, weight_.data(), subset_weight, norms);
+    subsets(outputs_, mean_.data(), node_, tried_, weight_.data(), subset_weight,
+            tried_sums_.data(), norms);
+  }
+}
+
+template <class L>
+void FactorScorer<L>::split(Rows left, Rows right) {
+  const Rows whole(left.data(), left.size() + right.size());
+  const bool current =
+      n_branches_ > 0 && same(whole, node_) && same(whole, branches_[n_branches_ - 1].rows);
+  const Rows smaller = left.size() <= right.size() ? left : right;
+  for (std::size_t s = 0; current && s < tried_.size(); ++s) {
+    if (!std::ranges::equal(tried_[s].rows, smaller)) continue;
+    Branch& branch = branches_[n_branches_ - 1];
+    branch.part = smaller;
+    const auto sum = tried_sums_.begin() + static_cast<std::ptrdiff_t>(s * sum_.size());
+    branch.part_sum.assign(sum, sum + static_cast<std::ptrdiff_t>(sum_.size()));
+    return;
   }
 }
 

@@ -35,6 +35,11 @@ struct Panels {
   }
 };
 
+// A subset of a node whose sum is asked for, and what of it has not been added yet.
+struct Subset {
+  std::span<const std::int32_t> rows, rest;
+};
+
 // Scores the splits of one node at a time from Phi: cost n * rank a sweep.
 template <class L>
 class FactorScorer {
@@ -59,7 +64,11 @@ class FactorScorer {
 
   // Of each subset, whose total weight is given, || sum over it, of w_i (phi_i - node mean) ||^2
   void subset_norms(std::span<const std::span<const std::int32_t>> subsets,
-                    const double* subset_weight, double* norms) const;
+                    const double* subset_weight, double* norms);
+
+  // Says how the current node is split, before its parts are entered: what was summed in the search
+  // is not summed again.
+  void split(std::span<const std::int32_t> left, std::span<const std::int32_t> right);
 
   // gram[g * n + h] = <sum of group g, sum of group h>, sums of w_i (phi_i - node mean) over the
   // rows of each of the n groups, whose total weights are given; row k is in group[k].
@@ -71,7 +80,7 @@ class FactorScorer {
   bool row_gram(std::span<const std::int32_t>, double*) const { return false; }
 
  private:
-  bool derive_sum(std::span<const std::int32_t> rows);
+  bool find_sum(std::span<const std::int32_t> rows);
   void remember(std::span<const std::int32_t> rows);
   double measure(std::span<const std::int32_t> rows, double total_weight);
 
@@ -79,12 +88,19 @@ class FactorScorer {
   std::span<const double> weight_;
   bool plain_ = false;                // whether all weights are one
   std::vector<double> squared_norm_;  // ||phi_i||^2
-  std::vector<L> sum_, rest_, mean_;  // of the current node, but for rest_, which is scratch
+  std::vector<L> sum_of_all_;         // over all rows, unweighted
+
+  std::span<const std::int32_t> node_;  // the current one
+  std::vector<L> sum_, mean_, rest_;    // over it, and scratch
   double scale_ = 0.0;
+  std::vector<Subset> tried_;  // subsets of it, and their sums one after the other
+  std::vector<L> tried_sums_;
 
   struct Branch {
     std::span<const std::int32_t> rows;  // a part of the tree's
     std::vector<L> sum;
+    std::span<const std::int32_t> part;  // the smaller side of its split, if that sum is known
+    std::vector<L> part_sum;
   };
   std::vector<Branch> branches_;  // those that hold the current node, from the root down
   std::size_t n_branches_ = 0;

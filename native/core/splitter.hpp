@@ -74,15 +74,16 @@ class Splitter {
     buffer_.resize(sample.rows.size());
     order_.resize(sample.rows.size());
     others_.resize(sample.rows.size());
-    sides_.resize(kWidth * (sample.rows.size() / 2 + 1));
+    sides_.resize(kWidth * (sample.rows.size() / 2 + 1) + Batch<T>::slack);
   }
 
-  // The best split of the node that the scorer has entered. Features are visited in a random order,
-  // at least max_features of them and until one can split the node; the first of equals wins.
-  Split search(const Node& node, std::span<const std::int32_t> rows) {
+  // Makes `best` the best split of the node that the scorer has entered; it comes empty. Features
+  // are visited in a random order, at least max_features of them and until one can split the node;
+  // the first of equals wins.
+  void search(const Node& node, std::span<const std::int32_t> rows, Split& best) {
     Rng rng(node.seed);
     cuts_ = Rng(derive(node.seed, kCuts));
-    best_ = {};
+    best_ = &best;
     node_ = &node;
     if (rank_sort_) rank_sort_->enter(rows);
     gain_ = {node.weight, node.count, node.variance, at_least(rules_.min_samples_leaf)};
@@ -92,13 +93,18 @@ class Splitter {
     const bool two = rows.size() == 2;
     const std::size_t n_planned = two ? std::min<std::size_t>(1, most) : most;
     const bool all = n_planned == features_.size();
-    if (all && look_ahead(rows, features_.natural())) {
+    if (all) look_ahead(rows, features_.natural());
+    if (all && all_found()) {
       take_best_of_all(rng);
     } else {
       while (features_.n_drawn() < n_planned) features_.draw(rng);
-      if (!all && !two) look_ahead(rows, features_.drawn());
-      for (std::size_t visited = 0; visited < features_.size() && !stopped_; ++visited) {
-        if (best_.found() && visited >= n_planned) break;
+      std::size_t visited = 0;
+      if (!all && !two) {
+        look_ahead(rows, features_.drawn());
+        visited = take_best_of_drawn();
+      }
+      for (; visited < features_.size() && !stopped_; ++visited) {
+        if (best_->found() && visited >= n_planned) break;
         feature_ = visited < n_planned ? features_.drawn()[visited] : features_.draw(rng);
         // What was looked at is in the order of the features drawn, or of all.
         slot_ = all ? static_cast<std::size_t>(feature_) : visited;
@@ -110,7 +116,6 @@ class Splitter {
       }
     }
     features_.put_back();
-    return std::move(best_);
   }
 
  private:
@@ -142,15 +147,18 @@ class Splitter {
     return cuts_.ahead(static_cast<std::uint64_t>(feature) * kDrawsOfFeature);
   }
 
-  // Finds the best cuts of numeric features, several side by side. Returns whether they are of all
-  // the features given.
-  bool look_ahead(std::span<const std::int32_t> rows, std::span<const std::int32_t> features) {
+  // Finds the best cuts of numeric features, several side by side.
+  void look_ahead(std::span<const std::int32_t> rows, std::span<const std::int32_t> features) {
     if (rules_.split_kind == SplitKind::best) {
       sweep(rows, features);
     } else {
       draw_cuts(rows, features);
     }
-    found_.range = range_of(std::span(found_.gain).first(features.size()));
+  }
+
+  // Whether all features have been looked at.
+  bool all_found() {
+    found_.range = range_of(std::span(found_.gain).first(features_.size()));
     return !stopped_ && !(found_.range.least < kNoGain);
   }
 
@@ -256,13 +264,32 @@ class Splitter {
     take_found();
   }
 
+  // Takes the best cut of the features drawn, if all have been looked at, the first among equals.
+  // Returns how many they are, or zero.
+  std::size_t take_best_of_drawn() {
+    const auto gains = std::span(found_.gain).first(features_.n_drawn());
+    double least = 0.0, most = kNoGain;
+    for (const double gain : gains) {
+      least = gain < least ? gain : least;
+      most = gain > most ? gain : most;
+    }
+    if (stopped_ || least < kNoGain) return 0;
+    if (most >= 0.0) {
+      least = gain_.least_equal_of(most);
+      slot_ = 0;
+      while (gains[slot_] < least) ++slot_;
+      feature_ = features_.drawn()[slot_];
+      take_found();
+    }
+    return gains.size();
+  }
+
   // Takes the cut in the current slot, which is of the current feature.
   void take_found() {
     const bool missing_left = rules_.split_kind == SplitKind::best
                                   ? found_.missing_left[slot_] != 0
                                   : larger_left(found_.left_weight[slot_]);
-    take(found_.gain[slot_], missing_left,
-         [&] { return Split{feature_, found_.threshold[slot_]}; });
+    take(found_.gain[slot_], missing_left, found_.threshold[slot_]);
   }
 
   void try_feature(std::span<const std::int32_t> rows) {
@@ -344,8 +371,7 @@ class Splitter {
     const double threshold = low_ < high_ ? uniform_between(low_, high_, rng.uniform())
                                           : std::numeric_limits<double>::infinity();
     const Sides sides = divide(rng, [&](T x) { return x <= threshold; });
-    take(sides.gain, side_of_missing(sides.left_weight, sides.missing_left),
-         [&] { return Split{feature_, threshold}; });
+    take(sides.gain, side_of_missing(sides.left_weight, sides.missing_left), threshold);
   }
 
   // Each category's side is a coin; if all fall alike, one of them goes to the other side.
@@ -441,33 +467,28 @@ class Splitter {
     }
   }
 
-  // A split that sends the categories left that are in the node and chosen.
-  template <class Chosen>
-  Split subset_split(Chosen&& chosen) const {
-    Split split{feature_};
-    split.subset.assign(n_words(rules_.n_categories[feature_]), 0);
-    for (std::size_t g = 0; g < groups_.size(); ++g) {
-      if (chosen(g)) split.subset[groups_.code(g) / 64] |= 1ULL << (groups_.code(g) % 64);
-    }
-    return split;
-  }
-
-  // Takes a split, if it is allowed and beats the best so far.
-  template <class Make>
-  bool take(double gain, bool missing_left, Make&& make) {
-    if (gain < 0.0 || !gain_.beats(gain, best_.gain)) return false;
-    best_ = make();
-    best_.gain = gain;
-    best_.missing_left = missing_left;
+  // Takes a split of the current feature, if it is allowed and beats the best so far. A subset of
+  // categories is the caller's to add.
+  bool take(double gain, bool missing_left, double threshold = 0.0) {
+    if (gain < 0.0 || !gain_.beats(gain, best_->gain)) return false;
+    best_->feature = feature_;
+    best_->threshold = threshold;
+    best_->missing_left = missing_left;
+    best_->subset.clear();
+    best_->gain = gain;
     return true;
   }
 
-  // Takes a split of the current, categorical feature that sends the chosen groups left.
+  // Takes a split of the current, categorical feature that sends the groups left that are chosen.
   template <class Chosen>
   void take_subset(double gain, double left_weight, bool missing_left, Chosen&& chosen) {
-    const bool side = side_of_missing(left_weight, missing_left);
-    if (!take(gain, side, [&] { return subset_split(chosen); })) return;
-    if (larger_left(left_weight)) groups_.add_absent(best_.subset);
+    if (!take(gain, side_of_missing(left_weight, missing_left))) return;
+    auto& subset = best_->subset;
+    subset.assign(n_words(rules_.n_categories[feature_]), 0);
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      if (chosen(g)) subset[groups_.code(g) / 64] |= 1ULL << (groups_.code(g) % 64);
+    }
+    if (larger_left(left_weight)) groups_.add_absent(subset);
   }
 
   bool larger_left(double left_weight) const { return left_weight > node_->weight - left_weight; }
@@ -491,7 +512,7 @@ class Splitter {
   Gain gain_{};
   Rng cuts_{0};
   std::int32_t feature_ = -1;
-  Split best_;
+  Split* best_ = nullptr;
   std::span<Value<T>> values_;         // of the feature, where present
   T low_ = 0, high_ = 0;               // their range
   std::vector<std::int32_t> missing_;  // rows where it is missing
