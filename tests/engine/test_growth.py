@@ -104,6 +104,33 @@ def test_gram_form_equals_factor_form(seed, n, q, grid, rules, n_draws):
     assert np.allclose(a.variance, b.variance, atol=1e-9)
 
 
+@pytest.mark.parametrize("order", ["depth", "gain"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_large_nodes_equal_the_gram_form(weighted, order):
+    """Nodes that no cache holds are read in blocks, and their parts' sums kept: the same trees."""
+    X, phi = problem(0, n=2600, q=37)
+    X = X.round(2)
+    weight = np.random.default_rng(0).integers(0, 3, len(X)) * 0.5 if weighted else np.ones(len(X))
+    rules = Rules(random_splits=True, max_features=3, max_depth=5, order=order)
+    options = {"rules": rules, "row_weight": weight, "n_trees": 3, "seed": 2}
+    a, b = grow(X, phi, **options), grow(X, phi @ phi.T, gram=True, **options)
+    assert np.array_equal(a.feature, b.feature)
+    assert np.array_equal(a.members, b.members)
+    assert np.allclose(a.variance, b.variance, rtol=1e-9)
+
+
+def test_many_trees_equal_each_alone():
+    """Of many trees and far inputs, large nodes read a copy by columns: the same trees."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 100)).astype(np.float32)
+    phi = rng.normal(size=(3000, 5))
+    rules = Rules(random_splits=True, max_features=20, max_depth=6)
+    many = grow(X, phi, rules, n_trees=8)
+    for t in range(8):
+        alone = grow(X, phi, rules, first_tree=t)[0]
+        assert engine_as_nested(many[t]) == engine_as_nested(alone)
+
+
 @pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
 @pytest.mark.parametrize("n_draws", [0, 200])
 def test_threads_do_not_change_the_forest(gram, n_draws):
