@@ -141,10 +141,10 @@ def rows(options: argparse.Namespace) -> list[Row]:
         ),
         *(
             vector_fit(
-                f"extra-trees, K=√p, {few} trees, N={at_most(n_rows)}, {q} outputs",
+                f"extra-trees, K=√p, {trees} trees, N={at_most(n_rows)}, {q} outputs",
                 lambda n_rows=n_rows, q=q: data.smooth(at_most(n_rows), 128, q),
-                OKExtraTrees(**forest(few, **roots)),
-                ExtraTreesRegressor(**forest(few, **roots)),
+                OKExtraTrees(**forest(trees, **roots)),
+                ExtraTreesRegressor(**forest(trees, **roots)),
             )
             for n_rows, q in ((5000, 256), (20000, 64))
         ),

@@ -1,9 +1,6 @@
 #include "core/grow.hpp"
 
 #include <nanobind/stl/string.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include <algorithm>
 #include <exception>
@@ -23,52 +20,23 @@ GrowthOrder growth_order(const std::string& name) {
   throw std::invalid_argument("order is \"" + name + "\"; use \"depth\", \"variance\" or \"gain\"");
 }
 
-// Memory freed in pieces between others, which the allocator would keep, goes back to the system
-// before more is asked for, where it is much.
-constexpr std::size_t kMuch = 1 << 24;
-void give_back() {
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
-}
-
-// The arrays of all trees, one after the other.
-NamedArrays joined(std::vector<Tree>&& trees) {
-  const auto offsets = [&](auto Tree::* field) {
-    std::vector<std::int64_t> all{0};
-    for (const Tree& tree : trees) {
-      all.push_back(all.back() + static_cast<std::int64_t>((tree.*field).size()));
-    }
-    return to_numpy(std::move(all));
-  };
-  const auto join = [&](auto Tree::* field) {
-    std::remove_reference_t<decltype(trees[0].*field)> all;
-    std::size_t n = 0;
-    for (const Tree& tree : trees) n += (tree.*field).size();
-    all.reserve(n);
-    for (Tree& tree : trees) {
-      all.insert(all.end(), (tree.*field).begin(), (tree.*field).end());
-      decltype(all)().swap(tree.*field);  // assigning {} would keep the memory
-    }
-    if (n * sizeof(all[0]) > kMuch) give_back();
-    return to_numpy(std::move(all));
-  };
+NamedArrays arrays_of(Forest&& forest) {
   NamedArrays result;
-  result["node_offsets"] = offsets(&Tree::feature);
-  result["member_offsets"] = offsets(&Tree::members);
-  result["subset_offsets"] = offsets(&Tree::subset_words);
-  result["feature"] = join(&Tree::feature);
-  result["threshold"] = join(&Tree::threshold);
-  result["missing_left"] = join(&Tree::missing_left).cast().attr("view")("bool");
-  result["subset"] = join(&Tree::subset);
-  result["subset_words"] = join(&Tree::subset_words);
-  result["left"] = join(&Tree::left);
-  result["weight"] = join(&Tree::weight);
-  result["variance"] = join(&Tree::variance);
-  result["begin"] = join(&Tree::begin);
-  result["end"] = join(&Tree::end);
-  result["members"] = join(&Tree::members);
-  result["times"] = join(&Tree::times);
+  result["node_offsets"] = to_numpy(std::move(forest.node_offsets));
+  result["member_offsets"] = to_numpy(std::move(forest.member_offsets));
+  result["subset_offsets"] = to_numpy(std::move(forest.subset_offsets));
+  result["feature"] = to_numpy(std::move(forest.feature));
+  result["threshold"] = to_numpy(std::move(forest.threshold));
+  result["missing_left"] = to_numpy(std::move(forest.missing_left)).cast().attr("view")("bool");
+  result["subset"] = to_numpy(std::move(forest.subset));
+  result["subset_words"] = to_numpy(std::move(forest.subset_words));
+  result["left"] = to_numpy(std::move(forest.left));
+  result["weight"] = to_numpy(std::move(forest.weight));
+  result["variance"] = to_numpy(std::move(forest.variance));
+  result["begin"] = to_numpy(std::move(forest.begin));
+  result["end"] = to_numpy(std::move(forest.end));
+  result["members"] = to_numpy(std::move(forest.members));
+  result["times"] = to_numpy(std::move(forest.times));
   return result;
 }
 
@@ -133,7 +101,7 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
     return grow_forest(inputs, y, gram ? OutputForm::gram : OutputForm::factor, view(row_weight),
                        rules, plan, watch);
   };
-  std::vector<Tree> trees =
+  Forest forest =
       std::visit(Overloaded{
                      [&]<class T>(const Dense<T>& x) { return grow_on(dense_inputs(x)); },
                      [&]<class T>(const Sparse<T>& x) {
@@ -142,7 +110,7 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                  },
                  X);
   if (interruption) std::rethrow_exception(interruption);
-  return joined(std::move(trees));
+  return arrays_of(std::move(forest));
 }
 
 }  // namespace

@@ -21,10 +21,9 @@ constexpr std::int64_t kManyTrees = 8;
 
 // Grows trees with scorers that `make_scorer` makes, one a thread.
 template <class Inputs, class MakeScorer>
-std::vector<Tree> grow_with(Inputs X, const MakeScorer& make_scorer,
-                            std::span<const double> row_weight, const Rules& rules,
-                            const ForestPlan& plan,
-                            const std::function<bool(std::int64_t)>& watch) {
+Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double> row_weight,
+                 const Rules& rules, const ForestPlan& plan,
+                 const std::function<bool(std::int64_t)>& watch) {
   std::vector<std::int32_t> all_rows;
   std::vector<double> row_count(row_weight.size());
   for (std::size_t i = 0; i < row_weight.size(); ++i) {
@@ -50,7 +49,7 @@ std::vector<Tree> grow_with(Inputs X, const MakeScorer& make_scorer,
   }
   const auto* const ranks = sorted ? &*sorted : nullptr;
 
-  std::vector<Tree> trees(static_cast<std::size_t>(plan.n_trees));
+  Joiner joiner(plan.n_trees);
   using Scorer = typename decltype(make_scorer())::element_type;
   struct Worker {
     std::unique_ptr<Scorer> scorer;
@@ -66,8 +65,7 @@ std::vector<Tree> grow_with(Inputs X, const MakeScorer& make_scorer,
     }
     const std::uint64_t seed = derive(plan.seed, static_cast<std::uint64_t>(plan.first_tree + t));
     if (!bootstrap) {
-      trees[t] = grower->grow({all_rows, row_weight, row_count, plain}, seed);
-      return;
+      return joiner.add(t, grower->grow({all_rows, row_weight, row_count, plain}, seed));
     }
     const auto times = bootstrap->draw(plan.n_draws, Rng(derive(seed, 0)), stopped);
     const std::vector<double> weight(times.begin(), times.end());
@@ -75,20 +73,20 @@ std::vector<Tree> grow_with(Inputs X, const MakeScorer& make_scorer,
     for (const auto i : all_rows) {
       if (times[i] > 0) rows.push_back(i);
     }
-    trees[t] = grower->grow({rows, weight, weight, false}, seed);
-    for (const auto member : trees[t].members) trees[t].times.push_back(times[member]);
+    Tree& tree = grower->grow({rows, weight, weight, false}, seed);
+    for (const auto member : tree.members) tree.times.push_back(times[member]);
+    joiner.add(t, tree);
   };
-  if (!supervised_for(plan.n_trees, plan.n_threads, grow_one, watch)) trees.clear();
-  return trees;
+  if (!supervised_for(plan.n_trees, plan.n_threads, grow_one, watch)) return {};
+  return joiner.forest();
 }
 
 }  // namespace
 
 template <class Inputs>
-std::vector<Tree> grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
-                              std::span<const double> row_weight, const Rules& rules,
-                              const ForestPlan& plan,
-                              const std::function<bool(std::int64_t)>& watch) {
+Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
+                   std::span<const double> row_weight, const Rules& rules, const ForestPlan& plan,
+                   const std::function<bool(std::int64_t)>& watch) {
   if (rules.criterion == Criterion::frobenius) {
     const auto make = [&] { return std::make_unique<FrobeniusScorer>(outputs); };
     return grow_with(X, make, row_weight, rules, plan, watch);
@@ -117,10 +115,10 @@ std::vector<Tree> grow_forest(const Inputs& X, const MatrixView& outputs, Output
   return grow_with(X, make, row_weight, rules, plan, watch);
 }
 
-#define OKFOREST_INSTANTIATE(Inputs)                                                               \
-  template std::vector<Tree> grow_forest(const Inputs&, const MatrixView&, OutputForm,             \
-                                         std::span<const double>, const Rules&, const ForestPlan&, \
-                                         const std::function<bool(std::int64_t)>&)
+#define OKFOREST_INSTANTIATE(Inputs)                                                    \
+  template Forest grow_forest(const Inputs&, const MatrixView&, OutputForm,             \
+                              std::span<const double>, const Rules&, const ForestPlan&, \
+                              const std::function<bool(std::int64_t)>&)
 OKFOREST_INSTANTIATE(DenseInputs<float>);
 OKFOREST_INSTANTIATE(DenseInputs<double>);
 OKFOREST_INSTANTIATE(ColumnInputs<float>);

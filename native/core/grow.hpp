@@ -4,20 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <vector>
 
+#include "core/forest.hpp"
 #include "core/rules.hpp"
 #include "core/views.hpp"
 
 namespace okforest {
-
-// A grown tree, as plain arrays; the fields are those of ForestView.
-struct Tree {
-  std::vector<std::int32_t> feature, subset, left, begin, end, members, times;
-  std::vector<double> threshold, weight, variance;
-  std::vector<char> missing_left;  // a bool each
-  std::vector<std::uint64_t> subset_words;
-};
 
 enum class OutputForm { factor, gram };
 
@@ -31,12 +23,11 @@ struct ForestPlan {
 
 // Grows trees on inputs X and outputs in either form, for training rows of the given weights (a row
 // of weight zero takes no part). The Frobenius rule needs a Gram matrix, not centred. Calls
-// watch(n_done) now and then from the calling thread; false stops the growth. Returns the trees, or
-// none if it was stopped.
+// watch(n_done) now and then from the calling thread; false stops the growth. Returns the forest,
+// of no tree if it was stopped.
 template <class Inputs>
-std::vector<Tree> grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
-                              std::span<const double> row_weight, const Rules& rules,
-                              const ForestPlan& plan,
-                              const std::function<bool(std::int64_t)>& watch);
+Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
+                   std::span<const double> row_weight, const Rules& rules, const ForestPlan& plan,
+                   const std::function<bool(std::int64_t)>& watch);
 
 }  // namespace okforest

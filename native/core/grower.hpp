@@ -6,11 +6,10 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "core/grow.hpp"  // for Tree
+#include "core/forest.hpp"
 #include "core/splitter.hpp"
 
 namespace okforest {
@@ -29,7 +28,8 @@ class Grower {
         stopped_(stopped),
         splitter_(X, scorer, rules, ranks, stopped) {}
 
-  Tree grow(const Sample& sample, std::uint64_t seed) {
+  // Grows a tree, which is there until the next is grown.
+  Tree& grow(const Sample& sample, std::uint64_t seed) {
     begin(sample);
     push(make_node(0, static_cast<std::int32_t>(rows_.size()), 0, seed));
     for (std::int32_t n_leaves = 1; !frontier_.empty() && n_leaves < rules_.max_leaf_nodes;) {
@@ -45,7 +45,8 @@ class Grower {
     for (Candidate& candidate : frontier_) {
       if (!stopped_) open(candidate);
     }
-    return finish();
+    tree_.members = rows_;
+    return tree_;
   }
 
  private:
@@ -53,13 +54,6 @@ class Grower {
     Node node;
     Split split;
     double priority = 0.0;
-  };
-
-  // A node as the tree will have it.
-  struct Record {
-    std::int32_t feature, subset, left, begin, end;
-    char missing_left;  // a bool
-    double threshold, weight, variance;
   };
 
   void begin(const Sample& sample) {
@@ -70,16 +64,17 @@ class Grower {
     right_rows_.resize(rows_.size() + 1);
     values_.resize(rows_.size());
     frontier_.clear();
-    records_.clear();
-    subset_words_.clear();
+    tree_.nodes.clear();
+    tree_.times.clear();
+    tree_.subset_words.clear();
   }
 
   Candidate make_node(std::int32_t begin, std::int32_t end, std::int32_t depth,
                       std::uint64_t seed) {
-    Node node{static_cast<std::int32_t>(records_.size()), begin, end, depth, seed};
+    Node node{static_cast<std::int32_t>(tree_.nodes.size()), begin, end, depth, seed};
     node.weight = sample_.weight_of(rows_of(node));
     node.count = sample_.count_of(rows_of(node));
-    records_.push_back({-1, -1, -1, begin, end, 0, 0.0, node.weight, 0.0});
+    tree_.nodes.push_back({.begin = begin, .end = end, .weight = node.weight});
     return {node, {}, 0.0};
   }
 
@@ -91,7 +86,7 @@ class Grower {
   bool open(Candidate& candidate) {
     Node& node = candidate.node;
     node.variance = scorer_.enter(rows_of(node), node.weight);
-    records_[node.id].variance = node.variance;
+    tree_.nodes[node.id].variance = node.variance;
     if (node.depth >= rules_.max_depth) return false;
     if (fewer(node.count, rules_.min_samples_split) ||
         fewer(node.count, 2 * rules_.min_samples_leaf)) {
@@ -103,7 +98,7 @@ class Grower {
   bool find_split(Candidate& candidate) {
     splitter_.search(candidate.node, rows_of(candidate.node), candidate.split);
     const double gain = candidate.split.gain * (1.0 + kTie) + kNoise * candidate.node.variance;
-    return candidate.split.found() && gain >= rules_.min_impurity_decrease * records_[0].weight;
+    return candidate.split.found() && gain >= rules_.min_impurity_decrease * tree_.nodes[0].weight;
   }
 
   void push(Candidate candidate) {
@@ -141,15 +136,15 @@ class Grower {
   void split(const Candidate& candidate) {
     const Node& node = candidate.node;
     const std::int32_t middle = partition(node, candidate.split);
-    Record& record = records_[node.id];
+    TreeNode& record = tree_.nodes[node.id];
     record.feature = candidate.split.feature;
     record.threshold = candidate.split.threshold;
     record.missing_left = candidate.split.missing_left;
     if (const auto& words = candidate.split.subset; !words.empty()) {
-      record.subset = static_cast<std::int32_t>(subset_words_.size());
-      subset_words_.insert(subset_words_.end(), words.begin(), words.end());
+      record.subset = static_cast<std::int32_t>(tree_.subset_words.size());
+      tree_.subset_words.insert(tree_.subset_words.end(), words.begin(), words.end());
     }
-    record.left = static_cast<std::int32_t>(records_.size());
+    record.left = static_cast<std::int32_t>(tree_.nodes.size());
     Candidate left = make_node(node.begin, middle, node.depth + 1, derive(node.seed, 1));
     Candidate right = make_node(middle, node.end, node.depth + 1, derive(node.seed, 2));
     if constexpr (requires { scorer_.split(rows_of(node), rows_of(node)); }) {
@@ -179,28 +174,6 @@ class Grower {
     return n_left;
   }
 
-  // The tree, whose arrays are no longer than they must be: a forest has many.
-  Tree finish() const {
-    const auto field = [&](auto Record::* of) {
-      std::vector<std::remove_cvref_t<decltype(records_[0].*of)>> all(records_.size());
-      std::ranges::transform(records_, all.begin(), of);
-      return all;
-    };
-    Tree tree;
-    tree.feature = field(&Record::feature);
-    tree.subset = field(&Record::subset);
-    tree.left = field(&Record::left);
-    tree.begin = field(&Record::begin);
-    tree.end = field(&Record::end);
-    tree.missing_left = field(&Record::missing_left);
-    tree.threshold = field(&Record::threshold);
-    tree.weight = field(&Record::weight);
-    tree.variance = field(&Record::variance);
-    tree.members = rows_;
-    tree.subset_words = subset_words_;
-    return tree;
-  }
-
   const Inputs& X_;
   Scorer& scorer_;
   const Rules& rules_;
@@ -210,8 +183,7 @@ class Grower {
   std::vector<std::int32_t> rows_, right_rows_;
   std::vector<Value<typename Inputs::Element>> values_;
   std::vector<Candidate> frontier_;
-  std::vector<Record> records_;
-  std::vector<std::uint64_t> subset_words_;
+  Tree tree_;
 };
 
 }  // namespace okforest

@@ -1,0 +1,54 @@
+#include "core/forest.hpp"
+
+#include <algorithm>
+#include <ranges>
+
+namespace okforest {
+
+void Joiner::add(std::int64_t number, const Tree& tree) {
+  std::lock_guard lock(mutex_);
+  if (number != static_cast<std::int64_t>(n_joined_)) {
+    waiting_[number] = tree;
+    return;
+  }
+  append(tree);
+  for (; n_joined_ < waiting_.size() && waiting_[n_joined_]; waiting_[n_joined_ - 1].reset()) {
+    append(*waiting_[n_joined_]);
+  }
+}
+
+void Joiner::append(const Tree& tree) {
+  const auto field = [&](auto TreeNode::* of) { return std::views::transform(tree.nodes, of); };
+  extend(forest_.feature, field(&TreeNode::feature));
+  extend(forest_.subset, field(&TreeNode::subset));
+  extend(forest_.left, field(&TreeNode::left));
+  extend(forest_.begin, field(&TreeNode::begin));
+  extend(forest_.end, field(&TreeNode::end));
+  extend(forest_.missing_left, field(&TreeNode::missing_left));
+  extend(forest_.threshold, field(&TreeNode::threshold));
+  extend(forest_.weight, field(&TreeNode::weight));
+  extend(forest_.variance, field(&TreeNode::variance));
+  extend(forest_.members, tree.members);
+  extend(forest_.times, tree.times);
+  extend(forest_.subset_words, tree.subset_words);
+  const auto end = [](const auto& all) { return static_cast<std::int64_t>(all.size()); };
+  forest_.node_offsets.push_back(end(forest_.feature));
+  forest_.member_offsets.push_back(end(forest_.members));
+  forest_.subset_offsets.push_back(end(forest_.subset_words));
+  ++n_joined_;
+}
+
+// Room is made for the trees to come, as if they were like those that came: memory that is not
+// written to is none.
+template <class Range, class Field>
+void Joiner::extend(Field& all, const Range& more) const {
+  const std::size_t n = all.size() + std::ranges::size(more);
+  if (n > all.capacity()) {
+    const double like_these = static_cast<double>(n) / static_cast<double>(n_joined_ + 1);
+    const double expected = 1.05 * like_these * static_cast<double>(waiting_.size());
+    all.reserve(std::max(n, static_cast<std::size_t>(expected)));
+  }
+  all.insert(all.end(), std::ranges::begin(more), std::ranges::end(more));
+}
+
+}  // namespace okforest

@@ -1,0 +1,56 @@
+// What a grown forest consists of.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace okforest {
+
+// A node of a tree; the fields are those of ForestView.
+struct TreeNode {
+  std::int32_t feature = -1, subset = -1, left = -1;
+  std::int32_t begin, end;
+  char missing_left = 0;  // a bool
+  double threshold = 0.0;
+  double weight, variance = 0.0;
+};
+
+struct Tree {
+  std::vector<TreeNode> nodes;
+  std::vector<std::int32_t> members, times;
+  std::vector<std::uint64_t> subset_words;
+};
+
+// The trees one after the other, an array for each field of ForestView.
+struct Forest {
+  std::vector<std::int64_t> node_offsets{0}, member_offsets{0}, subset_offsets{0};
+  std::vector<std::int32_t> feature, subset, left, begin, end, members, times;
+  std::vector<double> threshold, weight, variance;
+  std::vector<char> missing_left;
+  std::vector<std::uint64_t> subset_words;
+};
+
+// Joins trees as they come, from several threads; those that come before their turn wait.
+class Joiner {
+ public:
+  explicit Joiner(std::int64_t n_trees) : waiting_(static_cast<std::size_t>(n_trees)) {}
+
+  void add(std::int64_t number, const Tree& tree);
+
+  // The forest, once all trees have come.
+  Forest&& forest() { return std::move(forest_); }
+
+ private:
+  void append(const Tree& tree);
+  template <class Range, class Field>
+  void extend(Field& all, const Range& more) const;
+
+  std::mutex mutex_;
+  Forest forest_;
+  std::size_t n_joined_ = 0;
+  std::vector<std::optional<Tree>> waiting_;
+};
+
+}  // namespace okforest
