@@ -160,7 +160,7 @@ def rows(options: argparse.Namespace) -> list[Row]:
                 ("random forest", OKRandomForest, RandomForestRegressor),
             )
         ),
-        prediction(n, at_most(1000), trees),
+        prediction(n, at_most(1000), many),
     ]
 
 
