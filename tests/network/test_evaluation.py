@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import KFold
 
@@ -146,6 +146,20 @@ def test_baselines(network, model):
     assert result.kinds["with-unseen"].auc.mean() > 0.6
     table = model.fit(network.X, network.graph, network.names).rank_links(top=5)
     assert set(table["source"]) <= set(network.names)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        InputSimilarity("nearness"),
+        PairClassifier(RandomForestRegressor()),
+        PairClassifier(n_negatives=0),
+    ],
+    ids=str,
+)
+def test_parameters_of_baselines_are_checked(network, model):
+    with pytest.raises(ValueError, match="must be"):
+        model.fit(network.X, network.graph)
 
 
 def test_baselines_by_hand(network):

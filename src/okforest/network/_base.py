@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from okforest._compat import fit_context
 from okforest._typing import Floats, Outputs
-from okforest.network._graphs import name_rows
+from okforest.network._graphs import Graph, name_rows, read_graph
 from okforest.network._pairs import (
     SEEN_SEEN,
     SEEN_UNSEEN,
@@ -27,14 +28,14 @@ Table = npt.NDArray[np.void]
 class LinkPredictor(ABC, BaseEstimator):
     """A model that scores how likely two vertices are linked, by their features.
 
-    Vertices of the training graph are *seen*, others *unseen*. A subclass sets ``adjacency_`` and
-    ``names_`` when fitted, places vertices where they can be compared, and compares them.
+    Vertices of the training graph are *seen*, others *unseen*. A subclass learns from the graph,
+    places vertices where they can be compared, and compares them.
     """
 
     adjacency_: sp.csr_array
     names_: Outputs
 
-    @abstractmethod
+    @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, graph: Any, names: Any = None) -> Self:
         """Learn from the links among the vertices of a graph.
 
@@ -54,6 +55,14 @@ class LinkPredictor(ABC, BaseEstimator):
         self : object
             The fitted model.
         """
+        seen = read_graph(graph, X, names)
+        self._fit(X, seen)
+        self.adjacency_, self.names_ = seen
+        return self
+
+    @abstractmethod
+    def _fit(self, X: Any, graph: Graph) -> None:
+        """Learn from the links among the rows of X."""
 
     @abstractmethod
     def _place(self, X: Any) -> Any:

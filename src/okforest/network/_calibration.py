@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
 from okforest._typing import Floats
 from okforest.network._base import LinkPredictor
-from okforest.network._folds import folds_of, score_fold
+from okforest.network._folds import folds_of, join, score_fold
 from okforest.network._graphs import Graph
 from okforest.network._pairs import SEEN_UNSEEN, UNSEEN_UNSEEN, Kind
 
@@ -24,8 +23,7 @@ def calibrate(model: LinkPredictor, X: Any, graph: Graph, n_folds: int) -> Calib
     pairs = [score_fold(model, X, graph, fold) for fold in folds_of(len(graph.names), n_folds)]
     maps: Calibration = {}
     for kind in (SEEN_UNSEEN, UNSEEN_UNSEEN):
-        truth = np.concatenate([fold[kind].truth for fold in pairs])
-        scores = np.concatenate([fold[kind].scores for fold in pairs])
+        truth, scores = join(fold[kind] for fold in pairs)
         isotonic = IsotonicRegression(out_of_bounds="clip").fit(scores, truth)
         maps[kind] = isotonic.X_thresholds_, isotonic.y_thresholds_
     return maps

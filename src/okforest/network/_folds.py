@@ -1,5 +1,6 @@
 """Vertices held out in turn: what is fitted without them, and the pairs it is judged by."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,12 @@ class Pairs(NamedTuple):
 
     truth: Booleans
     scores: Floats
+
+
+def join(parts: Iterable[Pairs]) -> Pairs:
+    """Return all pairs of some parts."""
+    truths, scores = zip(*parts, strict=True)
+    return Pairs(np.concatenate(truths), np.concatenate(scores))
 
 
 def folds_of(n: int, n_folds: int, random_state: Any = 0) -> list[Fold]:

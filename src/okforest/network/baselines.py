@@ -1,19 +1,21 @@
 """Models of links to compare with: similar inputs, and a classifier of pairs."""
 
-from typing import Any
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from okforest._compat import HasMethods, Interval, StrOptions
 from okforest._typing import Floats
 from okforest.network._base import LinkPredictor
-from okforest.network._graphs import read_graph
+from okforest.network._graphs import Graph
 
 BLOCK_BYTES = 2**27  # of the features of pairs that are made at a time
 
@@ -47,30 +49,16 @@ class InputSimilarity(LinkPredictor):
     array([[0.  , 0.11, 1.  ]])
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "metric": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS))],
+    }
+
     def __init__(self, metric: str = "cosine"):
         self.metric = metric
 
-    def fit(self, X: Any, graph: Any, names: Any = None) -> "InputSimilarity":
-        """Keep the features; missing ones are filled by means.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n, p)
-            Features, one row for each vertex.
-        graph : adjacency matrix, networkx graph or edge list
-            The links.
-        names : array-like of shape (n,), optional
-            Names of the rows.
-
-        Returns
-        -------
-        self : object
-            The fitted model.
-        """
-        self.adjacency_, self.names_ = read_graph(graph, X, names)
+    def _fit(self, X: Any, graph: Graph) -> None:
         self.imputer_ = SimpleImputer(keep_empty_features=True).fit(X)
         self.inputs_ = self.imputer_.transform(X)
-        return self
 
     def _place(self, X: Any) -> "Rows":
         return Rows(self.inputs_ if X is None else self.imputer_.transform(X))
@@ -116,33 +104,22 @@ class PairClassifier(LinkPredictor):
     (3, 5)
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "predict_proba"]), None],
+        "n_negatives": [Interval(Integral, 1, None, closed="left")],
+        "random_state": [Interval(Integral, 0, None, closed="left")],
+    }
+
     def __init__(self, estimator: Any = None, n_negatives: int = 5, random_state: int = 0):
         self.estimator = estimator
         self.n_negatives = n_negatives
         self.random_state = random_state
 
-    def fit(self, X: Any, graph: Any, names: Any = None) -> "PairClassifier":
-        """Train the classifier on the links and on some pairs that are not linked.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n, p)
-            Features, one row for each vertex.
-        graph : adjacency matrix, networkx graph or edge list
-            The links.
-        names : array-like of shape (n,), optional
-            Names of the rows.
-
-        Returns
-        -------
-        self : object
-            The fitted model.
-        """
-        self.adjacency_, self.names_ = read_graph(graph, X, names)
-        self.inputs_ = _dense(X)
-        links = sp.triu(self.adjacency_, k=1).tocoo()
-        n = len(self.names_)
-        free = np.flatnonzero(np.triu(self.adjacency_.toarray() == 0, k=1))
+    def _fit(self, X: Any, graph: Graph) -> None:
+        inputs = _dense(X)
+        links = sp.triu(graph.adjacency, k=1).tocoo()
+        n = len(graph.names)
+        free = np.flatnonzero(np.triu(graph.adjacency.toarray() == 0, k=1))
         if links.nnz == 0 or len(free) == 0:
             raise ValueError(
                 f"the graph has {links.nnz} linked pairs and {len(free)} that are not; a "
@@ -155,9 +132,8 @@ class PairClassifier(LinkPredictor):
         columns = np.r_[links.col, unlinked[1]]
         labels = np.r_[np.ones(links.nnz), np.zeros(n_free)]
         classifier = _default_classifier() if self.estimator is None else clone(self.estimator)
-        features = _pair_features(self.inputs_[rows], self.inputs_[columns])
-        self.classifier_ = classifier.fit(features, labels)
-        return self
+        self.classifier_ = classifier.fit(_pair_features(inputs[rows], inputs[columns]), labels)
+        self.inputs_ = inputs
 
     def _place(self, X: Any) -> "Rows":
         return Rows(self.inputs_ if X is None else _dense(X))

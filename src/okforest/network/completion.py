@@ -15,14 +15,14 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from okforest._compat import Interval, StrOptions, fit_context
+from okforest._compat import Interval, StrOptions
 from okforest._typing import Floats, WeightMatrix, Weights
 from okforest.embedding import Span
 from okforest.kernels import Diffusion, OutputKernel
 from okforest.metrics.losses import unwrap
 from okforest.network._base import LinkPredictor
 from okforest.network._calibration import Calibration, calibrate
-from okforest.network._graphs import Graph, read_graph
+from okforest.network._graphs import Graph
 from okforest.network._models import final_model, new_model
 from okforest.network._pairs import SEEN_UNSEEN, UNSEEN_UNSEEN
 
@@ -153,41 +153,17 @@ class NetworkCompletion(LinkPredictor):
         self.calibrate = calibrate
         self.cv = cv
 
-    @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, graph: Any, names: Any = None) -> "NetworkCompletion":
-        """Learn from the links among the vertices of a graph.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n, p)
-            Features, one row for each vertex.
-        graph : adjacency matrix, networkx graph or edge list
-            The links, all of them among the rows of X: a symmetric matrix, dense or sparse, in the
-            order of rows; a networkx graph; or pairs of names.
-        names : array-like of shape (n,), optional
-            Names of the rows, by which they are found in a networkx graph or an edge list; by
-            default the index of a frame, or positions (of a networkx graph, its nodes in order).
-
-        Returns
-        -------
-        self : object
-            The fitted model.
-        """
-        self.__dict__.pop("calibration_", None)
-        seen = read_graph(graph, X, names)
-        if seen.adjacency.nnz == 0:
-            raise ValueError("the graph has no links; there is nothing to learn from.")
-        self._fit(X, seen)
-        if self.calibrate:
-            self.calibration_ = calibrate(clone(self).set_params(calibrate=False), X, seen, self.cv)
-        return self
-
     def _fit(self, X: Any, graph: Graph) -> None:
+        self.__dict__.pop("calibration_", None)
+        if graph.adjacency.nnz == 0:
+            raise ValueError("the graph has no links; there is nothing to learn from.")
         kernel = self._new_kernel().set_params(graph=graph.adjacency)
         model = new_model(self.estimator, kernel, self.scheme)
         self.model_ = model.fit(X, np.arange(len(graph.names)))
-        self.adjacency_, self.names_ = graph
-        self.seen_weights_ = self._seen_weights(X)
+        self.seen_weights_ = self._seen_weights(X, len(graph.names))
+        if self.calibrate:
+            alike = clone(self).set_params(calibrate=False)
+            self.calibration_ = calibrate(alike, X, graph, self.cv)
 
     def _new_kernel(self) -> OutputKernel:
         if self.vertex_kernel is None:
@@ -204,9 +180,8 @@ class NetworkCompletion(LinkPredictor):
             )
         return clone(self.vertex_kernel)
 
-    def _seen_weights(self, X: Any) -> list[Weights]:
-        """Return where the seen vertices are, as weights."""
-        n = len(self.names_)
+    def _seen_weights(self, X: Any, n: int) -> list[Weights]:
+        """Return where the n seen vertices are, as weights."""
         known = sp.eye_array(n, format="csr")
         if self.seen == "known":
             return (

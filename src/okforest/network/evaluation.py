@@ -13,7 +13,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from okforest._typing import Floats
 from okforest.metrics import AveragedCurve, average_curve, precision_at_k
 from okforest.network._base import LinkPredictor
-from okforest.network._folds import Pairs, folds_of, hide_links, score_fold
+from okforest.network._folds import Pairs, folds_of, hide_links, join, score_fold
 from okforest.network._graphs import read_graph
 from okforest.network._pairs import KINDS, SEEN_UNSEEN, UNSEEN_UNSEEN, WITH_UNSEEN, Kind
 
@@ -157,17 +157,23 @@ def cross_validate_links(
         start = perf_counter()
         pairs = score_fold(model, X, whole, fold)
         seconds.append(perf_counter() - start)
-        kinds = pairs[SEEN_UNSEEN], pairs[UNSEEN_UNSEEN]
-        pairs[WITH_UNSEEN] = Pairs(
-            np.concatenate([kind.truth for kind in kinds]),
-            np.concatenate([kind.scores for kind in kinds]),
-        )
-        results.append({kind: judge([pairs[kind]], precision_at) for kind in pairs})
+        results.append(judge_kinds(pairs, precision_at))
         if callback is not None:
             callback(done)
-    joined = {kind: _join([result[kind] for result in results]) for kind in KINDS if kind in pairs}
+    joined = {
+        kind: _join([result[kind] for result in results]) for kind in KINDS if kind in results[0]
+    }
     scores = {kind: scores for kind, scores in joined.items() if scores.n_links.any()}
     return Evaluation(scores, np.array(seconds))
+
+
+def judge_kinds(
+    pairs: dict[Kind, Pairs], precision_at: Sequence[int] = (10, 100)
+) -> dict[Kind, KindScores]:
+    """Return the scores of a fold: of each kind of pairs, and of all with an unseen vertex."""
+    with_unseen = join([pairs[SEEN_UNSEEN], pairs[UNSEEN_UNSEEN]])
+    kinds = {**pairs, WITH_UNSEEN: with_unseen}
+    return {kind: judge([some], precision_at) for kind, some in kinds.items()}
 
 
 def judge(folds: Iterable[Pairs], precision_at: Sequence[int] = (10, 100)) -> KindScores:

@@ -8,9 +8,11 @@ from sklearn.model_selection import GridSearchCV
 from okforest.kernels import Diffusion
 from okforest.metrics import kernel_loss
 from okforest.network import NetworkCompletion
+from okforest.network._folds import score_fold
+from okforest.network.evaluation import judge_kinds
 from okforest.papers._jobs import Job, Results
 from okforest.papers._models import BOOSTED, boosted, grown
-from okforest.papers._proteins import best_linked, evaluate, fold_of
+from okforest.papers._proteins import best_linked, fold_of
 from okforest.papers._report import Block, Heading, Paragraph, Table, published, spread
 
 # Table 1: losses in H, and AUC.
@@ -64,7 +66,7 @@ def _judge(model: Any, fold: int) -> dict[str, Any]:
     X, graph, _ = best_linked(N_VERTICES)
     split = fold_of(graph, fold, FOLDS)
     completion = NetworkCompletion(model, diffusion(), normalize=0, seen="predicted")
-    scores = evaluate(completion, X, graph, split)["with-unseen"]
+    scores = judge_kinds(score_fold(completion, X, graph, split))["with-unseen"]
     # The true place of an unseen vertex is known to the kernel of the whole graph alone.
     model.set_params(kernel=diffusion(graph.adjacency)).fit(X[split.seen], split.seen)
     return {"auc": float(scores.auc[0]), "in_h": kernel_loss(model, X[split.unseen], split.unseen)}

@@ -13,11 +13,9 @@ import scipy.sparse as sp
 
 from okforest._typing import Floats
 from okforest.datasets import fetch_yeast_ppi
-from okforest.network import KindScores, LinkPredictor
-from okforest.network._folds import Fold, Pairs, folds_of, hide_links, score_fold
+from okforest.network._folds import Fold, folds_of, hide_links
 from okforest.network._graphs import Graph
-from okforest.network._pairs import SEEN_UNSEEN, UNSEEN_UNSEEN, WITH_UNSEEN, Kind, Positions
-from okforest.network.evaluation import judge
+from okforest.network._pairs import Positions
 
 # Of each set of features, its groups in the data.
 FEATURES = {
@@ -60,14 +58,6 @@ def fold_of(graph: Graph, fold: int, n_folds: int, deleted: float = 0.0) -> Fold
     if deleted:
         return hide_links(graph, split, deleted, np.random.default_rng(fold))
     return split
-
-
-def evaluate(model: LinkPredictor, X: Floats, graph: Graph, fold: Fold) -> dict[Kind, KindScores]:
-    """Return how good a model is on one fold, by kinds of pairs."""
-    pairs = score_fold(model, X, graph, fold)
-    both = pairs[SEEN_UNSEEN], pairs[UNSEEN_UNSEEN]
-    pairs[WITH_UNSEEN] = Pairs(*(np.concatenate(part) for part in zip(*both, strict=True)))
-    return {kind: judge([one]) for kind, one in pairs.items()}
 
 
 def linked(adjacency: sp.csr_array, rows: Positions, columns: Positions) -> Any:

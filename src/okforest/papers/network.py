@@ -17,10 +17,12 @@ from okforest.network import (
     plot_curves,
     plot_deletion,
 )
+from okforest.network._folds import score_fold
+from okforest.network.evaluation import judge_kinds
 from okforest.papers import _network_reading
 from okforest.papers._jobs import Job, Results
 from okforest.papers._models import SETTINGS, completion
-from okforest.papers._proteins import FEATURES, evaluate, fold_of, proteins
+from okforest.papers._proteins import FEATURES, fold_of, proteins
 from okforest.papers._report import (
     Block,
     Figure,
@@ -101,7 +103,7 @@ def complete(
     """Return scores and curves of one fold, by kinds of pairs."""
     X, graph, _ = proteins(features)
     split = fold_of(graph, fold, FOLDS, deleted)
-    scores = evaluate(completion(row, setting, trees, fold), X, graph, split)
+    scores = judge_kinds(score_fold(completion(row, setting, trees, fold), X, graph, split))
     return {
         kind: {
             "auc": float(one.auc[0]),
