@@ -16,6 +16,9 @@ using Rows = std::span<const std::int32_t>;
 // Branches whose sums are kept, from the root down.
 constexpr std::size_t kMostBranches = 64;
 
+// How much larger than a node what its sum was rounded at may be: this loses three digits.
+constexpr double kMostNoise = 1e3;
+
 bool same(Rows a, Rows b) { return a.data() == b.data() && a.size() == b.size(); }
 
 template <int width, class L>
@@ -250,10 +253,14 @@ double FactorScorer<L>::enter(Rows rows, double total_weight) {
   tried_.clear();
   const bool derived = find_sum(rows);
   double variance = measure(rows, total_weight);
-  if (derived && variance < 1e-2 * scale_) {  // digits have gone: take no risk with the sum
+  const double size = std::sqrt(total_weight * scale_);  // no sum over a part of it is longer
+  // Where digits have gone, or a branch's rounding is large beside the node: no risk with the sum.
+  if (derived && (variance < 1e-2 * scale_ || noise_ > kMostNoise * size)) {
     sums(outputs_, rows, weight_.data(), sum_.data());
     variance = measure(rows, total_weight);
+    noise_ = 0.0;
   }
+  noise_ += size;
   remember(rows);
   if (variance > 1e-6 * scale_) return variance;
 
@@ -274,6 +281,7 @@ double FactorScorer<L>::enter(Rows rows, double total_weight) {
 // that holds it is the smaller part, it is the branch's sum less the rest's; returns whether.
 template <class L>
 bool FactorScorer<L>::find_sum(Rows rows) {
+  noise_ = 0.0;
   while (n_branches_ > 0) {
     const Branch& branch = branches_[n_branches_ - 1];
     if (rows.data() < branch.rows.data() ||
@@ -289,6 +297,7 @@ bool FactorScorer<L>::find_sum(Rows rows) {
     const std::size_t after = branch.rows.size() - before - rows.size();
     if (before + after >= rows.size()) break;
     sum_ = branch.sum;
+    noise_ = branch.noise;
     for (const Rows rest : {branch.rows.first(before), branch.rows.last(after)}) {
       if (rest.empty()) continue;
       const bool known = same(rest, branch.part);
@@ -313,6 +322,7 @@ void FactorScorer<L>::remember(Rows rows) {
   Branch& branch = branches_[n_branches_++];
   branch.rows = rows;
   branch.sum = sum_;
+  branch.noise = noise_;
   branch.part = {};
 }
 

@@ -93,12 +93,14 @@ class FactorScorer {
   std::span<const std::int32_t> node_;  // the current one
   std::vector<L> sum_, mean_, rest_;    // over it, and scratch
   double scale_ = 0.0;
+  double noise_ = 0.0;         // what its sum was rounded at, one sum after the other
   std::vector<Subset> tried_;  // subsets of it, and their sums one after the other
   std::vector<L> tried_sums_;
 
   struct Branch {
     std::span<const std::int32_t> rows;  // a part of the tree's
     std::vector<L> sum;
+    double noise;
     std::span<const std::int32_t> part;  // the smaller side of its split, if that sum is known
     std::vector<L> part_sum;
   };

@@ -105,6 +105,18 @@ def test_outliers_do_not_move_the_centre():
     assert np.median(np.abs(K)) < 10
 
 
+def test_digits_are_kept():
+    """Neither an outlier nor a large offset takes digits from differences of other outputs."""
+    y = np.round(Y * 8)
+    far = embed(Linear(), np.r_[y, [[1e12] * y.shape[1]]]).values[:-1]
+    np.testing.assert_allclose(far - far[0], y - y[0], rtol=0, atol=1e-12)
+    wide = np.random.default_rng(0).integers(0, 9, size=(30, 90)).astype(float)
+    for kind in ("auto", "gram"):
+        expected = embed(Linear(), wide, kind).values
+        shifted = embed(Linear(), wide + 2.0**40, kind).values
+        np.testing.assert_allclose(shifted, expected, rtol=0, atol=1e-3)
+
+
 def test_functions_keep_their_arrays():
     """Centring does not write into an array that the kernel function keeps."""
     K = Y @ Y.T

@@ -119,6 +119,28 @@ def test_large_nodes_equal_the_gram_form(weighted, order):
     assert np.allclose(a.variance, b.variance, rtol=1e-9)
 
 
+@pytest.mark.parametrize("large", [1e6, 1e12])
+@pytest.mark.parametrize("q", [1, 5, 40])
+def test_an_outlier_does_not_round_the_others(q, large):
+    """What a large output is rounded at does not stay in the sums over other nodes."""
+    for seed in range(4):
+        X, phi = problem(seed, n=300, p=6, q=max(q, 2), grid=2)
+        phi = phi[:, :q].copy()
+        X[0], phi[0] = 9.0, large
+        rules = Rules(random_splits=seed % 2 == 0, max_features=4)
+        expected = grow(X, phi, rules, seed=seed)
+        order = np.random.default_rng(seed).permutation(len(X))
+        shuffled = grow(X[order], phi[order], rules, seed=seed)
+        assert np.array_equal(shuffled.feature, expected.feature)
+        by_gain = grow(X, phi, replace(rules, order="gain"), seed=seed)
+        assert engine_as_nested(by_gain[0]) == engine_as_nested(expected[0])
+        for node in np.flatnonzero(expected.end - expected.begin > 2):
+            members = expected.members[expected.begin[node] : expected.end[node]]
+            if 0 not in members:
+                variance = len(members) * phi[members].var(axis=0).sum()
+                assert expected.variance[node] == pytest.approx(variance, rel=1e-9, abs=1e-12)
+
+
 def test_many_trees_equal_each_alone():
     """Of many trees and far inputs, large nodes read a copy by columns: the same trees."""
     rng = np.random.default_rng(0)
@@ -149,7 +171,7 @@ def test_threads_do_not_change_the_forest(gram, n_draws):
 
 @given(seed=st.integers(0, 2**32), rules=st.sampled_from(list(RULES.values())), data=st.data())
 def test_row_order_does_not_matter(seed, rules, data):
-    """Shuffled rows give the same trees, bootstrapped ones included."""
+    """Shuffled rows, of different inputs, give the same trees, bootstrapped ones included."""
     X, phi = problem(seed, n=30)
     order = np.array(data.draw(st.permutations(range(30))))
     for n_draws in (0, 30):

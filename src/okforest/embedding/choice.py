@@ -23,6 +23,8 @@ LOW_RANK_KINDS = get_args(LowRankKind)
 
 # A factor of the Gram matrix pays if its rank is at most this part of N.
 LOW_RANK = 0.25
+# A Gram matrix is made from explicit features if they are at most so many times N.
+FEATURES = 4
 # A Gram matrix may take this part of the machine's memory.
 MEMORY = 0.5
 
@@ -83,15 +85,16 @@ def embed(
             f"embedding='features' needs a kernel with explicit features, and {kernel!r} has none; "
             "use 'auto', 'gram' or 'factor'."
         )
-    if dim is not None and (kind == "features" or dim <= len(y)):
+    if dim is not None and (kind == "features" or dim <= FEATURES * len(y)):
         features = _centred_features(kernel.features(y))
-        if kind == "gram":
-            _check_memory(len(y))
-            return Embedding("gram", features @ features.T)
         # Features are a factor: where the kernel has few, there is no square matrix to be made.
-        return Embedding("factor" if kind == "factor" else "features", features)
-
-    K = _centred_gram(kernel, y)
+        if kind == "features" or (kind != "gram" and dim <= len(y)):
+            return Embedding("factor" if kind == "factor" else "features", features)
+        # Centred before, not after, outputs far from the origin keep their digits.
+        _check_memory(len(y))
+        K = features @ features.T
+    else:
+        K = _centred_gram(kernel, y)
     if kind == "factor" or (kind == "auto" and _may_have_low_rank(K)):
         exact = _exact_factor(K, len(K) if kind == "factor" else int(LOW_RANK * len(K)))
         if exact is not None:
@@ -114,11 +117,11 @@ def _check_memory(n: int) -> None:
 
 def _centred_features(features: Floats) -> Floats:
     """Return features of φ(y) around their centre."""
-    features = features - features.mean(axis=0)
-    squares = np.einsum("ij,ij->i", features, features)
-    _check_scale(squares, is_zero=not features.any())
-    features -= features[_central(squares)].mean(axis=0)
-    return np.ascontiguousarray(features)
+    around_mean = features - features.mean(axis=0)
+    squares = np.einsum("ij,ij->i", around_mean, around_mean)
+    _check_scale(squares, is_zero=not around_mean.any())
+    # From the features as they are: a mean moved by outliers would take digits of the others.
+    return np.ascontiguousarray(features - features[_central(squares)].mean(axis=0))
 
 
 def gram_of(kernel: OutputKernel, y: Outputs) -> Floats:
