@@ -69,9 +69,13 @@ class Comparison:
 def parser_of(doc: str) -> argparse.ArgumentParser:
     """Return the options that every comparison has."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
-    parser.add_argument("--trees", type=int, default=20, help="trees in a forest")
-    parser.add_argument("--samples", type=int, help="at most so many training rows, to try it out")
-    parser.add_argument("--repeats", type=int, default=3, help="at most so many timings of a side")
+    parser.add_argument("--trees", type=positive, default=20, help="trees in a forest")
+    parser.add_argument(
+        "--samples", type=positive, help="at most so many training rows, to try it out"
+    )
+    parser.add_argument(
+        "--repeats", type=positive, default=3, help="at most so many timings of a side"
+    )
     parser.add_argument(
         "--patience",
         type=float,
@@ -86,6 +90,14 @@ def parser_of(doc: str) -> argparse.ArgumentParser:
     return parser
 
 
+def positive(text: str) -> int:
+    """Return a number of something, of which there is at least one."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is too few; use 1 or more")
+    return number
+
+
 def few_trees(options: argparse.Namespace) -> int:
     """Return the number of trees of rows that take long."""
     return options.trees if options.full else max(1, options.trees // 4)
@@ -97,6 +109,9 @@ def compare(comparison: Comparison, options: argparse.Namespace) -> None:
         row = next(row for row in comparison.rows if row.name == options.weigh[0])
         print(json.dumps(_weigh(row, int(options.weigh[1]))))
         return
+    if not any(options.only in row.name for row in comparison.rows):
+        names = "\n  ".join(row.name for row in comparison.rows)
+        raise SystemExit(f"no row has {options.only!r} in its name; there are\n  {names}")
     peer_version = machine.version_of(comparison.package)
     versions = {"okforest": okforest.__version__, comparison.peer: peer_version or "not installed"}
     for package in ("numpy", "scipy"):
