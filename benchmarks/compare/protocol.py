@@ -109,9 +109,6 @@ def compare(comparison: Comparison, options: argparse.Namespace) -> None:
         row = next(row for row in comparison.rows if row.name == options.weigh[0])
         print(json.dumps(_weigh(row, int(options.weigh[1]))))
         return
-    if not any(options.only in row.name for row in comparison.rows):
-        names = "\n  ".join(row.name for row in comparison.rows)
-        raise SystemExit(f"no row has {options.only!r} in its name; there are\n  {names}")
     peer_version = machine.version_of(comparison.package)
     versions = {"okforest": okforest.__version__, comparison.peer: peer_version or "not installed"}
     for package in ("numpy", "scipy"):
@@ -128,14 +125,16 @@ def compare(comparison: Comparison, options: argparse.Namespace) -> None:
     heads += ["R² on test data"] if scored else []
     print(f"| {' | '.join(heads)} |\n|---|{'---:|' * (len(heads) - 1)}")
     results, reasons = [], []
-    for row in comparison.rows:
-        if options.only not in row.name:
-            continue
+    chosen = [row for row in comparison.rows if options.only in row.name]
+    for row in chosen:
         result = _measure(row, options)
         results.append(result)
         if row.skipped:
             reasons.append(f"{row.name}: {row.skipped}")
         print(f"| {' | '.join(_cells(result, scored))} |", flush=True)
+    if not chosen:
+        names = "\n- ".join(row.name for row in comparison.rows)
+        print(f"\nNo row has {options.only!r} in its name; there are\n\n- {names}")
     print("\nPeak memory is above what the data take; both columns: okforest / peer.")
     for reason in reasons:
         print(f"\nSkipped: {reason}")
