@@ -120,7 +120,12 @@ def test_forms_of_a_graph_are_the_same(network):
     np.testing.assert_array_equal(model.predict_links(), expected)
     assert model.names_.tolist() == names.tolist()
     in_order = nx.from_scipy_sparse_array(network.graph)
-    np.testing.assert_array_equal(small_model().fit(X, in_order).predict_links(), expected)
+    shuffled = nx.Graph()
+    shuffled.add_nodes_from(np.random.default_rng(0).permutation(len(X)).tolist())
+    shuffled.add_edges_from(in_order.edges)
+    text_in_order = nx.relabel_nodes(in_order, dict(enumerate(names.tolist())))
+    for graph in (in_order, shuffled, text_in_order):
+        np.testing.assert_array_equal(small_model().fit(X, graph).predict_links(), expected)
 
 
 def test_ranked_links(network, monkeypatch):
@@ -258,6 +263,7 @@ def bad_graphs():
         "no edges": ([], None, "no links"),
         "asymmetric": (np.triu(np.ones((3, 3)), 1), None, "asymmetric"),
         "networkx": (nx.path_graph(4), None, r"1 vertices have no row \(3\)"),
+        "other integers": (nx.Graph([(1, 2), (2, 3)]), None, r"no vertices \(0\).*Pass names="),
         "other names": (nx.path_graph(3), names, r"3 rows are no vertices \('a', 'b', 'c'\)"),
         "names twice": ([("a", "b")], ["a", "b", "b"], "each vertex needs"),
         "directed": (nx.DiGraph([("a", "b")]), names, "directed"),

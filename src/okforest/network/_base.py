@@ -48,7 +48,8 @@ class LinkPredictor(ABC, BaseEstimator):
             order of rows; a networkx graph; or pairs of names.
         names : array-like of shape (n,), optional
             Names of the rows, by which they are found in a networkx graph or an edge list; by
-            default the index of a frame, or positions (of a networkx graph, its nodes in order).
+            default the index of a frame, or positions: node i of a networkx graph is row i, and
+            nodes that are no integers are the rows in their order.
 
         Returns
         -------

@@ -28,8 +28,8 @@ def read_graph(graph: Any, X: Any, names: Any = None) -> Graph:
     """Return a graph whose vertices are the rows of X, or say how the two differ.
 
     ``graph`` is an adjacency matrix, a networkx graph, or an edge list. Rows are known by
-    ``names``, else by the index of a frame, else by their positions (and, of a networkx graph, are
-    its nodes in their order).
+    ``names``, else by the index of a frame, else by their positions (and, of a networkx graph whose
+    nodes are no integers, are its nodes in their order).
     """
     n_rows, names = count_rows(X), _given_names(X, names)
     if all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
@@ -117,7 +117,8 @@ def shown(names: list[Any]) -> str:
 def _align(vertices: Vertices, names: Any, n_rows: int) -> Graph:
     """Put the vertices of a graph that has names into the order of rows."""
     assert vertices.names is not None
-    if names is None and len(vertices) == n_rows:
+    positions = vertices.names.dtype.kind in "iu"  # node i is row i, in whatever order it came
+    if names is None and not positions and len(vertices) == n_rows:
         return Graph(vertices.adjacency, vertices.names)
     rows = _check_names(names, n_rows)
     order = vertices.positions(rows)
