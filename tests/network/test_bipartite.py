@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -120,6 +121,28 @@ def test_ranked_links():
     seen = model.rank_links(top=10_000)
     assert len(seen) == (Y[:45] == 0).sum()
     assert set(model.rank_links(rows[45:], columns, top=3)["kind"]) == {"unseen-unseen"}
+
+
+def test_labels_of_links():
+    """Those of a frame are names of rows and columns, in any order."""
+    rows, columns, Y = make_sides()
+    frames = [
+        pd.DataFrame(X, index=[f"{side}{i}" for i in range(len(X))]).add_prefix("f")
+        for side, X in zip("rc", (rows, columns), strict=True)
+    ]
+    labels = [frame.index for frame in frames]
+    rng = np.random.default_rng(0)
+    links = pd.DataFrame(Y, *labels).iloc[rng.permutation(50), rng.permutation(40)]
+    expected = small_model().fit(rows, columns, Y)
+    for model in (small_model().fit(*frames, links), small_model().fit(rows, columns, links, *labels)):
+        np.testing.assert_array_equal(model.predict_links(), expected.predict_links())
+    first, second = (
+        cross_validate_bipartite(small_model(), *given, cv=3)
+        for given in ((rows, columns, Y), (*frames, links))
+    )
+    np.testing.assert_array_equal(first.auc, second.auc)
+    with pytest.raises(ValueError, match=r"the columns of the links' frame .* \('x'\)"):
+        small_model().fit(*frames, links.rename(columns={"c0": "x"}))
 
 
 def test_life_of_a_model(tmp_path):

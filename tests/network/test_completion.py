@@ -128,6 +128,30 @@ def test_forms_of_a_graph_are_the_same(network):
         np.testing.assert_array_equal(small_model().fit(X, graph).predict_links(), expected)
 
 
+def test_labels_of_an_adjacency_frame(network):
+    """They are names, in any order; those that are none are refused, positions are not."""
+    X, names = network.X, network.names
+    expected = small_model().fit(X, network.graph).predict_links()
+    rng = np.random.default_rng(0)
+    rows, columns = rng.permutation(60), rng.permutation(60)
+    A = pd.DataFrame(network.graph.toarray(), index=names, columns=names)
+    features = pd.DataFrame(X, index=names, columns=list("abcde"))
+    for given, graph, known in (
+        (X, A.iloc[rows, columns], names),
+        (features, A.iloc[rows, columns], None),
+        (features, pd.DataFrame(network.graph.toarray()), None),
+        (X, pd.DataFrame(network.graph.toarray()).iloc[rows, columns], None),
+        (X, A, None),
+    ):
+        np.testing.assert_array_equal(
+            small_model().fit(given, graph, known).predict_links(), expected
+        )
+    with pytest.raises(ValueError, match=r"1 labels have no features \('x'\).*names no.*'v00'"):
+        small_model().fit(features, A.rename(index={"v00": "x"}))
+    with pytest.raises(ValueError, match=r"the columns of the links' frame"):
+        small_model().fit(X, A.rename(columns={"v00": "v01"}), names)
+
+
 def test_ranked_links(network, monkeypatch):
     """The best pairs by their scores, each once, known links left out; blocks change nothing."""
     model = fit_seen(network)

@@ -45,11 +45,12 @@ class LinkPredictor(ABC, BaseEstimator):
             Features, one row for each vertex.
         graph : adjacency matrix, networkx graph or edge list
             The links, all of them among the rows of X: a symmetric matrix, dense or sparse, in the
-            order of rows; a networkx graph; or pairs of names.
+            order of rows (of a frame, its labels are the names); a networkx graph; or pairs of
+            names.
         names : array-like of shape (n,), optional
-            Names of the rows, by which they are found in a networkx graph or an edge list; by
-            default the index of a frame, or positions: node i of a networkx graph is row i, and
-            nodes that are no integers are the rows in their order.
+            Names of the rows, by which they are found in a frame, a networkx graph or an edge
+            list; by default the index of a frame, or positions: node i of a networkx graph is row
+            i, and nodes that are no integers are the rows in their order.
 
         Returns
         -------

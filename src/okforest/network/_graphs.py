@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from okforest._compat import rows_of
 from okforest._typing import Outputs
 from okforest.kernels._vertices import Vertices
 
@@ -31,7 +32,7 @@ def read_graph(graph: Any, X: Any, names: Any = None) -> Graph:
     ``names``, else by the index of a frame, else by their positions (and, of a networkx graph whose
     nodes are no integers, are its nodes in their order).
     """
-    n_rows, names = count_rows(X), _given_names(X, names)
+    n_rows, names = count_rows(X), given_names(X, names)
     if all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
         return _align(Vertices(graph), names, n_rows)
     if not sp.issparse(graph):
@@ -45,6 +46,8 @@ def read_graph(graph: Any, X: Any, names: Any = None) -> Graph:
                 f"the graph has shape {shape}; pass a square adjacency matrix, a networkx graph, "
                 "or a list of pairs, the two ends of each link."
             )
+    for axis in (0, 1):
+        graph = order_frame(graph, names, n_rows, axis)
     vertices = Vertices(graph)
     if len(vertices) != n_rows:
         raise ValueError(
@@ -84,9 +87,33 @@ def read_edges(edges: Iterable[tuple[Any, Any]], names: Outputs) -> sp.csr_array
     return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))
 
 
+def order_frame(table: Any, names: Any, n_names: int, axis: int) -> Any:
+    """Return a frame with its labels along an axis in the order of names; others as they are.
+
+    Labels that are positions, as by default, or beside rows without names, say nothing.
+    """
+    if not _is_frame(table):
+        return table
+    labels = (table.index, table.columns)[axis].tolist()
+    wanted = _check_names(names, n_names).tolist()
+    position = {label: i for i, label in enumerate(labels)}
+    if position.keys() == set(wanted) and len(labels) == n_names:
+        return rows_of(table, [position[name] for name in wanted], axis=axis)
+    if names is None or labels == list(range(len(labels))):
+        return table
+    strangers = [label for label in labels if label not in set(wanted)]
+    missing = [name for name in wanted if name not in position]
+    raise ValueError(
+        f"the {('index', 'columns')[axis]} of the links' frame and the names of features differ: "
+        f"{len(strangers)} labels have no features ({shown(strangers)}), and {len(missing)} names "
+        f"no label ({shown(missing)}). Use the same names once each, or pass the frame's "
+        "to_numpy() if it is in the order of features."
+    )
+
+
 def name_rows(X: Any, names: Any = None) -> Outputs:
     """Return one name for each row: those given, those of a frame's index, or positions."""
-    return _check_names(_given_names(X, names), count_rows(X))
+    return _check_names(given_names(X, names), count_rows(X))
 
 
 def count_rows(X: Any) -> int:
@@ -94,10 +121,13 @@ def count_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def _given_names(X: Any, names: Any) -> Any:
-    if names is None and hasattr(X, "columns") and hasattr(X, "index"):
-        return X.index
-    return names
+def given_names(X: Any, names: Any) -> Any:
+    """Return the names given, or those of a frame's index, or None."""
+    return X.index if names is None and _is_frame(X) else names
+
+
+def _is_frame(table: Any) -> bool:
+    return hasattr(table, "columns") and hasattr(table, "index")
 
 
 def _check_names(names: Any, n_rows: int) -> Outputs:

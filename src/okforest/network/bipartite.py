@@ -13,7 +13,7 @@ from okforest._typing import Floats, Outputs, WeightMatrix, Weights
 from okforest.kernels import as_kernel
 from okforest.metrics.losses import unwrap
 from okforest.network._base import Table, check_top, make_table
-from okforest.network._graphs import count_rows, name_rows
+from okforest.network._graphs import count_rows, given_names, name_rows, order_frame
 from okforest.network._models import new_model
 from okforest.network._pairs import SEEN_SEEN, SEEN_UNSEEN, UNSEEN_UNSEEN, Best, row_blocks
 
@@ -116,7 +116,8 @@ class BipartiteCompletion(BaseEstimator):
         X_columns : array-like, frame or sparse matrix of shape (m, q)
             Features of columns, or their similarities with all columns.
         links : array-like or sparse matrix of shape (n, m)
-            1 where a row and a column are linked, 0 where not.
+            1 where a row and a column are linked, 0 where not. The labels of a frame are names of
+            rows and columns.
         row_names : array-like of shape (n,), optional
             Names of rows; by default the index of a frame, or positions.
         column_names : array-like of shape (m,), optional
@@ -127,7 +128,7 @@ class BipartiteCompletion(BaseEstimator):
         self : object
             The fitted model.
         """
-        self.links_ = _check_links(links, count_rows(X_rows), count_rows(X_columns))
+        self.links_ = read_links(links, X_rows, X_columns, row_names, column_names)
         self.row_names_ = name_rows(X_rows, row_names)
         self.column_names_ = name_rows(X_columns, column_names)
         profiles = self.links_.toarray()
@@ -228,7 +229,13 @@ def _compare(rows: WeightMatrix, links: sp.csr_array, columns: WeightMatrix) -> 
     return np.ascontiguousarray(rows @ np.ascontiguousarray(profiles.T))
 
 
-def _check_links(links: Any, n_rows: int, n_columns: int) -> sp.csr_array:
+def read_links(
+    links: Any, X_rows: Any, X_columns: Any, row_names: Any = None, column_names: Any = None
+) -> sp.csr_array:
+    """Return the links in the order of rows and columns, or say what is wrong with them."""
+    n_rows, n_columns = count_rows(X_rows), count_rows(X_columns)
+    links = order_frame(links, given_names(X_rows, row_names), n_rows, axis=0)
+    links = order_frame(links, given_names(X_columns, column_names), n_columns, axis=1)
     given: Any = links if sp.issparse(links) else np.asarray(links)
     if given.dtype.kind not in "fiub" or given.ndim != 2:
         raise ValueError(

@@ -10,7 +10,7 @@ from okforest._compat import rows_of
 from okforest.network._folds import Pairs, folds_of
 from okforest.network._graphs import count_rows
 from okforest.network._pairs import Positions
-from okforest.network.bipartite import BipartiteCompletion
+from okforest.network.bipartite import BipartiteCompletion, read_links
 from okforest.network.evaluation import KindScores, judge
 
 Setting = Literal["new rows", "new columns", "both new"]
@@ -39,7 +39,8 @@ def cross_validate_bipartite(
     X_columns : array-like, frame or sparse matrix of shape (m, q)
         Features of columns.
     links : array-like or sparse matrix of shape (n, m)
-        1 where a row and a column are linked, 0 where not.
+        1 where a row and a column are linked, 0 where not. The labels of a frame are names of rows
+        and columns, if X_rows and X_columns are frames.
     setting : {"new rows", "new columns", "both new"}, default="new rows"
         What is held out; of "both new", every fold of rows with every fold of columns.
     cv : int, default=10
@@ -68,7 +69,7 @@ def cross_validate_bipartite(
     >>> bool(scores.auc.mean() > 0.8)
     True
     """
-    Y = np.asarray(links.toarray() if hasattr(links, "toarray") else links)
+    Y = read_links(links, X_rows, X_columns).toarray()
     if similarities:
         _check_square(X_rows, "X_rows")
         _check_square(X_columns, "X_columns")
