@@ -134,7 +134,10 @@ def test_labels_of_links():
     rng = np.random.default_rng(0)
     links = pd.DataFrame(Y, *labels).iloc[rng.permutation(50), rng.permutation(40)]
     expected = small_model().fit(rows, columns, Y)
-    for model in (small_model().fit(*frames, links), small_model().fit(rows, columns, links, *labels)):
+    for model in (
+        small_model().fit(*frames, links),
+        small_model().fit(rows, columns, links, *labels),
+    ):
         np.testing.assert_array_equal(model.predict_links(), expected.predict_links())
     first, second = (
         cross_validate_bipartite(small_model(), *given, cv=3)

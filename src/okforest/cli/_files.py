@@ -6,9 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from okforest.cli._console import console
 from okforest.network._graphs import shown
 
 Edges = list[tuple[str, str]]
+
+# How names are read: as text, whatever they look like. 007 is not 7, and NA is not missing.
+NAMES = {"dtype": str, "keep_default_na": False, "na_values": [""]}
 
 
 class CleanEdges(NamedTuple):
@@ -23,6 +27,10 @@ class CleanEdges(NamedTuple):
 def read_features(path: Path) -> pd.DataFrame:
     """Return a frame of features, with the names of its first column as text."""
     table = _read(path)
+    if _suffix(path) == ".parquet":
+        table = _named(table)
+    else:
+        table.isetitem(0, _read(path, usecols=[0], **NAMES).iloc[:, 0].array)
     if table.shape[1] < 2:
         raise ValueError(
             f"{path} has {table.shape[1]} columns; it must have names in the first and features "
@@ -43,20 +51,30 @@ def read_features(path: Path) -> pd.DataFrame:
 
 
 def read_edge_list(path: Path, names: set[str]) -> Edges:
-    """Return the pairs of names in the first two columns; a line of titles is optional."""
-    table = _read(path, text=True)
+    """Return the pairs of names in the first two columns; a line of titles is optional.
+
+    Of a text file the first line is one if neither of its two names is known.
+    """
+    table = _read(path, header=None, **NAMES)
     if table.shape[1] < 2:
         raise ValueError(
             f"{path} has {table.shape[1]} columns; an edge list has the two names of each link in "
             "the first two, separated by a comma or (in .tsv and .txt) a tab."
         )
     pairs = table.iloc[:, :2]
+    if _suffix(path) != ".parquet" and _are_titles(pairs.iloc[0].tolist(), names):
+        first = ", ".join(map(str, pairs.iloc[0]))
+        console.print(f"{path}: the first line ({first}) was read as titles", markup=False)
+        pairs = pairs.iloc[1:]
     if pairs.isna().any(axis=None):
         row = int(np.flatnonzero(pairs.isna().any(axis=1))[0]) + 1
         raise ValueError(f"{path} has a link with one name only, in row {row}.")
-    edges = [(str(a), str(b)) for a, b in pairs.itertuples(index=False)]
-    titles = str(pairs.columns[0]), str(pairs.columns[1])
-    return [titles, *edges] if set(titles) <= names else edges
+    return [(str(a), str(b)) for a, b in pairs.itertuples(index=False)]
+
+
+def _are_titles(first: list[Any], names: set[str]) -> bool:
+    """Tell whether the first line of an edge list is no link: neither of two names is known."""
+    return first[0] != first[1] and not names.intersection(first)
 
 
 def clean_edges(edges: Edges, names: set[str]) -> CleanEdges:
@@ -100,20 +118,21 @@ def group_columns(columns: list[str], separator: str) -> dict[str, list[str]]:
     return groups
 
 
-def _read(path: Path, text: bool = False) -> pd.DataFrame:
+def _suffix(path: Path) -> str:
+    """Return what kind of table a file is, compressed or not."""
+    suffixes = [suffix for suffix in path.suffixes if suffix not in (".gz", ".bz2", ".xz", ".zip")]
+    return suffixes[-1] if suffixes else ""
+
+
+def _read(path: Path, **options: Any) -> pd.DataFrame:
+    """Return a table; the options are those of text files."""
     if not path.exists():
         raise ValueError(f"there is no file {path}.")
-    suffixes = [suffix for suffix in path.suffixes if suffix not in (".gz", ".bz2", ".xz", ".zip")]
-    suffix = suffixes[-1] if suffixes else ""
+    suffix = _suffix(path)
     if suffix == ".parquet":
-        table = pd.read_parquet(path)
-        return table.astype(str) if text else _named(table)
-    options: dict[str, Any] = {"sep": "\t" if suffix in (".tsv", ".txt") else ","}
+        return pd.read_parquet(path)
     try:
-        titles = pd.read_csv(path, nrows=0, **options).columns
-        # Names are text, whatever they look like: 007 is not 7.
-        kinds = str if text else dict.fromkeys(titles[:1], str)
-        return pd.read_csv(path, dtype=kinds, **options)
+        return pd.read_csv(path, sep="\t" if suffix in (".tsv", ".txt") else ",", **options)
     except pd.errors.EmptyDataError:
         raise ValueError(f"{path} is empty.") from None
     except (pd.errors.ParserError, UnicodeDecodeError) as error:
