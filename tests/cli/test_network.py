@@ -205,6 +205,21 @@ def test_bad_features(files):
     assert "3 vertices that are known already" in run(*paths, *out, code=2)
 
 
+def test_text_among_numbers(files):
+    """One in a column of numbers is a mistake; a column of text is one of categories."""
+    folder, features, _links = files
+    features = features.astype(object)
+    features["c"] = np.where(np.arange(60) % 2, "red", "7")
+    paths = folder / "f.csv", folder / "links.csv", "--out", folder / "out", *FAST
+    features.to_csv(paths[0])
+    run(*paths)
+    features.iloc[4, 3] = "n.d."
+    features.to_csv(paths[0])
+    said = run(*paths, code=2)
+    assert "f.csv has 'n.d.' in column 'b: one', row 5 ('v04'), where 52 of 52 other" in said
+    assert "Leave the cell empty" in said
+
+
 def test_without_the_extra():
     """What to install is said where something is missing."""
     code = "import sys; sys.modules['typer'] = None; from okforest.cli import main; main()"

@@ -5,11 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_object_dtype, is_string_dtype
 
 from okforest.cli._console import console
 from okforest.network._graphs import shown
 
 Edges = list[tuple[str, str]]
+
+# The share of numbers among the other values of a column that makes a text in it a mistake.
+NUMBERS = 0.9
 
 # How names are read: as text, whatever they look like. 007 is not 7, and NA is not missing.
 NAMES = {"dtype": str, "keep_default_na": False, "na_values": [""]}
@@ -46,8 +50,27 @@ def read_features(path: Path) -> pd.DataFrame:
             f"{path} has {len(twice)} names more than once: {shown(twice)}. Keep one row of each."
         )
     features = table.iloc[:, 1:].set_index(pd.Index(names.astype(str), name="name"))
+    for column in features:
+        _check_numbers(features[column], path)
     empty = [column for column in features if features[column].isna().all()]
     return features.drop(columns=empty)
+
+
+def _check_numbers(column: "pd.Series[Any]", path: Path) -> None:
+    """Refuse numbers with a stray text among them, of which all would be read as categories."""
+    if not (is_object_dtype(column) or is_string_dtype(column)):
+        return
+    numbers = pd.to_numeric(column, errors="coerce").notna()
+    strays = np.flatnonzero(~numbers & column.notna())
+    others = int(column.notna().sum()) - 1
+    if len(strays) and others and numbers.sum() >= NUMBERS * others:
+        row = int(strays[0])
+        raise ValueError(
+            f"{path} has {column.iloc[row]!r} in column {column.name!r}, row {row + 1} "
+            f"({column.index[row]!r}), where {int(numbers.sum())} of {others} other values are "
+            "numbers. Leave the cell empty if the value is missing; if the column holds "
+            "categories, write them as text, such as 'c1'."
+        )
 
 
 def read_edge_list(path: Path, names: set[str]) -> Edges:
