@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import okforest
 from okforest.cli._app import app
 from okforest.cli._files import clean_edges
+from okforest.cli.network import WRITTEN
 from reference.network import make_network
 
 FAST = ("--trees", "5", "--folds", "2", "--jobs", "1")
@@ -149,9 +150,21 @@ def test_isolated_vertices(files):
     run(*paths, "--isolated", "new", *FAST)
     table = pd.read_csv(folder / "out/links_new.csv")
     assert set(table["source"]) == {alone}
-    (folder / "out/links_new.csv").unlink()
     run(*paths, "--isolated", "known", *FAST)
     assert not (folder / "out/links_new.csv").exists()
+
+
+def test_results_of_an_earlier_run(files):
+    """They go, all that a run can write; other files stay."""
+    folder, features, _links = files
+    features[:3].set_axis(["x", "y", "z"]).to_csv(folder / "new.csv")
+    paths = folder / "features.csv", folder / "links.csv", "--out", folder / "out"
+    run(*paths, "--new", folder / "new.csv", "--group-by", ":", *FAST)
+    assert {path.name for path in (folder / "out").iterdir()} == set(WRITTEN)
+    (folder / "out/notes.txt").write_text("mine")
+    run(*paths, "--trees", "3", "--folds", "0")
+    left = {path.name for path in (folder / "out").iterdir()}
+    assert left == {"links_missing.csv", "model.okforest", "summary.html", "notes.txt"}
 
 
 def bad_files():

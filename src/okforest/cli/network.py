@@ -32,6 +32,15 @@ from okforest.network._graphs import read_edges, shown
 from okforest.network._models import DEFAULT
 
 SHOWN = 25  # links on the page
+WRITTEN = (
+    "links_new.csv",
+    "links_missing.csv",
+    "roc.png",
+    "pr.png",
+    "groups.png",
+    "model.okforest",
+    "summary.html",
+)
 KIND_WORDS = {
     "seen-unseen": "a new vertex with a known one",
     "unseen-unseen": "two new vertices",
@@ -98,6 +107,8 @@ def network(
         model = NetworkCompletion(forest)
         groups = group_columns(list(table), group_by) if group_by else {}
         out.mkdir(parents=True, exist_ok=True)
+        for name in WRITTEN:  # of an earlier run, some of which this one may not write
+            (out / name).unlink(missing_ok=True)
         page = Page(f"Links of {edges.name}")
         degrees = np.asarray((adjacency > 0).sum(axis=0)).ravel()
         page.table(
