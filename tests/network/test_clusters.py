@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.exceptions import NotFittedError
 
-from okforest import OKExtraTrees, OKTree
+from okforest import OKExtraTrees, OKRandomForest, OKTree
 from okforest.network import NetworkCompletion, vertex_clusters
 from okforest.network.clusters import _at_least
 
@@ -59,12 +59,18 @@ def test_chance_is_hypergeometric(total, drawn, marked, found):
 
 
 def test_trees_of_forests_and_pipelines(network):
-    """A tree of a forest; rows that it did not draw are in no cluster."""
+    """A tree of a forest; one that did not draw all vertices is refused."""
     forest = OKExtraTrees(3, min_samples_leaf=10, random_state=0)
     model = NetworkCompletion(forest).fit(network.X, network.graph)
     sizes = [len(cluster.rows) for cluster in vertex_clusters(model, tree=2).clusters]
     assert sum(sizes) == 60
     assert min(sizes) >= 10
+    bootstrapped = NetworkCompletion(OKRandomForest(2, random_state=0))
+    bootstrapped.fit(network.X, network.graph)
+    with pytest.raises(
+        ValueError, match=r"tree 1 was grown on \d\d vertices drawn from 60.*OKTree"
+    ):
+        vertex_clusters(bootstrapped, tree=1)
 
 
 def test_a_model_must_be_fitted():

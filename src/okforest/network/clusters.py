@@ -90,8 +90,8 @@ def vertex_clusters(
     Parameters
     ----------
     model : NetworkCompletion
-        A fitted model of trees; one with few leaves, such as ``OKTree(max_leaf_nodes=10)``, is easy
-        to read.
+        A fitted model of trees that were grown on all vertices, without bootstrap; one with few
+        leaves, such as ``OKTree(max_leaf_nodes=10)``, is easy to read.
     tree : int, default=0
         Which tree of a forest.
     feature_names : sequence of str, optional
@@ -131,6 +131,13 @@ def vertex_clusters(
     rules = leaf_rules(trees, tree, feature_names=feature_names, decimals=decimals)
     reading = Reading(trees, tree)
     rows = [reading.rows(rule.leaf) for rule in rules]
+    n_drawn, n_vertices = sum(map(len, rows)), len(model.names_)
+    if n_drawn < n_vertices:
+        raise ValueError(
+            f"tree {tree} was grown on {n_drawn} vertices drawn from {n_vertices}, and the leaves "
+            "of the others are not kept; use trees grown on all vertices: OKTree, or a forest "
+            "with bootstrap=False."
+        )
     clusters = [
         VertexCluster(rule, model.names_[members], members)
         for rule, members in zip(rules, rows, strict=True)
