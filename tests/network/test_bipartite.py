@@ -172,5 +172,13 @@ def test_errors():
         cross_validate_bipartite(small_model(), rows, columns, Y, similarities=True)
     with pytest.raises(ValueError, match="setting='new'; use 'new rows'"):
         cross_validate_bipartite(small_model(), rows, columns, Y, "new")
+    few = 0 * Y
+    few[0, 0] = 1
+    with pytest.raises(
+        ValueError, match=r"in fold \d the 25 rows and 40 .* no links .* more folds"
+    ):
+        cross_validate_bipartite(small_model(), rows, columns, few, cv=2)
+    with pytest.raises(ValueError, match="links are all 0"):
+        cross_validate_bipartite(small_model(), rows, columns, 0 * Y, cv=2)
     with pytest.raises(TypeError, match="use a model of okforest"):
         BipartiteCompletion(StandardScaler()).fit(rows, columns, Y)

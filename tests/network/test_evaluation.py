@@ -219,6 +219,24 @@ def test_one_vertex_a_fold(network):
     np.testing.assert_array_equal(together.n_pairs, n - 1)
 
 
+def test_folds_without_links(network):
+    """The error is about the fold, not the graph; more folds are the way out."""
+    X, n = network.X[:20], 20
+    graph = np.zeros((n, n))
+    graph[3, 7] = graph[7, 3] = 1.0
+    splits = KFold(2, shuffle=True, random_state=0).split(X)
+    bad = next(f for f, (seen, _) in enumerate(splits, 1) if not {3, 7} <= set(seen))
+    message = f"in fold {bad} the 10 vertices that are seen have no links .* use more folds"
+    with pytest.raises(ValueError, match=rf"{message} \(cv\), so that more vertices are seen\."):
+        cross_validate_links(small_model(), X, graph, cv=2)
+    with pytest.raises(ValueError, match=message):
+        small_model(calibrate=True, cv=2).fit(X, graph)
+    with pytest.raises(ValueError, match=r"in fold 1 .* or delete fewer links"):
+        cross_validate_links(small_model(), network.X, network.graph, deleted=0.9999)
+    with pytest.raises(ValueError, match="the graph has no links"):
+        cross_validate_links(small_model(), X, 0 * graph, cv=2)
+
+
 def test_progress_and_errors(network):
     done = []
     cross_validate_links(small_model(), network.X, network.graph, cv=3, callback=done.append)

@@ -22,11 +22,15 @@ from okforest.network._pairs import (
 
 
 class Fold(NamedTuple):
-    """Vertices that are seen, and others that are not; and the links among the seen to hide."""
+    """Vertices that are seen, and others that are not; and the links among the seen to hide.
+
+    Folds of a partition have numbers, from 1 on.
+    """
 
     seen: Positions
     unseen: Positions
     hidden: sp.csr_array | None = None
+    number: int = 1
 
 
 class Pairs(NamedTuple):
@@ -49,7 +53,8 @@ def folds_of(n: int, n_folds: int, random_state: Any = 0) -> list[Fold]:
     if n_folds > n:
         raise ValueError(f"there are {n} vertices for {n_folds} folds; use fewer folds.")
     splitter = KFold(n_folds, shuffle=True, random_state=random_state)
-    return [Fold(seen, unseen) for seen, unseen in splitter.split(np.empty((n, 1)))]
+    splits = enumerate(splitter.split(np.empty((n, 1))), start=1)
+    return [Fold(seen, unseen, number=number) for number, (seen, unseen) in splits]
 
 
 def hide_links(graph: Graph, fold: Fold, share: float, rng: np.random.Generator) -> Fold:
@@ -71,6 +76,12 @@ def score_fold(model: LinkPredictor, X: Any, graph: Graph, fold: Fold) -> dict[K
     if fold.hidden is not None:
         training = training - training.multiply(fold.hidden)
         training.eliminate_zeros()
+    if training.nnz == 0 < graph.adjacency.nnz:
+        raise ValueError(
+            f"in fold {fold.number} the {len(fold.seen)} vertices that are seen have no links "
+            "among them to learn from; use more folds (cv), so that more vertices are seen"
+            f"{'' if fold.hidden is None else ', or delete fewer links'}."
+        )
     X_seen, X_unseen = rows_of(X, fold.seen), rows_of(X, fold.unseen)
     fitted = clone(model).fit(X_seen, sp.csr_array(training), seen_graph.names)
     linked = graph.adjacency[fold.unseen] > 0

@@ -74,12 +74,20 @@ def cross_validate_bipartite(
         _check_square(X_rows, "X_rows")
         _check_square(X_columns, "X_columns")
     folds = []
-    for old, new in _splits(setting, count_rows(X_rows), count_rows(X_columns), cv, random_state):
+    splits = _splits(setting, count_rows(X_rows), count_rows(X_columns), cv, random_state)
+    for number, (old, new) in enumerate(splits, start=1):
         rows, columns = (
             _part(X, seen, seen, similarities)
             for X, seen in zip((X_rows, X_columns), old, strict=True)
         )
-        fitted = clone(model).fit(rows, columns, Y[np.ix_(*old)])
+        training = Y[np.ix_(*old)]
+        if not training.any():
+            raise ValueError(
+                f"in fold {number} the {training.shape[0]} rows and {training.shape[1]} columns "
+                "that are seen have no links to learn from; use more folds (cv), so that more of "
+                "them are seen."
+            )
+        fitted = clone(model).fit(rows, columns, training)
         new_rows, new_columns = (
             None if unseen is None else _part(X, unseen, seen, similarities)
             for X, seen, unseen in zip((X_rows, X_columns), old, new, strict=True)
