@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 import okforest
 from okforest.cli._app import app
 from okforest.cli._files import clean_edges
-from okforest.cli.network import WRITTEN
 from reference.network import make_network
 
 FAST = ("--trees", "5", "--folds", "2", "--jobs", "1")
@@ -155,12 +154,13 @@ def test_isolated_vertices(files):
 
 
 def test_results_of_an_earlier_run(files):
-    """They go, all that a run can write; other files stay."""
+    """What this run does not write goes once it is done; other files stay."""
     folder, features, _links = files
     features[:3].set_axis(["x", "y", "z"]).to_csv(folder / "new.csv")
     paths = folder / "features.csv", folder / "links.csv", "--out", folder / "out"
     run(*paths, "--new", folder / "new.csv", "--group-by", ":", *FAST)
-    assert {path.name for path in (folder / "out").iterdir()} == set(WRITTEN)
+    written = {path.name for path in (folder / "out").iterdir()}
+    assert {"links_new.csv", "groups.png", "roc.png", "pr.png"} <= written
     (folder / "out/notes.txt").write_text("mine")
     run(*paths, "--trees", "3", "--folds", "0")
     left = {path.name for path in (folder / "out").iterdir()}

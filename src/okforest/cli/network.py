@@ -32,15 +32,6 @@ from okforest.network._graphs import read_edges, shown
 from okforest.network._models import DEFAULT
 
 SHOWN = 25  # links on the page
-WRITTEN = (
-    "links_new.csv",
-    "links_missing.csv",
-    "roc.png",
-    "pr.png",
-    "groups.png",
-    "model.okforest",
-    "summary.html",
-)
 KIND_WORDS = {
     "seen-unseen": "a new vertex with a known one",
     "unseen-unseen": "two new vertices",
@@ -107,8 +98,6 @@ def network(
         model = NetworkCompletion(forest)
         groups = group_columns(list(table), group_by) if group_by else {}
         out.mkdir(parents=True, exist_ok=True)
-        for name in WRITTEN:  # of an earlier run, some of which this one may not write
-            (out / name).unlink(missing_ok=True)
         page = Page(f"Links of {edges.name}")
         degrees = np.asarray((adjacency > 0).sum(axis=0)).ravel()
         page.table(
@@ -138,6 +127,15 @@ def network(
             note=True,
         )
         page.write(out / "summary.html")
+        made = {
+            "links_new.csv": unseen is not None,
+            "roc.png": folds > 0,
+            "pr.png": folds > 0,
+            "groups.png": folds > 0 and len(groups) > 1,
+        }
+        for name in made:
+            if not made[name]:  # what is there is of an earlier run
+                (out / name).unlink(missing_ok=True)
     console.print(f"results are in {out}: open [bold]{out / 'summary.html'}[/bold]")
 
 
