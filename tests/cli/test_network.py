@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import okforest
 from okforest.cli._app import app
-from okforest.cli._files import clean_edges
+from okforest.cli._files import clean_edges, group_columns
 from reference.network import make_network
 
 FAST = ("--trees", "5", "--folds", "2", "--jobs", "1")
@@ -197,6 +197,12 @@ def test_bad_edges(files, case):
 def test_clean_edges():
     edges = [("a", "b"), ("b", "a"), ("a", "a"), ("a", "x"), ("b", "c"), ("a", "b")]
     assert clean_edges(edges, set("abc")) == ([("a", "b"), ("b", "c")], 1, 1, 2)
+
+
+def test_groups_of_columns():
+    assert group_columns(["a: x", "b", "a:y"], ":") == {"a": ["a: x", "a:y"], "other": ["b"]}
+    with pytest.raises(ValueError, match="columns such as 'all: x' are of a group named 'all'"):
+        group_columns(["a: x", "all: x"], ":")
 
 
 def test_bad_features(files):

@@ -251,6 +251,14 @@ def test_progress_and_errors(network):
     more = cross_validate_links(small_model(), network.X, network.graph, cv=3)
     with pytest.raises(ValueError, match="the first has 2 folds and the second 3"):
         compare_links(few, more)
+    with pytest.raises(TypeError, match=r"cv=KFold\(.*; use a number of folds, such as 10"):
+        cross_validate_links(small_model(), network.X, network.graph, cv=KFold(3))
+    with pytest.raises(ValueError, match="kind='new'; this evaluation has 'seen-unseen', "):
+        compare_links(few, few, kind="new")
+    with pytest.raises(ValueError, match="kind='seen-seen'; this evaluation has"):
+        format_table({"one": few}, kind="seen-seen")
+    with pytest.raises(ValueError, match="metric='f1'; use 'auc' or 'aupr'"):
+        compare_links(few, few, metric="f1")
     ridge = NetworkCompletion(OKRidge()).fit(network.X, network.graph)
     with pytest.raises(TypeError, match="OKRidge has no importances"):
         group_importances(ridge, {"a": [0]})
@@ -260,6 +268,17 @@ def test_progress_and_errors(network):
         group_importances(model, {"x": ["z"]})
     with pytest.raises(ValueError, match="group 'x' has features that are not there"):
         group_importances(model, {"x": [5]})
+    for groups, error, message in (
+        ({"all": [0]}, ValueError, "a group named 'all'.*all_features=False"),
+        ({"x": []}, ValueError, "group 'x' has no features"),
+        ({"x": slice(5, 7)}, ValueError, "group 'x' has no features"),
+        ({"x": "ab"}, TypeError, "group 'x' is 'ab'; use a slice or a list of columns"),
+        ({"x": 3}, TypeError, "group 'x' is 3; use a slice or a list of columns"),
+    ):
+        with pytest.raises(error, match=message):
+            compare_groups(small_model(), network.X, network.graph, groups, cv=2)
+    with pytest.raises(TypeError, match="group 'x' is 'ab'"):
+        group_importances(model, {"x": "ab"})
     for X, columns in ((frame, ["z"]), (network.X, [5])):
         with pytest.raises(ValueError, match="group 'x' has features that are not there"):
             compare_groups(small_model(), X, network.graph, {"x": columns}, cv=2)

@@ -47,6 +47,8 @@ def test_curves(network, curve):
     assert ax.get_title() == "seen–unseen pairs"
     given = plt.subplots()[1]
     assert plot_curves(results, curve, ax=given) is given
+    with pytest.raises(TypeError, match="is of type Evaluation; pass a dict of results"):
+        plot_curves(results["trees"], curve)
 
 
 def test_groups(network):

@@ -138,6 +138,11 @@ def group_columns(columns: list[str], separator: str) -> dict[str, list[str]]:
     for column in columns:
         name, found, _ = column.partition(separator)
         groups.setdefault(name.strip() if found else "other", []).append(column)
+    if "all" in groups:
+        raise ValueError(
+            f"columns such as {groups['all'][0]!r} are of a group named 'all', as all features "
+            "together are; give them another name."
+        )
     return groups
 
 

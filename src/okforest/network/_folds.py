@@ -1,6 +1,7 @@
 """Vertices held out in turn: what is fitted without them, and the pairs it is judged by."""
 
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,8 @@ def join(parts: Iterable[Pairs]) -> Pairs:
 
 def folds_of(n: int, n_folds: int, random_state: Any = 0) -> list[Fold]:
     """Return a partition of n vertices."""
+    if not isinstance(n_folds, Integral):
+        raise TypeError(f"cv={n_folds!r}; use a number of folds, such as 10.")
     if n_folds < 2:
         raise ValueError(f"there are to be {n_folds} folds; use at least 2.")
     if n_folds > n:

@@ -167,6 +167,14 @@ def cross_validate_links(
     return Evaluation(scores, np.array(seconds))
 
 
+def scores_of(result: Evaluation, kind: Kind) -> KindScores:
+    """Return the scores of a kind of pairs, or say which kinds there are."""
+    if kind not in result.kinds:
+        kinds = ", ".join(map(repr, result.kinds))
+        raise ValueError(f"kind={kind!r}; this evaluation has {kinds}.")
+    return result.kinds[kind]
+
+
 def judge_kinds(
     pairs: dict[Kind, Pairs], precision_at: Sequence[int] = (10, 100)
 ) -> dict[Kind, KindScores]:
@@ -232,7 +240,9 @@ def compare_links(
     >>> compare_links(good, bad).difference > 0
     True
     """
-    scores = [getattr(result.kinds[kind], metric) for result in (first, second)]
+    if metric not in ("auc", "aupr"):
+        raise ValueError(f"metric={metric!r}; use 'auc' or 'aupr'.")
+    scores = [getattr(scores_of(result, kind), metric) for result in (first, second)]
     if len(scores[0]) != len(scores[1]):
         raise ValueError(
             f"the first has {len(scores[0])} folds and the second {len(scores[1])}; compare "
@@ -298,7 +308,7 @@ def format_table(evaluations: Mapping[str, Evaluation], kind: Kind = "with-unsee
     table : str
         Means over folds, and standard deviations in brackets.
     """
-    several = {name: result.kinds[kind] for name, result in evaluations.items()}
+    several = {name: scores_of(result, kind) for name, result in evaluations.items()}
     ks = list(next(iter(several.values())).precision)
     header = ["", "AUC", "AUPR", *(f"precision at {k}" for k in ks), "seconds a fold"]
     lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]

@@ -63,6 +63,11 @@ def compare_groups(
     >>> {name: bool(r.kinds["with-unseen"].auc.mean() > 0.75) for name, r in results.items()}
     {'telling': True, 'idle': False, 'all': True}
     """
+    if all_features and "all" in groups:
+        raise ValueError(
+            "there is a group named 'all', as the result of all features is; give it another "
+            "name, or use all_features=False."
+        )
     parts = {name: _columns_of(X, columns, name) for name, columns in groups.items()}
     if all_features:
         parts["all"] = X
@@ -111,7 +116,8 @@ def group_importances(model: Any, groups: Groups) -> dict[str, float]:
     columns = getattr(trees, "feature_names_in_", np.arange(len(importances)))
     sums = {}
     for name, group in groups.items():
-        by_name = not isinstance(group, slice) and len(group) and isinstance(group[0], str)
+        _check_group(group, name)
+        by_name = not isinstance(group, slice) and isinstance(group[0], str)
         chosen = np.flatnonzero(np.isin(columns, group)) if by_name else group
         if by_name and len(chosen) < len(group):
             raise ValueError(_unknown(name))
@@ -123,10 +129,30 @@ def group_importances(model: Any, groups: Groups) -> dict[str, float]:
 
 
 def _columns_of(X: Any, columns: Any, name: str) -> Any:
+    _check_group(columns, name)
     try:
-        return rows_of(X, columns, axis=1)
+        part = rows_of(X, columns, axis=1)
     except (LookupError, ValueError) as error:
         raise ValueError(f"{_unknown(name)} ({error})") from None
+    if part.shape[1] == 0:
+        raise ValueError(_empty(name))
+    return part
+
+
+def _check_group(columns: Any, name: str) -> None:
+    if isinstance(columns, slice):
+        return
+    if isinstance(columns, str) or not hasattr(columns, "__len__"):
+        raise TypeError(
+            f"group {name!r} is {columns!r}; use a slice or a list of columns, such as "
+            f"[{columns!r}]."
+        )
+    if len(columns) == 0:
+        raise ValueError(_empty(name))
+
+
+def _empty(name: str) -> str:
+    return f"group {name!r} has no features; give it some, or leave it out."
 
 
 def _unknown(name: str) -> str:

@@ -37,6 +37,11 @@ def plot_curves(
     ax : matplotlib Axes
         The drawing.
     """
+    if not isinstance(evaluations, Mapping):
+        raise TypeError(
+            f"evaluations is of type {type(evaluations).__name__}; pass a dict of results "
+            "by name, such as {'extra-trees': evaluation}."
+        )
     if ax is None:
         ax = new_axes(5.0, 4.6)
     for name, evaluation in evaluations.items():
