@@ -50,7 +50,9 @@ def read_arff(lines: Iterable[str]) -> Arff:
     names, types = _read_header(lines)
     codes = [_codes(kind) for kind in types]
     rows = [line for line in map(str.strip, lines) if line and not line.startswith("%")]
-    if rows and rows[0].startswith("{"):
+    if not rows:
+        raise ValueError("the ARFF file has no rows after the line @data.")
+    if rows[0].startswith("{"):
         return Arff(names, types, _read_sparse(rows, codes), {})
     is_text = [code is None for code in codes]
     values, texts = np.full((len(rows), len(names)), np.nan), {}

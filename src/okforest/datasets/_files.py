@@ -1,15 +1,37 @@
 """Where the files of data sets are: a folder of the user's, the cache, or a published address."""
 
+import csv
 import gzip
 import io
 import os
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, ParamSpec, TextIO
+from zipfile import BadZipFile
 
+import numpy as np
+from sklearn.utils import Bunch
+
+P = ParamSpec("P")
 FOLDER = "OKFOREST_DATA"  # names the user's folder
+# What readers raise on files that end too early, or are not what their names say.
+DAMAGE = (
+    EOFError,
+    gzip.BadGzipFile,
+    BadZipFile,
+    zlib.error,
+    csv.Error,
+    ValueError,
+    KeyError,
+    IndexError,
+    TypeError,
+)
+_files_read: ContextVar[list[Path] | None] = ContextVar("files_read", default=None)
 
 
 @dataclass(frozen=True)
@@ -44,8 +66,39 @@ class Source:
             f"Source: {self.origin}\n\nCitation: {self.citation}\n\nTerms: {self.terms}\n"
         )
 
+    def loader(self, load: Callable[P, Bunch]) -> Callable[P, Bunch]:
+        """Make a loader of a function: errors name the file, and ``files`` are the paths read."""
+
+        @wraps(load)
+        def loader(*args: P.args, **kwargs: P.kwargs) -> Bunch:
+            files: list[Path] = []
+            token = _files_read.set(files)
+            try:
+                bunch = load(*args, **kwargs)
+            except DAMAGE as error:
+                if not files:  # the arguments are wrong
+                    raise
+                raise ValueError(
+                    f"{self.title} cannot be read; the last file was {files[-1]}: "
+                    f"{type(error).__name__}: {error}. If it is damaged or of another origin, "
+                    f"remove it and get it again from its source ({self.origin})."
+                ) from error
+            finally:
+                _files_read.reset(token)
+            bunch.files = files
+            return bunch
+
+        return loader
+
     def path(self, *names: str) -> Path:
         """Return the first of some files that there is, downloaded if need be and possible."""
+        path = self._find(*names)
+        files = _files_read.get()
+        if files is not None:
+            files.append(path)
+        return path
+
+    def _find(self, *names: str) -> Path:
         folders = [Path(folder) for folder in (os.environ.get(FOLDER), _cache()) if folder]
         for folder in folders:
             for name in names:
@@ -62,6 +115,11 @@ class Source:
         if path.suffix == ".gz":
             return io.TextIOWrapper(gzip.open(path), encoding="utf-8")
         return path.open(encoding="utf-8")
+
+    def arrays(self, name: str) -> dict[str, Any]:
+        """Return the arrays of an npz file."""
+        with self.path(name).open("rb") as file:  # NumPy leaves damaged files open
+            return dict(np.load(file))
 
     def _download(self, name: str) -> Path:
         address, checksum = self.downloads[name]

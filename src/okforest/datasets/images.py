@@ -59,6 +59,7 @@ ORL_FACES = Source(
 )
 
 
+@USPS.loader
 def fetch_usps() -> Bunch:
     """Load the USPS handwritten digits, downloading them if need be.
 
@@ -72,7 +73,10 @@ def fetch_usps() -> Bunch:
     tables = []
     for name in ("zip.train.gz", "zip.test.gz"):
         with USPS.open(name) as file:
-            tables.append(np.loadtxt(file, ndmin=2))
+            lines = file.readlines()
+        if not lines:
+            raise ValueError("the file is empty.")
+        tables.append(np.loadtxt(lines, ndmin=2))
     table = np.concatenate(tables)
     return Bunch(
         data=table[:, 1:],
@@ -84,6 +88,7 @@ def fetch_usps() -> Bunch:
     )
 
 
+@OCR_LETTERS.loader
 def fetch_ocr_letters() -> Bunch:
     """Load handwritten words, letter by letter: sequences as outputs.
 
@@ -94,10 +99,10 @@ def fetch_ocr_letters() -> Bunch:
         z; ``word``, which word each is in; ``words``, the words, without their first letters;
         ``fold``, that of each word; ``feature_names``; ``DESCR``.
     """
-    with np.load(OCR_LETTERS.path("letters.npz")) as file:
-        pixels = np.unpackbits(file["pixels_packed"], axis=1)[:, :128]
-        letters = (file["labels"].astype(np.uint32) + ord("a")).view("<U1")
-        lengths, folds = file["word_length"].astype(np.int64), file["folds"].astype(np.int64)
+    file = OCR_LETTERS.arrays("letters.npz")
+    pixels = np.unpackbits(file["pixels_packed"], axis=1)[:, :128]
+    letters = (file["labels"].astype(np.uint32) + ord("a")).view("<U1")
+    lengths, folds = file["word_length"].astype(np.int64), file["folds"].astype(np.int64)
     words = ["".join(word) for word in np.split(letters, np.cumsum(lengths)[:-1])]
     return Bunch(
         data=pixels,
@@ -110,6 +115,7 @@ def fetch_ocr_letters() -> Bunch:
     )
 
 
+@ORL_FACES.loader
 def fetch_orl_faces() -> Bunch:
     """Load the ORL faces.
 
@@ -119,8 +125,8 @@ def fetch_orl_faces() -> Bunch:
         ``images`` of shape (400, 112, 92), grey levels 0 to 255; ``data``, the same by rows;
         ``target``, the person, 1 to 40; ``shot``, which image of the person, 1 to 10; ``DESCR``.
     """
-    with np.load(ORL_FACES.path("orl_faces.npz")) as file:
-        images, subject, shot = file["images"], file["subject"], file["shot"]
+    file = ORL_FACES.arrays("orl_faces.npz")
+    images, subject, shot = file["images"], file["subject"], file["shot"]
     return Bunch(
         data=images.reshape(len(images), -1),
         target=subject.astype(np.int64),

@@ -66,6 +66,7 @@ RANKING = Source(
 )
 
 
+@MULTILABEL.loader
 def fetch_multilabel(name: Multilabel) -> Bunch:
     """Load a multi-label data set.
 
@@ -115,6 +116,7 @@ def fetch_multilabel(name: Multilabel) -> Bunch:
     return bunch
 
 
+@HIERARCHICAL.loader
 def fetch_hierarchical(name: Hierarchical) -> Bunch:
     """Load a data set of hierarchical multi-label classification.
 
@@ -158,6 +160,7 @@ def fetch_hierarchical(name: Hierarchical) -> Bunch:
     )
 
 
+@RANKING.loader
 def fetch_label_ranking(name: Ranking) -> Bunch:
     """Load a label ranking data set.
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.utils import Bunch
 
 from okforest.datasets._files import Source
-from okforest.datasets._tables import Names, read_cells, read_links, read_table, undirected
+from okforest.datasets._tables import Names, read_links, read_rows, read_table, undirected
 
 YEAST_PPI = Source(
     folder="yeast_ppi",
@@ -82,6 +82,7 @@ CORA = Source(
 )
 
 
+@YEAST_PPI.loader
 def fetch_yeast_ppi(as_frame: bool = False) -> Bunch:
     """Load yeast protein–protein interactions, with features of the proteins.
 
@@ -98,7 +99,7 @@ def fetch_yeast_ppi(as_frame: bool = False) -> Bunch:
         ``graph``, the adjacency matrix; ``names``, those of the proteins; ``mips_class``, a letter
         for each, "" if unknown; ``DESCR``.
     """
-    nodes = read_cells(YEAST_PPI.open("nodes.csv.gz"))[1:]
+    _, nodes = read_rows(YEAST_PPI.open("nodes.csv.gz"))
     names = np.array([node[0] for node in nodes])
     tables = [read_table(YEAST_PPI.open(file)) for file in YEAST_FEATURES.values()]
     _check_same(names, *(table.rows for table in tables))
@@ -124,6 +125,7 @@ def fetch_yeast_ppi(as_frame: bool = False) -> Bunch:
     )
 
 
+@YEAST_KEGG150.loader
 def fetch_yeast_kegg150() -> Bunch:
     """Load a part of the yeast pathway network, with a kernel on the proteins.
 
@@ -144,6 +146,7 @@ def fetch_yeast_kegg150() -> Bunch:
     )
 
 
+@DRUG_TARGET.loader
 def fetch_drug_target(name: Literal["nr", "gpcr"] = "nr") -> Bunch:
     """Load interactions of drugs and target proteins.
 
@@ -176,6 +179,7 @@ def fetch_drug_target(name: Literal["nr", "gpcr"] = "nr") -> Bunch:
     )
 
 
+@CORA.loader
 def fetch_cora() -> Bunch:
     """Load the Cora citation graph.
 
@@ -186,11 +190,11 @@ def fetch_cora() -> Bunch:
         subject, 0 to 6; ``graph``, the adjacency matrix without direction; ``citations`` of shape
         (5429, 2), the papers that cite and are cited; ``DESCR``.
     """
-    with np.load(CORA.path("cora.npz")) as file:
-        indices, indptr = file["attr_indices"], file["attr_indptr"]
-        shape = (len(indptr) - 1, int(file["n_attributes"]))
-        citations = np.column_stack([file["source"], file["target"]]).astype(np.int64)
-        labels = file["labels"].astype(np.int64)
+    file = CORA.arrays("cora.npz")
+    indices, indptr = file["attr_indices"], file["attr_indptr"]
+    shape = (len(indptr) - 1, int(file["n_attributes"]))
+    citations = np.column_stack([file["source"], file["target"]]).astype(np.int64)
+    labels = file["labels"].astype(np.int64)
     return Bunch(
         data=sp.csr_array((np.ones(len(indices)), indices, indptr), shape=shape),
         target=labels,
@@ -204,8 +208,8 @@ def _check_same(first: Names, *others: Names) -> None:
     """Raise a ValueError unless files have the same names in the same order."""
     if not all(np.array_equal(first, other) for other in others):
         raise ValueError(
-            "the files of this data set name their rows and columns differently; get them again, "
-            "from one source."
+            "the files of this data set name their rows and columns differently; they must be of "
+            "one source."
         )
 
 

@@ -5,7 +5,7 @@ from sklearn.utils import Bunch
 
 from okforest._typing import Floats
 from okforest.datasets._files import Source
-from okforest.datasets._tables import read_cells
+from okforest.datasets._tables import read_rows
 
 UCR = Source(
     folder="ucr",
@@ -46,6 +46,7 @@ TECATOR = Source(
 )
 
 
+@UCR.loader
 def fetch_ucr(name: str) -> Bunch:
     """Load a time-series classification problem of the UCR archive.
 
@@ -81,6 +82,8 @@ def _read_ucr(stem: str) -> tuple[Floats, np.ndarray[tuple[int], np.dtype[np.str
         rows_of_cells = [line.split() for line in lines]
         cells = [row[1:] for row in rows_of_cells]
         labels = [f"{float(row[0]):g}" for row in rows_of_cells]
+    if not cells:
+        raise ValueError("the file has no series.")
     if len({len(row) for row in cells}) > 1 or any(":" in cell for row in cells for cell in row):
         raise ValueError(
             f"{stem} has series of several lengths or variables; fetch_ucr reads series of one "
@@ -90,6 +93,7 @@ def _read_ucr(stem: str) -> tuple[Floats, np.ndarray[tuple[int], np.dtype[np.str
     return np.array(values), np.array(labels)
 
 
+@PROMOTERS.loader
 def fetch_promoters() -> Bunch:
     """Load promoters of E. coli: sequences of DNA, in two classes.
 
@@ -100,7 +104,7 @@ def fetch_promoters() -> Bunch:
         ``target``, "+" or "-"; ``names``, those of the sequences; ``feature_names``, positions
         relative to the start of transcription; ``DESCR``.
     """
-    header, *rows = read_cells(PROMOTERS.open("promoters.csv.gz"))
+    header, rows = read_rows(PROMOTERS.open("promoters.csv.gz"))
     bases = np.array([row[2:] for row in rows])
     return Bunch(
         data=bases,
@@ -112,6 +116,7 @@ def fetch_promoters() -> Bunch:
     )
 
 
+@TECATOR.loader
 def fetch_tecator() -> Bunch:
     """Load spectra of meat samples and their contents: curves as inputs, or as outputs.
 
@@ -121,7 +126,7 @@ def fetch_tecator() -> Bunch:
         ``data`` of shape (215, 100), absorbances; ``target`` of shape (215, 3), contents in per
         cent; ``feature_names``; ``target_names``, moisture, fat and protein; ``DESCR``.
     """
-    header, *rows = read_cells(TECATOR.open("tecator.csv.gz"))
+    header, rows = read_rows(TECATOR.open("tecator.csv.gz"))
     values = np.array([[float(cell) for cell in row] for row in rows])
     return Bunch(
         data=values[:, 3:],
