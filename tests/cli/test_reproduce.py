@@ -91,6 +91,18 @@ def test_finished_jobs_are_kept(tmp_path):
     assert not (tmp_path / "two/cache").exists()
 
 
+def test_other_data_are_other_jobs(tmp_path, monkeypatch):
+    """What was found in other files is not reported."""
+    data = tmp_path / "data.csv"
+    monkeypatch.setattr(friedman, "load", lambda: [data])
+    options = ("friedman", "--quick", "--output", tmp_path / "out", "--jobs", 1)
+    for text, earlier in (("one", 0), ("one", N_JOBS), ("two", 0)):
+        data.write_text(text)
+        reproduce(*options)
+        report = (tmp_path / "out/report.md").read_text()
+        assert f"| friedman | {N_JOBS} | {earlier} |" in report
+
+
 def test_interrupted(tmp_path, monkeypatch):
     """It is told where things are kept, and the exit code is that of Ctrl-C."""
 
@@ -121,7 +133,7 @@ def test_without_data(tmp_path, monkeypatch):
     """It says where to put the files, before anything is run."""
     monkeypatch.setenv("OKFOREST_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    _proteins.proteins.cache_clear()
+    _proteins.yeast.cache_clear()
     said = reproduce("network", "--output", tmp_path / "out", code=2)
     assert said.startswith("error: there is no file yeast_ppi/nodes.csv.gz")
     assert "OKFOREST_DATA" in said

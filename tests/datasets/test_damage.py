@@ -62,7 +62,7 @@ def test_other_files_without_rows(write):
 
 
 def test_wrong_arguments_are_no_damage(folder):
-    with pytest.raises(ValueError, match="^name='seq' is not known"):
+    with pytest.raises(ValueError, match=r"^name='seq' is not known"):
         datasets.fetch_hierarchical("seq")
 
 

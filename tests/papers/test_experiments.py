@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.utils import Bunch
 
 from okforest.network._graphs import Graph
 from okforest.papers import (
@@ -56,8 +57,12 @@ def made_up(monkeypatch):
 
     for module in (_digits, image, boosting):
         monkeypatch.setattr(module, "images", lambda: digits)
-    for module in (_proteins, boosting, network, _network_reading):
+    for module in (_proteins, network, _network_reading):
         monkeypatch.setattr(module, "proteins", proteins)
+    for module in (image, boosting):
+        monkeypatch.setattr(module, "usps", lambda: Bunch(files=[]))
+    for module in (network, boosting):
+        monkeypatch.setattr(module, "yeast", lambda: Bunch(files=[]))
     for module in (_boosting_network, _boosting_curves):
         monkeypatch.setattr(module, "N_VERTICES", 30)
     _network_reading._clusters.cache_clear()

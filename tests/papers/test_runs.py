@@ -87,6 +87,30 @@ def test_cache_knows_arguments_and_code(tmp_path, monkeypatch):
     assert cache.load(jobs[0]) is None
 
 
+def test_cache_knows_the_data(tmp_path, monkeypatch):
+    """Other contents are other jobs; the same file in another folder is the same."""
+    jobs = jobs_of(tmp_path, monkeypatch)
+    paths = [tmp_path / folder / "a.csv" for folder in ("one", "two", "three")]
+    for path, text in zip(paths, ("same", "same", "other"), strict=True):
+        path.parent.mkdir()
+        path.write_text(text)
+    one, two, three = (Cache(tmp_path / "cache", [path]) for path in paths)
+    run(jobs[:1], one)
+    assert two.load(jobs[0]).result == {"number": 0}
+    assert three.load(jobs[0]) is None
+    assert Cache(tmp_path / "cache").load(jobs[0]) is None
+
+
+@pytest.mark.parametrize("content", ["[]", "null", "{}", '{"result": {}}', "1"])
+def test_a_file_of_something_else_is_none(tmp_path, monkeypatch, content):
+    jobs = jobs_of(tmp_path, monkeypatch)
+    cache = Cache(tmp_path / "cache")
+    run(jobs[:1], cache)
+    (path,) = (tmp_path / "cache").iterdir()
+    path.write_text(content)
+    assert cache.load(jobs[0]) is None
+
+
 def test_processes_find_the_same(tmp_path):
     """Two processes and one give equal results, in the order of the jobs."""
     jobs = friedman.jobs(friedman.Size(trees=2, rounds=3, splits=(1, 2), samples=1))

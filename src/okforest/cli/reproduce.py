@@ -91,15 +91,14 @@ def reproduce(
     with plain_errors():
         workers = _count(jobs)
         require("a report")
-        for name in names:
-            EXPERIMENTS[name].load()  # before hours are spent on others
-        kept = Cache(output / "cache" if cache is None else cache)
+        files = {name: EXPERIMENTS[name].load() for name in names}  # before hours are spent
+        folder = output / "cache" if cache is None else cache
         blocks: list[Block] = []
         timings: dict[str, Timing] = {}
         for name in names:
             module: Any = EXPERIMENTS[name]
             size = module.QUICK if quick else module.FULL
-            timings[name] = _run(name, module.jobs(size), kept, workers)
+            timings[name] = _run(name, module.jobs(size), Cache(folder, files[name]), workers)
             blocks += module.blocks(timings[name].results, size)
         command = f"okforest reproduce {experiment.value}{' --quick' if quick else ''}"
         blocks = [*_head(command, quick), *blocks, *_tail(timings, workers)]

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,25 +23,29 @@ class Found(NamedTuple):
 class Cache:
     """A folder with one small JSON file for each finished job.
 
-    A file is known by the job's function and arguments, and by the code of okforest: after any
-    change of it, results are made anew. Files are written as a whole or not at all.
+    A file is known by the job's function and arguments, by the code of okforest, and by the data:
+    after any change of these, results are made anew. Files are written as a whole or not at all.
 
     Parameters
     ----------
     folder : Path
         The folder; it is made if there is none.
+    files : iterable of Path, optional
+        The files of data that jobs read; their names and contents matter, their folder does not.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, files: Iterable[Path] = ()):
         self.folder = folder
-        self.code = _digest()  # now: a change of code while jobs are run must not matter
+        # Now: a change of code or data while jobs are run must not matter.
+        self.code = _digest()
+        self.data = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
     def load(self, job: Job) -> Found | None:
         """Return what a job has found, or None if it has not been done."""
         try:
             kept = json.loads(self._path(job).read_text(encoding="utf-8"))
             return Found(kept["result"], kept["seconds"])
-        except (FileNotFoundError, KeyError, ValueError):  # a damaged file is none
+        except (FileNotFoundError, KeyError, TypeError, ValueError):  # a damaged file is none
             return None
 
     def store(self, job: Job, found: Found) -> None:
@@ -60,6 +65,7 @@ class Cache:
             "arguments": job.arguments,
             "okforest": okforest.__version__,
             "code": self.code,
+            "data": self.data,
         }
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import PredefinedSplit
+from sklearn.utils import Bunch
 
 from okforest._typing import Floats
 from okforest.datasets import fetch_usps
@@ -33,10 +34,15 @@ class Halves(NamedTuple):
 
 
 @cache
+def usps() -> Bunch:
+    """Return the digits, read once."""
+    return fetch_usps()
+
+
+@cache
 def images() -> Floats:
     """Return 1,000 images, 100 of each digit: the shape is (10, 100, 256)."""
-    usps = fetch_usps()
-    return np.array([usps.data[usps.target == digit][:100] for digit in range(10)])
+    return np.array([usps().data[usps().target == digit][:100] for digit in range(10)])
 
 
 def places(n_train: int, fold: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

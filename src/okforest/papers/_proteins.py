@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import Bunch
 
 from okforest._typing import Floats
 from okforest.datasets import fetch_yeast_ppi
@@ -34,9 +35,15 @@ class Proteins(NamedTuple):
 
 
 @cache
+def yeast() -> Bunch:
+    """Return the proteins as they are in the files, read once."""
+    return fetch_yeast_ppi()
+
+
+@cache
 def proteins(features: str = "all") -> Proteins:
     """Return the proteins with a set of features."""
-    data = fetch_yeast_ppi()
+    data = yeast()
     columns = np.concatenate(
         [np.arange(data.data.shape[1])[data.feature_groups[name]] for name in FEATURES[features]]
     )

@@ -5,15 +5,16 @@ experiment of their own.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sklearn.model_selection import GridSearchCV
 
 from okforest.papers import _boosting_curves, _boosting_network
-from okforest.papers._digits import FOLDS, KERNEL, SIGMA, halves, images, inner_folds
+from okforest.papers._digits import FOLDS, KERNEL, SIGMA, halves, images, inner_folds, usps
 from okforest.papers._jobs import Job, Results
 from okforest.papers._models import BOOSTED, RATE, TREES, boosted
-from okforest.papers._proteins import proteins
+from okforest.papers._proteins import yeast
 from okforest.papers._report import Block, Heading, Paragraph, Table, published, spread
 from okforest.papers.image import losses_of, seed_spread, trees_job
 
@@ -59,10 +60,10 @@ QUICK = Size(
 )
 
 
-def load() -> None:
-    """Read the data, or say where to put it."""
+def load() -> list[Path]:
+    """Read the data, or say where to put it; return the files."""
     images()
-    proteins()
+    return [*usps().files, *yeast().files]
 
 
 def jobs(size: Size) -> list[Job]:

@@ -4,6 +4,7 @@ P. Geurts, L. Wehenkel, F. d'Alché-Buc, ICML 2007, section 3.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sklearn.model_selection import GridSearchCV
@@ -43,8 +44,9 @@ FULL = Size()
 QUICK = Size(trees=20, rounds=200, splits=(5, 20), samples=2)
 
 
-def load() -> None:
-    """Do nothing: the data are drawn."""
+def load() -> list[Path]:
+    """Return no files: the data are drawn."""
+    return []
 
 
 def jobs(size: Size) -> list[Job]:

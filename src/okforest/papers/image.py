@@ -4,6 +4,7 @@ P. Geurts, L. Wehenkel, F. d'Alché-Buc, ICML 2006, section 3.1.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from okforest.papers._digits import (
     images,
     inner_folds,
     places,
+    usps,
 )
 from okforest.papers._jobs import Job, Results
 from okforest.papers._models import TREES, grown
@@ -76,9 +78,10 @@ FULL = Size()
 QUICK = Size(trees=20, seeds=2, folds=2, grid=2)
 
 
-def load() -> None:
-    """Read the data, or say where to put it."""
+def load() -> list[Path]:
+    """Read the data, or say where to put it; return the files."""
     images()
+    return list(usps().files)
 
 
 def jobs(size: Size) -> list[Job]:

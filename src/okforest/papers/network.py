@@ -6,6 +6,7 @@ section 3.2. P. Geurts, F. d'Alché-Buc, "Prediction in kernelized output spaces
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from okforest.network.evaluation import judge_kinds
 from okforest.papers import _network_reading
 from okforest.papers._jobs import Job, Results
 from okforest.papers._models import SETTINGS, completion
-from okforest.papers._proteins import FEATURES, fold_of, proteins
+from okforest.papers._proteins import FEATURES, fold_of, proteins, yeast
 from okforest.papers._report import (
     Block,
     Figure,
@@ -69,9 +70,9 @@ FULL = Size()
 QUICK = Size(trees=10, folds=2)
 
 
-def load() -> None:
-    """Read the data, or say where to put it."""
-    proteins()
+def load() -> list[Path]:
+    """Read the data, or say where to put it; return the files."""
+    return list(yeast().files)
 
 
 def jobs(size: Size) -> list[Job]:
