@@ -57,7 +57,10 @@ def test_other_files_without_rows(write):
     with pytest.raises(ValueError, match=r"P_TRAIN.ts: .*no series"):
         datasets.fetch_ucr("P")
     write("usps/zip.train.gz", "")
-    with pytest.raises(ValueError, match=r"zip.train.gz: .*empty"):
+    with (
+        pytest.warns(UserWarning, match="not the published file"),
+        pytest.raises(ValueError, match=r"zip.train.gz: .*empty"),
+    ):
         datasets.fetch_usps()
 
 

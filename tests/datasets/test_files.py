@@ -38,12 +38,28 @@ def retrieve(monkeypatch):
 
 
 def test_folder_first(folder, write):
-    """The user's file is taken as it is."""
+    """The user's file is taken as it is, with a warning if it is not the published one."""
     write("things/a.txt", "mine")
-    source = make_source(**{"a.txt": ("https://127.0.0.1:9/a.txt", "0" * 64)})
-    assert source.path("a.txt") == folder / "things" / "a.txt"
-    with source.open("b.txt", "a.txt") as file:
-        assert file.read() == "mine"
+    write("things/c.txt", TEXT.decode())
+    checksums = {"a.txt": "0" * 64, "c.txt": hashlib.sha256(TEXT).hexdigest()}
+    source = make_source(
+        **{name: (f"https://127.0.0.1:9/{name}", sha) for name, sha in checksums.items()}
+    )
+    path = folder / "things" / "a.txt"
+    with pytest.warns(UserWarning, match=f"{path} is not the published file.*127.0.0.1:9/a.txt"):
+        assert source.path("a.txt") == path
+    assert source.path("c.txt") == folder / "things" / "c.txt"
+    with source.open("b.txt", "c.txt") as file:
+        assert file.read() == TEXT.decode()
+
+
+def test_downloads_are_verified_again(folder, address, retrieve):
+    """Another file in the cache is replaced by the published one."""
+    published, checksum = address
+    source = make_source(**{"a.txt": (str(published), checksum)})
+    path = source.path("a.txt")
+    path.write_text("bogus")
+    assert source.path("a.txt").read_bytes() == TEXT
 
 
 def test_downloads_are_kept(folder, address, retrieve, monkeypatch):
@@ -90,6 +106,22 @@ def test_no_address(folder):
     message = r"no file cora/cora.npz .*source \(the archive of Shchur.*OKFOREST_DATA names"
     with pytest.raises(FileNotFoundError, match=message):
         fetch_cora()
+
+
+def test_which_folder_was_searched(tmp_path, monkeypatch):
+    """No folder, one that is none, and one without the file are told apart."""
+    source = make_source()
+    folder, nowhere = tmp_path / "data", tmp_path / "nowhere"
+    folder.mkdir()
+    monkeypatch.setenv("OKFOREST_DATA", str(folder))
+    with pytest.raises(FileNotFoundError, match=f"into {folder}, the folder .* was searched"):
+        source.path("a.txt")
+    monkeypatch.setenv("OKFOREST_DATA", str(nowhere))
+    with pytest.raises(FileNotFoundError, match=f"it names '{nowhere}', which is not a folder"):
+        source.path("a.txt")
+    monkeypatch.delenv("OKFOREST_DATA")
+    with pytest.raises(FileNotFoundError, match=r"OKFOREST_DATA names; it is not set"):
+        source.path("a.txt")
 
 
 def test_description():

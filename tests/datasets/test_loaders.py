@@ -16,7 +16,8 @@ def dense(bunch):
 def test_usps(write):
     write("usps/zip.train.gz", "6.0000 " + " ".join(["-1.0000"] * 255) + " 0.5000 \n")
     write("usps/zip.test.gz", "\n".join(f"{d} " + " ".join(["0.25"] * 256) for d in (3, 9)))
-    usps = datasets.fetch_usps()
+    with pytest.warns(UserWarning, match=r"zip.(train|test).gz is not the published file"):
+        usps = datasets.fetch_usps()
     assert usps.data.shape == (3, 256)
     assert usps.images.shape == (3, 16, 16)
     assert usps.images[0, 15, 15] == 0.5

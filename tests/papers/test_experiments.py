@@ -101,6 +101,19 @@ def test_quick_is_less(name):
     assert {job.row for job in quick} <= {job.row for job in full}
 
 
+def test_too_few_images(monkeypatch):
+    """Images for the test do not take the place of those to learn from."""
+    target = np.tile(np.arange(10), 110)
+    data, split = np.zeros((1100, 256)), np.repeat(["train", "test"], [999, 101])
+    digits = Bunch(data=data, target=target, split=split, files=["zip.train.gz"])
+    monkeypatch.setattr(_digits, "usps", lambda: digits)
+    with pytest.raises(ValueError, match=r"are 99 images of the digit 9 .* in zip.train.gz"):
+        _digits.images.__wrapped__()
+    digits.split = np.repeat(["test", "train"], [100, 1000])
+    digits.data[100:] = 1.0
+    assert (_digits.images.__wrapped__() == 1.0).all()
+
+
 @pytest.mark.usefixtures("made_up")
 def test_folds_of_images():
     """Blocks of 20 images of each digit: one is learnt from, or all but one."""

@@ -2,8 +2,10 @@
 
 import csv
 import gzip
+import hashlib
 import io
 import os
+import warnings
 import zlib
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -99,15 +101,29 @@ class Source:
         return path
 
     def _find(self, *names: str) -> Path:
-        folders = [Path(folder) for folder in (os.environ.get(FOLDER), _cache()) if folder]
-        for folder in folders:
+        if folder := os.environ.get(FOLDER):
             for name in names:
-                if (folder / self.folder / name).is_file():
-                    return folder / self.folder / name
+                path = Path(folder) / self.folder / name
+                if path.is_file():
+                    self._compare(path)
+                    return path
         for name in names:
             if name in self.downloads:
                 return self._download(name)
         raise FileNotFoundError(self._absent(names, "okforest does not download it"))
+
+    def _compare(self, path: Path) -> None:
+        """Warn of a file that is not the published one."""
+        if path.name not in self.downloads:
+            return
+        address, checksum = self.downloads[path.name]
+        if hashlib.sha256(path.read_bytes()).hexdigest() != checksum:
+            warnings.warn(
+                f"{path} is not the published file: its SHA-256 is not {checksum}. It is used as "
+                "it is; if you have not changed it yourself, remove it and get it again from "
+                f"{address}.",
+                stacklevel=2,
+            )
 
     def open(self, *names: str) -> TextIO:
         """Open the first of some text files that there is, compressed or not."""
@@ -131,7 +147,7 @@ class Source:
                 + self._absent([name], f"its address is {address}")
             ) from error
         folder = Path(pooch.os_cache("okforest")) / self.folder
-        try:
+        try:  # a file that is there is verified, and replaced if it is another one
             return Path(pooch.retrieve(address, f"sha256:{checksum}", name, folder))
         except (OSError, ValueError) as error:  # no network; another checksum
             raise OSError(
@@ -140,16 +156,14 @@ class Source:
 
     def _absent(self, names: Any, why: str) -> str:
         files = " or ".join(f"{self.folder}/{name}" for name in names)
+        folder = os.environ.get(FOLDER)
+        if not folder:
+            place = f"a folder that the environment variable {FOLDER} names; it is not set"
+        elif Path(folder).is_dir():
+            place = f"{Path(folder).absolute()}, the folder that {FOLDER} names, which was searched"
+        else:
+            place = f"a folder that {FOLDER} names; it names {folder!r}, which is not a folder"
         return (
             f"there is no file {files} ({why}). Get it from its source ({self.origin}) and put "
-            f"it, under this name, into a folder that the environment variable {FOLDER} names."
+            f"it, under this name, into {place}."
         )
-
-
-def _cache() -> Path | None:
-    """Return the folder of downloaded files, or None if nothing can have been downloaded."""
-    try:
-        pooch: Any = import_module("pooch")
-    except ImportError:
-        return None
-    return Path(pooch.os_cache("okforest"))

@@ -42,7 +42,17 @@ def usps() -> Bunch:
 @cache
 def images() -> Floats:
     """Return 1,000 images, 100 of each digit: the shape is (10, 100, 256)."""
-    return np.array([usps().data[usps().target == digit][:100] for digit in range(10)])
+    digits = usps()
+    chosen = []
+    for digit in range(10):
+        found = digits.data[(digits.target == digit) & (digits.split == "train")]
+        if len(found) < 100:
+            raise ValueError(
+                f"there are {len(found)} images of the digit {digit} to learn from in "
+                f"{digits.files[0]}, and 100 are needed; get the published file."
+            )
+        chosen.append(found[:100])
+    return np.array(chosen)
 
 
 def places(n_train: int, fold: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
