@@ -1,6 +1,7 @@
 """Jobs and their cache: nothing that was finished is done again, whatever ends a run."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -21,12 +22,16 @@ def work(folder, number):
 """
 SCRIPT = """
 import sys
+import time
 from pathlib import Path
 from okforest.papers import Cache, Job, run
 from work import work
 
+folder = Path(sys.argv[1])
+if __name__ == "__mp_main__":  # a process that starts
+    (folder / "starting").touch()
+    time.sleep(0.5)
 if __name__ == "__main__":
-    folder = Path(sys.argv[1])
     jobs = [Job("row", work, {"folder": str(folder), "number": n}) for n in range(8)]
     results = run(jobs, Cache(folder / "cache"), workers=2, stopping=lambda n: print("stopping", n))
     print([result["number"] for result in results.of("row")])
@@ -149,3 +154,42 @@ def test_a_signal_loses_little(tmp_path, number):
     assert again.stdout.strip() == str(list(range(8)))
     ran = len(list(tmp_path.glob("*.ran")))
     assert ran <= 8 + (2 if number == signal.SIGKILL else 0)
+
+
+def test_a_signal_while_processes_start(tmp_path):
+    """Ctrl-C goes to all processes of a group: those that start say nothing, and do their jobs."""
+    (tmp_path / "work.py").write_text(WORK)
+    (tmp_path / "script.py").write_text(SCRIPT)
+    process = subprocess.Popen(
+        [sys.executable, tmp_path / "script.py", tmp_path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not (tmp_path / "starting").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    said, errors = process.communicate(timeout=120)
+    assert "stopping 2" in said
+    assert errors.count("Traceback") == 1
+    assert errors.endswith("KeyboardInterrupt\n")
+    assert len(list(tmp_path.glob("cache/work-*.json"))) == 2
+
+
+def test_processes_that_are_ended_after_a_stop(tmp_path):
+    """They are part of the stop, and no error."""
+    jobs = [Job("row", end_after_a_stop, {"number": number}) for number in range(3)]
+    with pytest.raises(KeyboardInterrupt):
+        run(jobs, Cache(tmp_path), workers=2)
+
+
+def end_after_a_stop(number):
+    """Ask for a stop once, then end at once."""
+    if number == 0:
+        os.kill(os.getppid(), signal.SIGINT)
+        time.sleep(0.3)
+        os._exit(1)
+    time.sleep(0.6)
+    return {}

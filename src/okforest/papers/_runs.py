@@ -5,7 +5,14 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.connection import wait as wait_for
@@ -17,6 +24,8 @@ from threadpoolctl import threadpool_limits
 
 from okforest.papers._cache import Cache, Found
 from okforest.papers._jobs import Finished, Job, Results
+
+STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 def run(
@@ -72,14 +81,16 @@ def run(
         while under_way or (waiting and not stop.is_set()):
             while waiting and not stop.is_set() and len(under_way) < workers:
                 job = waiting.popleft()
-                under_way[executor.submit(perform, job, cache)] = job
+                with _signals_held():
+                    under_way[executor.submit(perform, job, cache)] = job
             for future in wait(under_way, return_when=FIRST_COMPLETED).done:
                 job = under_way.pop(future)
                 failure = future.exception()
                 if failure is None:
                     keep(job, future.result(), earlier=False)
-                else:
-                    error = error or failure
+                elif error is None:
+                    ended = stop.is_set() and isinstance(failure, BrokenExecutor)
+                    error = KeyboardInterrupt() if ended else failure
                     stop.set()
     if error is not None:
         raise error
@@ -129,8 +140,21 @@ def _executor(workers: int) -> Iterator[Executor]:
             raise
 
 
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM wait: processes started meanwhile are born deaf to them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _become_worker() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in STOPS:
         # They may go to all processes of a group: the first one decides what is to be done.
         signal.signal(number, signal.SIG_IGN)
     os.environ["OKFOREST_NUM_THREADS"] = "1"
@@ -159,7 +183,7 @@ def _stopped_gently(stopping: Callable[[], object]) -> Iterator[threading.Event]
         stop.set()
         stopping()
 
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, handle) for number in STOPS}
     try:
         yield stop
     finally:
