@@ -140,6 +140,17 @@ def test_without_data(tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("option", ["--output", "--cache"])
+def test_folders_that_cannot_be_written(tmp_path, monkeypatch, option):
+    """It is told before anything is run."""
+    monkeypatch.setattr(command, "_run", None)
+    (tmp_path / "file").touch()
+    options = {"--output": tmp_path / "out"} | {option: tmp_path / "file/folder"}
+    said = reproduce("friedman", *(word for pair in options.items() for word in pair), code=2)
+    assert f"nothing can be written to {tmp_path}/file/folder: Not a directory" in said
+    assert f"choose another folder with {option}" in said
+
+
 def test_all_experiments_can_be_asked_for():
     assert [which.value for which in command.Which] == [*EXPERIMENTS, "all"]
 

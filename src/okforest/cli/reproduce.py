@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryFile
 from time import perf_counter
 from typing import Annotated, Any, NamedTuple
 
@@ -93,6 +94,8 @@ def reproduce(
         require("a report")
         files = {name: EXPERIMENTS[name].load() for name in names}  # before hours are spent
         folder = output / "cache" if cache is None else cache
+        _make_writable(output, "--output")
+        _make_writable(folder, "--cache")
         blocks: list[Block] = []
         timings: dict[str, Timing] = {}
         for name in names:
@@ -115,6 +118,19 @@ def _count(jobs: int) -> int:
     if jobs < 1:
         raise ValueError(f"--jobs is {jobs}; use a positive number, or -1 for as many as cores.")
     return jobs
+
+
+def _make_writable(folder: Path, option: str) -> None:
+    """Make a folder, or say now that nothing can be written there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"nothing can be written to {folder}: {error.strerror}; choose another folder with "
+            f"{option}."
+        ) from error
 
 
 def _run(name: str, jobs: list[Any], cache: Cache, workers: int) -> Timing:
