@@ -5,6 +5,7 @@ import numpy as np
 from okforest.papers import Figure, Finished, Heading, Job, Paragraph, Results, Table
 from okforest.papers._report import (
     as_markdown,
+    counted,
     new_drawing,
     published,
     save_figures,
@@ -50,6 +51,10 @@ def test_figures(tmp_path):
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {"curve.png", "curve.svg"}
     assert (tmp_path / "figures/curve.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "figures/curve.svg").read_text()
+
+
+def test_counts():
+    assert [counted(n, "seed") for n in (0, 1, 2)] == ["0 seeds", "1 seed", "2 seeds"]
 
 
 def test_cells():

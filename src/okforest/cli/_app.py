@@ -1,7 +1,10 @@
 """The commands, gathered."""
 
+from typing import Annotated
+
 import typer
 
+import okforest
 from okforest.cli.network import network
 from okforest.cli.reproduce import reproduce
 
@@ -10,6 +13,18 @@ app.command()(network)
 app.command()(reproduce)
 
 
+def tell_version(asked: bool) -> None:
+    """Print the version and end, if asked to."""
+    if asked:
+        typer.echo(f"okforest {okforest.__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def about() -> None:
+def about(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=tell_version, is_eager=True, help="Tell the version."),
+    ] = False,
+) -> None:
     """Predict anything that has a kernel, with trees and forests."""

@@ -52,6 +52,11 @@ class Figure:
 Block = Heading | Paragraph | Table | Figure
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number and a noun in its singular or plural."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
 def spread(values: Floats, digits: int = 4) -> str:
     """Return mean ± standard deviation; the mean alone, of a single value."""
     if len(values) < 2:

@@ -15,7 +15,7 @@ from okforest.papers._digits import FOLDS, KERNEL, SIGMA, halves, images, inner_
 from okforest.papers._jobs import Job, Results
 from okforest.papers._models import BOOSTED, RATE, TREES, boosted
 from okforest.papers._proteins import yeast
-from okforest.papers._report import Block, Heading, Paragraph, Table, published, spread
+from okforest.papers._report import Block, Heading, Paragraph, Table, counted, published, spread
 from okforest.papers.image import losses_of, seed_spread, trees_job
 
 # Table 1: losses in H and of pre-images.
@@ -140,7 +140,7 @@ def _image_blocks(results: Results, size: Size) -> list[Block]:
             f"Output kernel exp(−‖y − y'‖² / 2σ²), σ = {SIGMA}. Errφ is the loss in feature space, "
             "ErrY that of pre-images, searched in the support and in the whole training set; for "
             f"boosting these are the same. J is one of {', '.join(map(str, size.splits))}, by Errφ "
-            f"in five inner folds, in blocks. {size.seeds} seeds from 0 on (random_state = 1000 "
+            f"in five inner folds, in blocks. {counted(size.seeds, 'seed')} from 0 on (random_state = 1000 "
             "seed + fold), boosting of exact splits with seed 0 only. ± is the standard deviation "
             "over folds, of means over seeds; that over seeds, of means over folds, has columns of "
             "its own."

@@ -32,6 +32,7 @@ from okforest.papers._report import (
     Heading,
     Paragraph,
     Table,
+    counted,
     new_drawing,
     published,
     spread,
@@ -203,7 +204,7 @@ def blocks(results: Results, size: Size) -> list[Block]:
             f"5, 10, 15, 20) and KDE (penalties {_some(PENALTIES, size)}; σ of the RBF input "
             f"kernel {_some(SIGMAS, size)}) are chosen by the loss in five inner folds, in blocks. "
             f"{size.folds} folds of trees and KDE, 5 of the others; trees with "
-            f"{size.seeds} seeds from 0 on (random_state = 1000 seed + fold)."
+            f"{counted(size.seeds, 'seed')} from 0 on (random_state = 1000 seed + fold)."
         ),
         Paragraph(
             "± is the standard deviation over folds (of means over seeds). The pre-image of a "
