@@ -24,7 +24,7 @@ def tell_version(asked: bool) -> None:
 def about(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=tell_version, is_eager=True, help="Tell the version."),
+        typer.Option("--version", callback=tell_version, is_eager=True, help="Say the version."),
     ] = False,
 ) -> None:
     """Predict anything that has a kernel, with trees and forests."""

@@ -140,10 +140,10 @@ def _image_blocks(results: Results, size: Size) -> list[Block]:
             f"Output kernel exp(−‖y − y'‖² / 2σ²), σ = {SIGMA}. Errφ is the loss in feature space, "
             "ErrY that of pre-images, searched in the support and in the whole training set; for "
             f"boosting these are the same. J is one of {', '.join(map(str, size.splits))}, by Errφ "
-            f"in five inner folds, in blocks. {counted(size.seeds, 'seed')} from 0 on (random_state = 1000 "
-            "seed + fold), boosting of exact splits with seed 0 only. ± is the standard deviation "
-            "over folds, of means over seeds; that over seeds, of means over folds, has columns of "
-            "its own."
+            f"in five inner folds, in blocks. {counted(size.seeds, 'seed')} from 0 on "
+            "(random_state = 1000 seed + fold), boosting of exact splits with seed 0 only. ± is "
+            "the standard deviation over folds, of means over seeds; that over seeds, of means "
+            "over folds, has columns of its own."
         ),
         Table(header, rows),
         Paragraph(f"J chosen, fold by fold and seed by seed. {'; '.join(chosen)}.", note=True),
