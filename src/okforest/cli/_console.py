@@ -16,5 +16,5 @@ def plain_errors() -> Iterator[None]:
         yield
     except (ValueError, OSError, ImportError) as error:
         console.print("[bold red]error:[/bold red]", end=" ")
-        console.print(str(error), markup=False, highlight=False)
+        console.print(str(error), markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(2) from error
