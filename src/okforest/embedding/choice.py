@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg.lapack as lapack
+from sklearn.utils import gen_batches
 
 from okforest._typing import Floats, Outputs
 from okforest.embedding.low_rank import LowRankKind, low_rank_factor
@@ -25,6 +26,8 @@ LOW_RANK_KINDS = get_args(LowRankKind)
 LOW_RANK = 0.25
 # A Gram matrix is made from explicit features if they are at most so many times N.
 FEATURES = 4
+# Rows of features that are looked at together, so that no copy of all is made.
+BLOCK = 1024
 # A Gram matrix may take this part of the machine's memory.
 MEMORY = 0.5
 
@@ -117,9 +120,12 @@ def _check_memory(n: int) -> None:
 
 def _centred_features(features: Floats) -> Floats:
     """Return features of φ(y) around their centre."""
-    around_mean = features - features.mean(axis=0)
-    squares = np.einsum("ij,ij->i", around_mean, around_mean)
-    _check_scale(squares, is_zero=not around_mean.any())
+    mean = features.mean(axis=0)
+    squares = np.empty(len(features))
+    for rows in gen_batches(len(features), BLOCK):
+        around_mean = features[rows] - mean
+        squares[rows] = np.einsum("ij,ij->i", around_mean, around_mean)
+    _check_scale(squares, is_zero=not (features != mean).any())
     # From the features as they are: a mean moved by outliers would take digits of the others.
     return np.ascontiguousarray(features - features[_central(squares)].mean(axis=0))
 
