@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/random.hpp"  // for derive
@@ -98,15 +99,25 @@ struct DenseInputs {
     }
     std::int64_t offset[width];
     std::ranges::transform(cols, offset, [&](std::int32_t col) { return col * col_stride; });
+    // The number of features as a constant: the loops over them are unrolled.
+    [&]<std::size_t... n>(std::index_sequence<n...>) {
+      (void)((cols.size() == n + 1 && (gather_lines<n + 1>(offset, rows, out), true)) || ...);
+    }(std::make_index_sequence<width>{});
+  }
+
+  template <std::size_t n_cols_read>
+  void gather_lines(const std::int64_t* offset, std::span<const std::int32_t> rows, T* out) const {
+    std::int64_t offsets[n_cols_read];
+    std::copy_n(offset, n_cols_read, offsets);
     const bool is_far = far();
     for (std::size_t k = 0; k < rows.size(); ++k) {
       if (is_far && k + kAhead < rows.size()) {
         const T* soon = data + rows[k + kAhead] * row_stride;
-        for (std::size_t c = 0; c < cols.size(); ++c) __builtin_prefetch(soon + offset[c]);
+        for (std::size_t c = 0; c < n_cols_read; ++c) __builtin_prefetch(soon + offsets[c]);
       }
       const T* at = data + rows[k] * row_stride;
-      for (std::size_t c = 0; c < cols.size(); ++c) out[c] = at[offset[c]];
-      out += width;
+      for (std::size_t c = 0; c < n_cols_read; ++c) out[c] = at[offsets[c]];
+      out += 64 / sizeof(T);
     }
   }
 
