@@ -21,6 +21,7 @@ HEADER = "@attribute a numeric\n@attribute class hierarchical 01,01/02\n@data\n"
         (gzip.compress(b"moisture,fat,protein,a\n1,2,3,4\n1,2\n"), "inhomogeneous"),
         (gzip.compress(b"moisture,fat,protein,a\n1,2,3,\xff\n"), "UnicodeDecodeError"),
     ],
+    ids=["half", "page", "empty", "no rows", "short row", "no text"],  # contents hold the time
 )
 def test_tables(folder, content, cause):
     path = folder / "tecator/tecator.csv.gz"
