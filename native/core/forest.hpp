@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace okforest {
@@ -40,7 +41,7 @@ class Joiner {
   void add(std::int64_t number, const Tree& tree);
 
   // The forest, once all trees have come.
-  Forest&& forest() { return std::move(forest_); }
+  Forest take() { return std::move(forest_); }
 
  private:
   void append(const Tree& tree);

@@ -78,7 +78,7 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
     joiner.add(t, tree);
   };
   if (!supervised_for(plan.n_trees, plan.n_threads, grow_one, watch)) return {};
-  return joiner.forest();
+  return joiner.take();
 }
 
 }  // namespace

@@ -136,15 +136,15 @@ class Grower {
   void split(const Candidate& candidate) {
     const Node& node = candidate.node;
     const std::int32_t middle = partition(node, candidate.split);
-    TreeNode& record = tree_.nodes[node.id];
-    record.feature = candidate.split.feature;
-    record.threshold = candidate.split.threshold;
-    record.missing_left = candidate.split.missing_left;
+    TreeNode& grown = tree_.nodes[node.id];
+    grown.feature = candidate.split.feature;
+    grown.threshold = candidate.split.threshold;
+    grown.missing_left = candidate.split.missing_left;
     if (const auto& words = candidate.split.subset; !words.empty()) {
-      record.subset = static_cast<std::int32_t>(tree_.subset_words.size());
+      grown.subset = static_cast<std::int32_t>(tree_.subset_words.size());
       tree_.subset_words.insert(tree_.subset_words.end(), words.begin(), words.end());
     }
-    record.left = static_cast<std::int32_t>(tree_.nodes.size());
+    grown.left = static_cast<std::int32_t>(tree_.nodes.size());
     Candidate left = make_node(node.begin, middle, node.depth + 1, derive(node.seed, 1));
     Candidate right = make_node(middle, node.end, node.depth + 1, derive(node.seed, 2));
     if constexpr (requires { scorer_.split(rows_of(node), rows_of(node)); }) {

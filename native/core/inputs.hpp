@@ -105,18 +105,16 @@ struct DenseInputs {
     }(std::make_index_sequence<width>{});
   }
 
-  template <std::size_t n_cols_read>
+  template <std::size_t n>
   void gather_lines(const std::int64_t* offset, std::span<const std::int32_t> rows, T* out) const {
-    std::int64_t offsets[n_cols_read];
-    std::copy_n(offset, n_cols_read, offsets);
     const bool is_far = far();
     for (std::size_t k = 0; k < rows.size(); ++k) {
       if (is_far && k + kAhead < rows.size()) {
         const T* soon = data + rows[k + kAhead] * row_stride;
-        for (std::size_t c = 0; c < n_cols_read; ++c) __builtin_prefetch(soon + offsets[c]);
+        for (std::size_t c = 0; c < n; ++c) __builtin_prefetch(soon + offset[c]);
       }
       const T* at = data + rows[k] * row_stride;
-      for (std::size_t c = 0; c < n_cols_read; ++c) out[c] = at[offsets[c]];
+      for (std::size_t c = 0; c < n; ++c) out[c] = at[offset[c]];
       out += 64 / sizeof(T);
     }
   }

@@ -1,11 +1,11 @@
 #include "core/panels.hpp"
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 #include <type_traits>
 
 #include "core/dispatch.hpp"
-#include "core/inputs.hpp"
+#include "core/inputs.hpp"  // for kNear
 
 namespace okforest {
 
