@@ -1,4 +1,4 @@
-// NumPy arrays as views of the core, and vectors of the core as NumPy arrays.
+// Conversion of NumPy arrays to views of the core, and of its vectors to NumPy arrays.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -20,7 +20,7 @@ namespace okforest {
 
 namespace nb = nanobind;
 
-// All arrays are read-only, and none is ever converted: the Python side does that once.
+// All arrays are read-only. None is converted here: the Python side does that once.
 template <class T>
 using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
@@ -28,7 +28,7 @@ using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T, int NDim = 1>
 using Result = nb::ndarray<nb::numpy, T, nb::ndim<NDim>>;
 
-// The arrays of trees, by the names of ForestView's fields.
+// The arrays of trees, keyed by the names of ForestView's fields.
 using NamedArrays = nb::typed<nb::dict, nb::str, nb::any>;
 
 // Inputs: an array of any layout, or the data, indices and indptr of a compressed sparse matrix.
@@ -54,7 +54,7 @@ DenseInputs<T> dense_inputs(const Dense<T>& X) {
           X.stride(0), X.stride(1)};
 }
 
-// Columns or rows, after checking that indices stay within `n_across` and ascend.
+// Compressed columns or rows, after checking that their indices ascend and are below `n_across`.
 template <template <class> class Compressed, class T>
 Compressed<T> sparse_inputs(const Sparse<T>& X, std::int64_t n_across) {
   const auto data = view(std::get<0>(X));
@@ -69,13 +69,13 @@ Compressed<T> sparse_inputs(const Sparse<T>& X, std::int64_t n_across) {
               (i == offsets[k] || indices[i - 1] < indices[i]);
     }
   }
-  if (!sound) throw std::invalid_argument("the sparse inputs are not in canonical format");
+  if (!sound) throw std::invalid_argument("the sparse matrix X is not in canonical format");
   const auto n_along = static_cast<std::int64_t>(offsets.size()) - 1;
   constexpr bool by_columns = std::is_same_v<Compressed<T>, ColumnInputs<T>>;
   return {data, indices, offsets, by_columns ? n_across : n_along, by_columns ? n_along : n_across};
 }
 
-// Hands the vector's memory to NumPy.
+// Moves a vector to NumPy without copying it.
 template <class T, int NDim = 1>
 Result<T, NDim> to_numpy(std::vector<T>&& values, std::initializer_list<std::size_t> shape) {
   auto* kept = new std::vector<T>(std::move(values));

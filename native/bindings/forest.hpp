@@ -1,4 +1,4 @@
-// A fitted forest as a dictionary of NumPy arrays, seen as the core's ForestView.
+// The core's view of a fitted forest, which Python passes as a dictionary of arrays.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -8,7 +8,7 @@
 
 namespace okforest {
 
-// The view lives as long as the arrays do, which the dictionary holds.
+// The view is valid as long as the dictionary holds the arrays.
 inline ForestView forest_view(const NamedArrays& arrays) {
   ForestView forest{};
   const auto fill = [&]<class T>(std::span<const T>& field, const char* name) {
@@ -32,7 +32,7 @@ inline ForestView forest_view(const NamedArrays& arrays) {
   fill(forest.row_weight, "row_weight");
   fill(forest.n_categories, "n_categories");
 
-  // Sizes that do not fit would be read beyond; what is in the arrays is trusted.
+  // With inconsistent lengths, the core would read out of bounds. The entries are trusted.
   const std::size_t n_nodes = forest.feature.size();
   bool sound = !forest.node_offsets.empty();
   for (const std::size_t size : {forest.threshold.size(), forest.missing_left.size(),
@@ -48,7 +48,7 @@ inline ForestView forest_view(const NamedArrays& arrays) {
           ends_at(forest.member_offsets, forest.members.size()) &&
           (forest.times.empty() || forest.times.size() == forest.members.size()) &&
           ends_at(forest.subset_offsets, forest.subset_words.size());
-  if (!sound) throw std::invalid_argument("the arrays of the trees do not fit together");
+  if (!sound) throw std::invalid_argument("the arrays of the trees have inconsistent lengths");
   return forest;
 }
 

@@ -3,11 +3,14 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
-#include <exception>
+#include <cmath>
+#include <limits>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
 #include "bindings/arrays.hpp"
+#include "bindings/interrupt.hpp"
 
 namespace okforest {
 
@@ -18,6 +21,20 @@ GrowthOrder growth_order(const std::string& name) {
   if (name == "variance") return GrowthOrder::variance;
   if (name == "gain") return GrowthOrder::gain;
   throw std::invalid_argument("order is \"" + name + "\"; use \"depth\", \"variance\" or \"gain\"");
+}
+
+void check_length(const std::string& name, std::int64_t n, std::int64_t n_rows) {
+  if (n == n_rows) return;
+  throw std::invalid_argument(name + " has length " + std::to_string(n) + "; outputs has length " +
+                              std::to_string(n_rows));
+}
+
+void check_weights(std::span<const double> weights) {
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  const bool negative = std::ranges::any_of(weights, [](double w) { return w < 0.0; });
+  if (negative || !(sum > 0.0 && std::isfinite(sum))) {
+    throw std::invalid_argument("row_weight must be >= 0, and its sum positive and finite");
+  }
 }
 
 NamedArrays arrays_of(Forest&& forest) {
@@ -42,7 +59,7 @@ NamedArrays arrays_of(Forest&& forest) {
 
 NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                  const Vector<double>& row_weight, std::uint64_t seed, std::int64_t first_tree,
-                 std::int64_t n_trees, std::int32_t n_draws, int n_threads,
+                 std::int64_t n_trees, std::int64_t n_draws, int n_threads,
                  const std::string& order, bool random_splits, bool frobenius,
                  std::int32_t max_features, std::int32_t max_depth, std::int32_t max_leaf_nodes,
                  double min_samples_split, double min_samples_leaf, double min_impurity_decrease,
@@ -50,15 +67,18 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                  nb::object progress) {
   const MatrixView y{outputs.data(), static_cast<std::int64_t>(outputs.shape(0)),
                      static_cast<std::int64_t>(outputs.shape(1))};
-  if (static_cast<std::int64_t>(row_weight.size()) != y.n_rows || (gram && y.n_cols != y.n_rows)) {
-    throw std::invalid_argument("outputs and row_weight differ in length");
+  if (gram && y.n_cols != y.n_rows) throw std::invalid_argument("the Gram matrix is not square");
+  check_weights(view(row_weight));
+  if (n_threads < 1 || n_trees < 0) {
+    throw std::invalid_argument("n_threads must be at least 1 and n_trees at least 0");
   }
-  const auto weights = view(row_weight);
-  if (n_threads < 1 || n_trees < 0 || n_draws < 0 ||
-      std::none_of(weights.begin(), weights.end(), [](double w) { return w > 0.0; })) {
-    throw std::invalid_argument("there must be a row of positive weight, and a thread");
+  if (n_draws < 0 || n_draws > std::numeric_limits<std::int32_t>::max()) {
+    throw std::invalid_argument("n_draws is " + std::to_string(n_draws) +
+                                "; it must be between 0 and 2147483647");
   }
-  if (frobenius && !gram) throw std::invalid_argument("the Frobenius rule needs a Gram matrix");
+  if (frobenius && !gram) {
+    throw std::invalid_argument("the Frobenius rule needs a Gram matrix; pass gram=True");
+  }
   const Rules rules{random_splits ? SplitKind::random : SplitKind::best,
                     frobenius ? Criterion::frobenius : Criterion::variance,
                     growth_order(order),
@@ -70,36 +90,28 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                     min_impurity_decrease,
                     stop_when_pure,
                     view(n_categories)};
-  const ForestPlan plan{seed, first_tree, n_trees, n_draws, n_threads};
+  const ForestPlan plan{seed, first_tree, n_trees, static_cast<std::int32_t>(n_draws), n_threads};
 
-  // Only the calling thread touches Python: it looks for Ctrl-C and reports progress.
-  std::exception_ptr interruption;
-  const auto watch = [&](std::int64_t n_done) {
-    nb::gil_scoped_acquire gil;
-    try {
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  Signals signals;
+  const auto report = [&](std::int64_t n_done) {
+    return signals.poll([&] {
       if (!progress.is_none()) progress(n_done);
-      return true;
-    } catch (...) {
-      interruption = std::current_exception();
-      return false;
-    }
+    });
   };
   const auto grow_on = [&](const auto& inputs) {
-    if (inputs.n_rows != y.n_rows) {
-      throw std::invalid_argument("X and outputs differ in length");
-    }
+    check_length("X", inputs.n_rows, y.n_rows);
+    check_length("row_weight", static_cast<std::int64_t>(row_weight.size()), y.n_rows);
     const auto counts = view(n_categories);
     if (inputs.n_cols != static_cast<std::int64_t>(counts.size()) ||
         std::any_of(counts.begin(), counts.end(), [](std::int32_t n) { return n < 0; })) {
-      throw std::invalid_argument("n_categories must be one number >= 0 for each feature");
+      throw std::invalid_argument("n_categories must have one entry >= 0 for each feature");
     }
     if (frobenius && std::any_of(counts.begin(), counts.end(), [](auto n) { return n > 0; })) {
-      throw std::invalid_argument("the Frobenius rule has no splits of categorical features");
+      throw std::invalid_argument("the Frobenius rule does not support categorical features");
     }
     nb::gil_scoped_release nogil;
     return grow_forest(inputs, y, gram ? OutputForm::gram : OutputForm::factor, view(row_weight),
-                       rules, plan, watch);
+                       rules, plan, report);
   };
   Forest forest =
       std::visit(Overloaded{
@@ -109,7 +121,7 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                      },
                  },
                  X);
-  if (interruption) std::rethrow_exception(interruption);
+  signals.rethrow();
   return arrays_of(std::move(forest));
 }
 

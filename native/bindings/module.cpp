@@ -1,4 +1,4 @@
-// The extension module: what Python sees of the core.
+// The extension module okforest._core.
 #include <nanobind/nanobind.h>
 
 namespace okforest {

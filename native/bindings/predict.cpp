@@ -4,6 +4,7 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/forest.hpp"
+#include "bindings/interrupt.hpp"
 
 namespace okforest {
 
@@ -18,11 +19,10 @@ Result<std::int32_t, 2> apply_binding(const AnyInputs& X, const NamedArrays& tre
   std::vector<std::int32_t> leaves;
   const auto apply_to = [&](const auto& inputs) {
     if (inputs.n_cols != n_features) {
-      throw std::invalid_argument("X has another number of features than the trees");
+      throw std::invalid_argument("X and the trees have different numbers of features");
     }
     leaves.resize(static_cast<std::size_t>(inputs.n_rows) * n_trees);
-    nb::gil_scoped_release nogil;
-    apply(inputs, forest, n_threads, leaves);
+    interruptible([&](Watch& watch) { apply(inputs, forest, n_threads, watch, leaves); });
     return static_cast<std::size_t>(inputs.n_rows);
   };
   const std::size_t n_rows =
@@ -36,28 +36,33 @@ Result<std::int32_t, 2> apply_binding(const AnyInputs& X, const NamedArrays& tre
   return to_numpy<std::int32_t, 2>(std::move(leaves), {n_rows, n_trees});
 }
 
-void check_leaves(const Matrix<std::int32_t>& leaves, const ForestView& forest) {
-  if (static_cast<std::int64_t>(leaves.shape(1)) != forest.n_trees()) {
+// The leaves as a span, after checking that the trees have these nodes.
+std::span<const std::int32_t> checked(const Matrix<std::int32_t>& leaves, const ForestView& forest,
+                                      Watch& watch) {
+  const std::size_t n_trees = leaves.shape(1);
+  if (static_cast<std::int64_t>(n_trees) != forest.n_trees()) {
     throw std::invalid_argument("leaves must have one column per tree");
   }
-  for (std::size_t k = 0; k < leaves.size(); ++k) {
-    const std::size_t t = k % leaves.shape(1);
-    const std::int64_t n_nodes = forest.node_offsets[t + 1] - forest.node_offsets[t];
-    if (leaves.data()[k] < -1 || leaves.data()[k] >= n_nodes) {
-      throw std::invalid_argument("leaves names a node that its tree does not have");
+  Pace pace(watch);
+  const std::int32_t* leaf = leaves.data();
+  for (std::size_t i = 0; i < leaves.shape(0); ++i) {
+    for (std::size_t t = 0; t < n_trees; ++t, ++leaf) {
+      if (*leaf < -1 || *leaf >= forest.node_offsets[t + 1] - forest.node_offsets[t]) {
+        throw std::invalid_argument("leaves contains a node that its tree does not have");
+      }
     }
+    pace.advance(static_cast<std::int64_t>(n_trees));
   }
+  return {leaves.data(), leaves.size()};
 }
 
 CsrArrays leaf_weights_binding(const Matrix<std::int32_t>& leaves, const NamedArrays& trees,
                                int n_threads) {
   const ForestView forest = forest_view(trees);
-  check_leaves(leaves, forest);
   SparseRows rows;
-  {
-    nb::gil_scoped_release nogil;
-    rows = leaf_weights({leaves.data(), leaves.size()}, forest, n_threads);
-  }
+  interruptible([&](Watch& watch) {
+    rows = leaf_weights(checked(leaves, forest, watch), forest, n_threads, watch);
+  });
   return CsrArrays(nb::make_tuple(to_numpy(std::move(rows.values)),
                                   to_numpy(std::move(rows.columns)),
                                   to_numpy(std::move(rows.offsets))));
@@ -66,17 +71,15 @@ CsrArrays leaf_weights_binding(const Matrix<std::int32_t>& leaves, const NamedAr
 Result<double, 2> leaf_means_binding(const Matrix<std::int32_t>& leaves, const NamedArrays& trees,
                                      const Matrix<double>& values, int n_threads) {
   const ForestView forest = forest_view(trees);
-  check_leaves(leaves, forest);
   const MatrixView view{values.data(), static_cast<std::int64_t>(values.shape(0)),
                         static_cast<std::int64_t>(values.shape(1))};
   if (view.n_rows != static_cast<std::int64_t>(forest.row_weight.size())) {
     throw std::invalid_argument("values must have one row per training row");
   }
   std::vector<double> means;
-  {
-    nb::gil_scoped_release nogil;
-    means = leaf_means({leaves.data(), leaves.size()}, forest, view, n_threads);
-  }
+  interruptible([&](Watch& watch) {
+    means = leaf_means(checked(leaves, forest, watch), forest, view, n_threads, watch);
+  });
   return to_numpy<double, 2>(std::move(means), {leaves.shape(0), values.shape(1)});
 }
 

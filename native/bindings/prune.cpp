@@ -2,6 +2,7 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/forest.hpp"
+#include "bindings/interrupt.hpp"
 
 namespace okforest {
 
@@ -12,19 +13,24 @@ using PathArrays = nb::typed<nb::tuple, Result<double>, Result<double>>;
 ForestView one_tree(const NamedArrays& arrays) {
   const ForestView forest = forest_view(arrays);
   if (forest.n_trees() != 1 || forest.left.empty()) {
-    throw std::invalid_argument("pruning takes one tree at a time");
+    throw std::invalid_argument("pruning needs the arrays of exactly one tree");
   }
   return forest;
 }
 
 PathArrays pruning_path_binding(const NamedArrays& tree) {
-  PruningPath path = pruning_path(one_tree(tree));
+  const ForestView view = one_tree(tree);
+  PruningPath path;
+  interruptible([&](Watch& watch) { path = pruning_path(view, watch); });
   return PathArrays(
       nb::make_tuple(to_numpy(std::move(path.alphas)), to_numpy(std::move(path.costs))));
 }
 
 Result<std::int8_t> prune_binding(const NamedArrays& tree, double alpha) {
-  return to_numpy(prune(one_tree(tree), alpha));
+  const ForestView view = one_tree(tree);
+  std::vector<std::int8_t> fate;
+  interruptible([&](Watch& watch) { fate = prune(view, alpha, watch); });
+  return to_numpy(std::move(fate));
 }
 
 }  // namespace

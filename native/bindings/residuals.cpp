@@ -3,12 +3,13 @@
 #include <stdexcept>
 
 #include "bindings/arrays.hpp"
+#include "bindings/interrupt.hpp"
 
 namespace okforest {
 
 namespace {
 
-// Changed in place.
+// Modified in place.
 using Residuals = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 MutableMatrix matrix_of(const Residuals& values) {
@@ -16,7 +17,7 @@ MutableMatrix matrix_of(const Residuals& values) {
           static_cast<std::int64_t>(values.shape(1))};
 }
 
-// The leaves, after checking that all indices stay within the rows.
+// The leaves, after checking that all indices are within bounds.
 LeavesView leaves_of(std::int64_t n_rows, const Vector<std::int64_t>& offsets,
                      const Vector<std::int32_t>& members, const Vector<double>& weights,
                      const Vector<std::int32_t>& places, double scale) {
@@ -32,7 +33,7 @@ LeavesView leaves_of(std::int64_t n_rows, const Vector<std::int64_t>& offsets,
   for (const std::int32_t place : leaves.places) {
     sound &= place >= 0 && place < leaves.n_leaves();
   }
-  if (!sound) throw std::invalid_argument("these are no leaves of so many rows");
+  if (!sound) throw std::invalid_argument("the arrays of the leaves are inconsistent");
   return leaves;
 }
 
@@ -45,10 +46,7 @@ Result<double, 2> subtract_means_binding(const Residuals& values,
   const MutableMatrix matrix = matrix_of(values);
   const LeavesView leaves = leaves_of(matrix.n_rows, offsets, members, weights, places, scale);
   std::vector<double> means;
-  {
-    nb::gil_scoped_release nogil;
-    means = subtract_means(matrix, leaves, n_threads);
-  }
+  interruptible([&](Watch& watch) { means = subtract_means(matrix, leaves, n_threads, watch); });
   return to_numpy<double, 2>(std::move(means),
                              {static_cast<std::size_t>(leaves.n_leaves()), values.shape(1)});
 }
@@ -59,10 +57,9 @@ void subtract_means_from_gram_binding(const Residuals& gram, const Vector<std::i
                                       const Vector<std::int32_t>& places, double scale,
                                       int n_threads) {
   const MutableMatrix matrix = matrix_of(gram);
-  if (matrix.n_rows != matrix.n_cols) throw std::invalid_argument("a Gram matrix is square");
+  if (matrix.n_rows != matrix.n_cols) throw std::invalid_argument("the Gram matrix is not square");
   const LeavesView leaves = leaves_of(matrix.n_rows, offsets, members, weights, places, scale);
-  nb::gil_scoped_release nogil;
-  subtract_means_from_gram(matrix, leaves, n_threads);
+  interruptible([&](Watch& watch) { subtract_means_from_gram(matrix, leaves, n_threads, watch); });
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ OKFOREST_INLINE void ranges_of(const T* lines, std::size_t n, T* low, T* high, v
   *reinterpret_cast<Flags*>(missing) = none;
 }
 
-// Each lane's comparisons with its threshold, as the bits of words, and how many hold.
+// Compares each lane with its threshold: the results as bits of words, and the number of ones.
 template <class T>
 OKFOREST_INLINE void sides_of(const T* lines, std::size_t n, const T* thresholds, void* words,
                               void* counts) {
@@ -68,8 +68,8 @@ OKFOREST_INLINE void sides_of(const T* lines, std::size_t n, const T* thresholds
   *reinterpret_cast<Bits*>(counts) = count;
 }
 
-// Lists those of n rows whose bit is set, or with `flip` is not; words of bits are a line apart.
-// Four at a time, so that there are fewer ends of loops to guess.
+// Lists the rows whose bit is set, or not set with `flip`. Words of a lane are a cache line apart.
+// Four rows at a time, so that fewer loop exits are mispredicted.
 template <class Word>
 OKFOREST_INLINE std::size_t list_of(const Word* words, const std::int32_t* rows, std::size_t n,
                                     bool flip, std::int32_t* out) {
@@ -123,7 +123,7 @@ OKFOREST_INLINE void score_of(const T* lines, std::size_t n, const T* thresholds
                               const Gain& gain, const T* low, const T* high, double* gains,
                               double* left_weights) {
   constexpr std::size_t width = 64 / sizeof(T), n_parts = width / 8;
-  Doubles left[kFew + 1][n_parts];
+  Doubles left[kSmallNode + 1][n_parts];
   Doubles norm[n_parts] = {}, total_weight[n_parts] = {}, total_count[n_parts] = {};
   for (std::size_t k = 0; k < n; ++k) {
     for (std::size_t p = 0; p < n_parts; ++p) {
@@ -133,8 +133,8 @@ OKFOREST_INLINE void score_of(const T* lines, std::size_t n, const T* thresholds
     }
   }
   for (std::size_t p = 0; p < n_parts; ++p) left[n][p] = Doubles{};
-  // Two rows of the matrix at a time, up to the diagonal: what they add to the norm is twice their
-  // sums over the rows before, and their own entries.
+  // Two rows of the lower triangle at a time. Each adds to the norm twice its sum over the rows
+  // before it, and its diagonal entry.
   for (std::size_t i = 0; i < n; i += 2) {
     const double* a = gram + i * n;
     const double* b = i + 1 < n ? a + n : a;
@@ -164,21 +164,21 @@ OKFOREST_INLINE void score_of(const T* lines, std::size_t n, const T* thresholds
   }
 }
 
-// The largest values of type T that are not above x: of all T, the same ones are up to it.
+// The largest T <= x: comparing a T with either gives the same result.
 OKFOREST_INLINE void round_down(const Doubles& x, double* rounded) {
   *reinterpret_cast<Doubles*>(rounded) = x;
 }
 OKFOREST_INLINE void round_down(const Doubles& x, float* rounded) {
   const Floats nearest = __builtin_convertvector(x, Floats);
   typedef std::uint32_t Bits __attribute__((vector_size(32), aligned(32)));
-  const Ints step = nearest > 0.0f ? Ints{} - 1 : Ints{} + 1;  // one down, by the bits
-  const Bits bits = reinterpret_cast<const Bits&>(nearest) + reinterpret_cast<const Bits&>(step);
+  const Ints step = nearest > 0.0f ? Ints{} - 1 : Ints{} + 1;  // down by one ulp, in bits
+  const Bits bits = std::bit_cast<Bits>(nearest) + std::bit_cast<Bits>(step);
   const Doubles near = __builtin_convertvector(nearest, Doubles);
-  const Doubles below = __builtin_convertvector(reinterpret_cast<const Floats&>(bits), Doubles);
+  const Doubles below = __builtin_convertvector(std::bit_cast<Floats>(bits), Doubles);
   *reinterpret_cast<Floats*>(rounded) = __builtin_convertvector(near > x ? below : near, Floats);
 }
 
-// Lane by lane, what uniform_between(low, high, stream.ahead(feature * stride).uniform()) would be.
+// In each lane, uniform_between(low, high, stream.ahead(feature * stride).uniform()).
 template <class T>
 OKFOREST_INLINE void thresholds_of(Rng stream, std::uint64_t stride, const std::int32_t* features,
                                    const T* low, const T* high, double* thresholds, T* rounded) {
@@ -196,7 +196,7 @@ OKFOREST_INLINE void thresholds_of(Rng stream, std::uint64_t stride, const std::
   }
 }
 
-// Templates cannot be cloned, so each hot loop is named once per precision.
+// The compiler does not clone templates: each hot loop is a function per precision.
 OKFOREST_CLONES void ranges(const float* lines, std::size_t n, float* low, float* high,
                             void* missing) {
   ranges_of(lines, n, low, high, missing);

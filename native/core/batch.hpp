@@ -1,4 +1,5 @@
-// A few numeric features of a node side by side: their ranges, and who is on which side of a cut.
+// A few numeric features of a node, one per SIMD lane: their ranges, a random threshold for each,
+// and the rows on both sides of it.
 #pragma once
 
 #include <algorithm>
@@ -13,15 +14,15 @@
 
 namespace okforest {
 
-// Nodes of at most so many rows have all their cuts scored side by side, from inner products.
-inline constexpr std::size_t kFew = 32;
+// In nodes of at most this many rows, all cuts are scored at once from inner products.
+inline constexpr std::size_t kSmallNode = 32;
 
 template <class T>
 class Batch {
  public:
-  static constexpr std::size_t width = 64 / sizeof(T);  // features at a time: a line of values
+  static constexpr std::size_t width = 64 / sizeof(T);  // features: a cache line of values
 
-  // Fetches the values of some features, at most `width`, and finds their ranges.
+  // Gathers the values of at most `width` features and finds their ranges.
   template <class Inputs>
   void load(const Inputs& X, std::span<const std::int32_t> features,
             std::span<const std::int32_t> rows) {
@@ -31,7 +32,7 @@ class Batch {
     find_ranges();
   }
 
-  // Of the feature at place c: its range where present, and whether some value is missing.
+  // The range of the present values of the feature in lane c, and whether any value is missing.
   T low(std::size_t c) const { return low_.x[c]; }
   T high(std::size_t c) const { return high_.x[c]; }
   bool has_missing(std::size_t c) const { return missing_.x[c] != 0; }
@@ -39,26 +40,26 @@ class Batch {
     return std::ranges::any_of(missing_.x, [](Word flag) { return flag != 0; });
   }
 
-  // Draws a threshold within each feature's range, by the first of the `stride` numbers of a stream
-  // that are the feature's own. Values up to it are on the left.
+  // Draws a threshold within each feature's range; values up to it go left. Each feature has
+  // `stride` numbers of the stream to itself, and uses the first of them.
   void draw_thresholds(Rng stream, std::uint64_t stride, std::span<const std::int32_t> features);
   const double* thresholds() const { return threshold_; }
 
-  // What each threshold gains, and the weight on its left: for at most kFew rows, whose inner
-  // products (on and below the diagonal), weights and counts are given. Without missing values.
+  // The gain and the left weight of each threshold, for at most kSmallNode rows without missing
+  // values. Takes the inner products of the rows (lower triangle), their weights and counts.
   struct Scores {
     alignas(64) double gain[width], left_weight[width];
   };
   void score(const double* gram, const double* weight, const double* count, const Gain& gain,
              Scores& scores) const;
 
-  // Tells the sides of all rows apart, for what is below.
+  // Finds the side of every row, for n_left and list.
   void cut();
 
   std::size_t n_left(std::size_t c) const { return n_left_.x[c]; }
 
-  // Lists the rows of one side of the cut of the feature at place c; returns how many they are.
-  // Writes up to `slack` more than that.
+  // Lists the rows on one side of the cut of the feature in lane c, and returns their number.
+  // Writes up to `slack` entries beyond them.
   static constexpr std::size_t slack = 3;
   std::size_t list(std::size_t c, bool left, std::int32_t* out) const;
 
@@ -71,16 +72,16 @@ class Batch {
     E x[width];
   };
 
-  // Of 64 rows a group, though a word may have less.
+  // Words for groups of 64 rows, even if a word has only 32 bits.
   std::size_t n_words() const { return (rows_.size() + 63) / 64 * (64 / bits); }
   void find_ranges();
 
   std::span<const std::int32_t> rows_;
   std::vector<Line<T>> lines_;     // row by row
-  std::vector<Line<Word>> words_;  // sides of `bits` rows a line; the first row is the lowest bit
+  std::vector<Line<Word>> words_;  // sides of `bits` rows per line, the first in the lowest bit
   Line<T> low_, high_;
   alignas(64) double threshold_[width];
-  Line<T> rounded_;  // the largest T not above the threshold: of all T, the same ones are up to it
+  Line<T> rounded_;  // the largest T <= threshold: comparing a T with either is the same
   Line<Word> missing_, n_left_;
 };
 

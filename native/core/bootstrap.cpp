@@ -1,29 +1,31 @@
 #include "core/bootstrap.hpp"
 
-#include <algorithm>
-#include <numeric>
+#include "core/binomial.hpp"
 
 namespace okforest {
 
-Bootstrap::Bootstrap(const std::vector<std::uint64_t>& keys, std::span<const double> row_weight)
-    : order_(keys.size()), cumulative_weight_(keys.size()) {
-  std::iota(order_.begin(), order_.end(), 0);
-  std::stable_sort(order_.begin(), order_.end(),
-                   [&](std::int32_t a, std::int32_t b) { return keys[a] < keys[b]; });
-  double sum = 0.0;
-  for (std::size_t k = 0; k < order_.size(); ++k) {
-    cumulative_weight_[k] = sum += row_weight[order_[k]];
+Bootstrap::Bootstrap(std::span<const double> row_weight)
+    : weight_(row_weight), weight_from_(row_weight.size() + 1, 0.0) {
+  // Summed from the end: subtracting from the total would accumulate rounding errors.
+  for (std::size_t i = row_weight.size(); i-- > 0;) {
+    weight_from_[i] = row_weight[i] + weight_from_[i + 1];
   }
 }
 
-std::vector<std::int32_t> Bootstrap::draw(std::int32_t n_draws, Rng rng,
-                                          const std::atomic<bool>& stopped) const {
-  std::vector<std::int32_t> times(order_.size(), 0);
-  const auto begin = cumulative_weight_.begin(), end = cumulative_weight_.end();
-  for (std::int32_t d = 0; d < n_draws && !stopped; ++d) {
-    // The first row whose share of the cumulative weight covers u; u < total, so there is one.
-    const double u = rng.uniform() * cumulative_weight_.back();
-    ++times[order_[std::min(std::upper_bound(begin, end, u), end - 1) - begin]];
+// Of the remaining draws, each row takes a binomial number, with probability its weight divided by
+// the remaining weight. The last row of positive weight takes all that remain.
+std::vector<std::int32_t> Bootstrap::draw(std::int32_t n_draws, std::uint64_t seed) const {
+  std::vector<std::int32_t> times(weight_.size(), 0);
+  std::int64_t n_left = n_draws;
+  std::uint64_t position = 0;  // among the rows of positive weight
+  for (std::size_t i = 0; n_left > 0; ++i) {
+    if (weight_[i] == 0.0) continue;
+    Rng rng(derive(seed, position++));
+    const double own = weight_[i], later = weight_from_[i + 1], total = weight_from_[i];
+    const std::int64_t n_own = own <= later ? binomial(n_left, own / total, rng)
+                                            : n_left - binomial(n_left, later / total, rng);
+    times[i] = static_cast<std::int32_t>(n_own);
+    n_left -= n_own;
   }
   return times;
 }

@@ -1,4 +1,4 @@
-// The categories of a feature that are present in a node, and how alike their outputs are.
+// The categories of a feature that are present in a node, and inner products of their outputs.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 
 namespace okforest {
 
-// Up to this many categories, missing values counted as one, every division is tried.
-inline constexpr std::size_t kMostExhaustive = 10;
+// Up to this many categories, counting missing values as one, every subset is tried.
+inline constexpr std::size_t kMaxExhaustive = 10;
 
 class Groups {
  public:
-  // Groups a node's values by category, in the order of their codes.
+  // Groups a node's values by category, in ascending order of codes.
   template <class T>
   void assign(std::span<Value<T>> values, std::int32_t n_categories) {
     codes_.clear();
@@ -40,8 +40,8 @@ class Groups {
     return static_cast<std::size_t>(place_[static_cast<std::size_t>(x)]);
   }
 
-  // Sums up the groups, missing rows being one more if there are any: weights, counts, and the
-  // inner products of their outputs around the node's mean.
+  // Computes the weights and counts of the groups, and the inner products of their sums of outputs
+  // around the node's mean. Missing values, if any, are one more group.
   template <class T, class Scorer>
   void measure(const Scorer& scorer, const Sample& sample, std::span<Value<T>> values,
                std::span<const std::int32_t> missing) {
@@ -87,7 +87,8 @@ class Groups {
       for (std::size_t g = 0; g < n; ++g) vector[g] = next[g] / std::sqrt(norm);
     }
     multiply();
-    // Positions of the means; the first category's is negative, so that the order has a direction.
+    // Coordinates of the means. The sign of an eigenvector is arbitrary: the first category's is
+    // not positive.
     for (std::size_t g = 0; g < n; ++g) next[g] /= std::sqrt(weight_[g]);
     const double sign = next[0] > 0.0 ? -1.0 : 1.0;
     double largest = 0.0;
@@ -95,7 +96,8 @@ class Groups {
     std::vector<std::size_t> order(n);
     for (std::size_t g = 0; g < n; ++g) {
       order[g] = g;
-      // To nine digits, so that equals up to rounding are equal, and keep the order of their codes.
+      // Rounded to nine digits, so that values that differ by rounding errors tie, and are ordered
+      // by code.
       next[g] = largest > 0.0 ? std::nearbyint(sign * next[g] / largest * 1e9) : 0.0;
     }
     std::stable_sort(order.begin(), order.end(),
@@ -105,7 +107,7 @@ class Groups {
     return rank;
   }
 
-  // Adds the categories that are not in the node to a set of codes.
+  // Adds the categories that are absent from the node to a set of codes.
   void add_absent(std::vector<std::uint64_t>& subset) const {
     for (std::size_t code = 0; code < place_.size(); ++code) {
       if (place_[code] < 0) subset[code / 64] |= 1ULL << (code % 64);

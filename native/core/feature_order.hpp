@@ -22,7 +22,7 @@ class FeatureOrder {
   std::size_t size() const { return features_.size(); }
   std::size_t n_drawn() const { return n_drawn_; }
 
-  // Draws one more of the features, each with the same chance.
+  // Draws one more feature, uniformly among the rest.
   std::int32_t draw(Rng& rng) {
     const auto k = static_cast<std::uint32_t>(n_drawn_++);
     const std::uint32_t pick = k + rng.below(static_cast<std::uint32_t>(features_.size()) - k);
@@ -31,11 +31,11 @@ class FeatureOrder {
     return features_[k];
   }
 
-  // Those drawn, in turn; and all, in their natural order.
+  // The features drawn so far, in that order; and all features in their natural order.
   std::span<const std::int32_t> drawn() const { return std::span(features_).first(n_drawn_); }
   std::span<const std::int32_t> natural() const { return natural_; }
 
-  // Puts all back, so that what is drawn next depends on its own random numbers alone.
+  // Restores the natural order, so that the next draws depend on their random numbers alone.
   void put_back() {
     if (2 * n_drawn_ > features_.size()) {
       features_ = natural_;
@@ -47,7 +47,7 @@ class FeatureOrder {
 
  private:
   std::vector<std::int32_t> natural_, features_;
-  std::vector<std::uint32_t> swaps_;  // that made the order
+  std::vector<std::uint32_t> swaps_;  // swaps_[k]: the position that was swapped with k
   std::size_t n_drawn_ = 0;
 };
 

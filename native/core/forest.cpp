@@ -38,14 +38,14 @@ void Joiner::append(const Tree& tree) {
   ++n_joined_;
 }
 
-// Room is made for the trees to come, as if they were like those that came: memory that is not
-// written to is none.
+// Reserves memory for all trees, assuming that the rest are as large as those so far. Reserved
+// memory that is never written to is not used.
 template <class Range, class Field>
 void Joiner::extend(Field& all, const Range& more) const {
   const std::size_t n = all.size() + std::ranges::size(more);
   if (n > all.capacity()) {
-    const double like_these = static_cast<double>(n) / static_cast<double>(n_joined_ + 1);
-    const double expected = 1.05 * like_these * static_cast<double>(waiting_.size());
+    const double per_tree = static_cast<double>(n) / static_cast<double>(n_joined_ + 1);
+    const double expected = 1.05 * per_tree * static_cast<double>(waiting_.size());
     all.reserve(std::max(n, static_cast<std::size_t>(expected)));
   }
   all.insert(all.end(), std::ranges::begin(more), std::ranges::end(more));

@@ -1,4 +1,4 @@
-// What a grown forest consists of.
+// The arrays of a grown forest.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace okforest {
 
-// A node of a tree; the fields are those of ForestView.
+// A node of a tree; see ForestView for the fields.
 struct TreeNode {
   std::int32_t feature = -1, subset = -1, left = -1;
   std::int32_t begin, end;
@@ -24,7 +24,7 @@ struct Tree {
   std::vector<std::uint64_t> subset_words;
 };
 
-// The trees one after the other, an array for each field of ForestView.
+// All trees, concatenated: an array for each field of ForestView.
 struct Forest {
   std::vector<std::int64_t> node_offsets{0}, member_offsets{0}, subset_offsets{0};
   std::vector<std::int32_t> feature, subset, left, begin, end, members, times;
@@ -33,14 +33,15 @@ struct Forest {
   std::vector<std::uint64_t> subset_words;
 };
 
-// Joins trees as they come, from several threads; those that come before their turn wait.
+// Concatenates trees that several threads finish in any order. A tree that comes before its turn is
+// kept until then.
 class Joiner {
  public:
   explicit Joiner(std::int64_t n_trees) : waiting_(static_cast<std::size_t>(n_trees)) {}
 
   void add(std::int64_t number, const Tree& tree);
 
-  // The forest, once all trees have come.
+  // The forest, after all trees have been added.
   Forest take() { return std::move(forest_); }
 
  private:

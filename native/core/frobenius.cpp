@@ -45,7 +45,7 @@ void FrobeniusScorer::begin(std::span<const double> weight) {
   weight_ = weight;
   gram_.begin(weight);
   n_coordinates_ = 0;
-  // The root is a leaf of its own: its first coordinate is sqrt(W) <mean, phi_i>.
+  // At first the root is the only leaf: the first coordinate is sqrt(W) <mean, phi_i>.
   std::vector<std::int32_t> rows;
   for (std::int32_t i = 0; i < n_rows_; ++i) {
     if (weight[i] > 0.0) rows.push_back(i);
@@ -53,8 +53,8 @@ void FrobeniusScorer::begin(std::span<const double> weight) {
   add_coordinate(rows, {});
 }
 
-// Adds sqrt(c) <mean over plus - mean over minus, phi_i> to the rows; c is W of `plus` if `minus`
-// is empty.
+// Adds the coordinate sqrt(c) <mean over plus - mean over minus, phi_i>; c is the weight of `plus`
+// if `minus` is empty.
 void FrobeniusScorer::add_coordinate(Rows plus, Rows minus) {
   if (n_coordinates_ == n_rows_) return;  // there are no more leaves than rows
   double plus_weight = 0.0, minus_weight = 0.0;
@@ -88,7 +88,7 @@ void FrobeniusScorer::add_row(std::int32_t i) {
   add_scaled(sum_.data(), coordinates(i), weight_[i], n_coordinates_);
 }
 
-// The norm of a side of that weight, whose sum of coordinates is at hand.
+// The norm of a side from its weight, its norm in the Gram form, and sum_.
 double FrobeniusScorer::total(double norm, double weight) const {
   const double c = weight * (total_weight_ - weight) / total_weight_;
   const double within = squared_distance(sum_.data(), mean_.data(), weight, n_coordinates_);

@@ -1,5 +1,5 @@
-// The Frobenius rule: splits that bring the kernel predicted between training inputs nearest to the
-// output kernel, instead of each leaf's outputs to their mean.
+// The Frobenius rule: splits minimise the squared error of the predicted kernel between training
+// inputs, instead of the variance of the outputs within leaves.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,15 @@
 
 namespace okforest {
 
-// A tree predicts, between two training rows, the mean of K over their leaves; with M the sum over
-// leaves of W mu mu^T, the error is ||K||^2 - ||M||^2. A split of weights W_L, W_R and means that
-// differ by delta adds c delta delta^T to M, c being W_L W_R / W, and so reduces the error by
+// Between two training rows, a tree predicts the mean of K over their leaves. With M the sum over
+// leaves of W mu mu^T, the squared error is ||K||^2 - ||M||^2. A split into sides of weights W_L
+// and W_R, whose means differ by delta, adds c delta delta^T to M, where c = W_L W_R / W. It
+// reduces the error by
 //   2 c delta^T M delta + c^2 ||delta||^4.
 // Every split gives rows one more coordinate, sqrt(c) <delta, phi_i>, and delta^T M delta is the
-// sum of squared differences in these. With s = c delta the side's sum, what this scorer calls a
-// norm is 2 s^T M s + ||s||^4 / c: over c, as the splitter has it, that is the reduction.
+// squared distance between the two means in these coordinates. With s = c delta the sum of a side
+// around the node's mean, the "norm" of this scorer is 2 s^T M s + ||s||^4 / c: the splitter
+// divides it by c, which gives the reduction.
 class FrobeniusScorer {
  public:
   explicit FrobeniusScorer(const MatrixView& gram);  // not centred; must outlive the scorer
@@ -29,11 +31,11 @@ class FrobeniusScorer {
                     const double* subset_weight, double* norms);
   bool row_gram(std::span<const std::int32_t>, double*) { return false; }
 
-  // Not of this rule: a union of groups has no score by their inner products alone.
+  // Not supported: inner products of groups are not enough to score their unions.
   void group_gram(std::span<const std::int32_t>, std::span<const std::int32_t>,
                   std::span<const double>, std::span<double>) const {}
 
-  // Takes note that a node has been divided into these.
+  // Records that a node has been split into these sides.
   void split(std::span<const std::int32_t> left, std::span<const std::int32_t> right);
 
  private:
@@ -48,8 +50,8 @@ class FrobeniusScorer {
   std::span<const double> weight_;
   double total_weight_ = 0.0;  // of the current node
   std::int64_t n_coordinates_ = 0;
-  std::vector<double> coordinates_;  // training row by training row
-  std::vector<double> mean_, sum_;   // of the current node; of a side
+  std::vector<double> coordinates_;  // n_rows_ entries for each training row
+  std::vector<double> mean_, sum_;   // coordinates of the current node's mean, and of a side's sum
 };
 
 }  // namespace okforest

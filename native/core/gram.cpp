@@ -13,19 +13,19 @@ namespace {
 
 using Rows = std::span<const std::int32_t>;
 
-// A branch is packed when the matrix at hand has at least so many times its rows.
-// Small matrices are near enough as they are.
+// A branch gets its own block if the current matrix has at least kShrink times its rows. Matrices
+// of up to kSmall rows stay in cache as they are.
 constexpr std::int64_t kShrink = 3;
 constexpr std::int64_t kSmall = 64;
 
-// Lists swept together: each row of the matrix is read once for all of them.
+// Number of lists swept together: each row of the matrix is read once for all of them.
 constexpr std::size_t kTile = 4;
 
-// A list of fewer than 1 / kScarce of the node's rows takes its own entries one by one; of a longer
-// one it is faster to take all, as they lie.
+// For a list of fewer than 1 / kScarce of the node's rows, single entries of the matrix are
+// gathered. For a longer list, reading whole rows is faster.
 constexpr std::size_t kScarce = 3;
 
-// Sums of a row's entries: for each list of the tile, of those whose rank in it is below a limit.
+// For each list of the tile, sums the entries of a row whose rank in the list is below a limit.
 OKFOREST_CLONES void sums_below(const Lanes* row, const Lanes* const rank[kTile], std::size_t n,
                                 const double limit[kTile], double sums[kTile]) {
   Lanes::Vector sum[kTile] = {};
@@ -62,7 +62,7 @@ OKFOREST_CLONES void sum_of_rows(const double* matrix, std::int64_t width,
   }
 }
 
-// The sum of scale[b] * row[place[b]], or with `plain` of row[place[b]].
+// The sum of scale[b] * row[place[b]]; with `plain`, the sum of row[place[b]].
 template <bool plain>
 double gathered_dot(const double* row, const std::int32_t* place, const double* scale,
                     std::size_t n) {
@@ -119,7 +119,7 @@ double GramScorer::enter(Rows rows, double total_weight) {
   rows_ = rows;
   find_base(rows);
   const double variance = measure(rows, total_weight);
-  // Where many digits have gone, a block of the node's own is centred on its mean.
+  // After a loss of many digits by cancellation, a copy of the node's block is centred on its mean.
   const bool may_pack = n_bases_ > 1 || 4 * rows.size() <= 3 * static_cast<std::size_t>(base().n);
   if (variance >= 1e-3 * scale_ || !may_pack) return std::max(0.0, variance);
   if (base().rows.data() != rows.data() || base().rows.size() != rows.size()) {
@@ -129,7 +129,7 @@ double GramScorer::enter(Rows rows, double total_weight) {
   return centre_block(rows);
 }
 
-// Takes the smallest matrix that holds the node, or packs a block if that is much smaller still.
+// Selects the smallest matrix that contains the node, or packs a block if the node is much smaller.
 void GramScorer::find_base(Rows rows) {
   const auto inside = [&](Rows branch) {
     return rows.data() >= branch.data() &&
@@ -163,7 +163,7 @@ void GramScorer::push_block(Rows rows) {
   use_base();
 }
 
-// Finds the node's mean, as inner products, and returns the total variance around it.
+// Finds the inner products with the node's mean, and returns the total variance around it.
 double GramScorer::measure(Rows rows, double total_weight) {
   const std::size_t n = rows.size();
   for (std::size_t k = 0; k < n; ++k) {
@@ -171,7 +171,7 @@ double GramScorer::measure(Rows rows, double total_weight) {
     node_weight_[k] = weight_[rows[k]];
   }
   if (static_cast<std::int64_t>(n * n) <= width_) {
-    // The node's own entries are less than rows as they lie.
+    // The entries of the node are fewer than those of a whole row.
     for (std::size_t k = 0; k < n; ++k) {
       inner_[place_[k]] =
           reach_of(data_ + place_[k] * width_, place_.data(), node_weight_.data(), n);
@@ -236,7 +236,7 @@ void GramScorer::prefix_norms(std::span<const Prefixes> lists, double* norms) {
   }
 }
 
-// Of each row of a list, the weighted sum of its entries at the rows before it.
+// before[a]: the weighted sum of the entries of row list[a] at the rows before it in the list.
 void GramScorer::sum_entries(Rows list, double* before) {
   for (std::size_t a = 0; a < list.size(); ++a) {
     const auto i = list[a];
@@ -246,8 +246,8 @@ void GramScorer::sum_entries(Rows list, double* before) {
   }
 }
 
-// The same of the longer lists together: rows of the matrix are taken as they lie, and of each its
-// entries whose rank in a list is below the row's own.
+// The same for all longer lists together. Reads whole rows of the matrix, and sums the entries
+// whose rank in a list is below that of the row.
 void GramScorer::sum_rows() {
   constexpr double never = std::numeric_limits<double>::infinity();
   const std::size_t n = rows_.size();

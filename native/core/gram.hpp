@@ -1,4 +1,4 @@
-// The Gram form of the outputs: every score from inner products K alone.
+// The Gram form of the outputs: all scores follow from the matrix K of inner products.
 #pragma once
 
 #include <algorithm>
@@ -12,21 +12,21 @@
 
 namespace okforest {
 
-// Scores the splits of one node at a time from K: cost n^2 a sweep. A branch much smaller than the
-// matrix at hand gets its own block of it, packed; blocks are kept down to the current branch, so
-// that together they take a small part of K.
+// Scores the splits of one node at a time from K. A sweep over n rows costs O(n^2). A branch that
+// is much smaller than the current matrix gets a packed copy of its block. Only the blocks of the
+// current branch and its ancestors are kept, which together are small compared to K.
 class GramScorer {
  public:
   using Outputs = MatrixView;
 
   explicit GramScorer(const Outputs& gram);  // which must outlive the scorer
 
-  // A scorer of so many training rows whose matrix comes later: that of some of them, at their
-  // places `home` in it.
+  // A scorer whose matrix is set later, by rebase: that of some of the n_rows training rows.
+  // Training row i is row home[i] of it.
   explicit GramScorer(std::int64_t n_rows);
   void rebase(const MatrixView& gram, std::span<const std::int32_t> home);
 
-  // Begins a tree, on training rows of these weights, which must outlive it.
+  // Begins a tree on training rows of these weights, which must outlive it.
   void begin(std::span<const double> weight) {
     weight_ = weight;
     plain_ = std::ranges::all_of(weight, [](double w) { return w == 1.0; });
@@ -34,38 +34,38 @@ class GramScorer {
     use_base();
   }
 
-  // Makes `rows` the current node and returns its total variance. Fast if nodes come depth first
-  // and each has its rows within its parent's.
+  // Makes `rows` the current node and returns its total variance. Fast if nodes are entered depth
+  // first and the rows of each are a part of its parent's.
   double enter(std::span<const std::int32_t> rows, double total_weight);
 
-  // The sum over the current node of w_i ||phi_i||^2: what its variance is rounded at.
+  // The sum of w_i ||phi_i||^2 over the current node: the scale of the rounding errors of its
+  // variance.
   double scale() const { return scale_; }
 
-  // Of each prefix of each list, one after the other,
-  // || sum over the prefix, of w_i (phi_i - node mean) ||^2
+  // For each prefix of each list, || sum over the prefix of w_i (phi_i - node mean) ||^2.
   void prefix_norms(std::span<const Prefixes> lists, double* norms);
 
-  // Of each subset, whose total weight is given, || sum over it, of w_i (phi_i - node mean) ||^2
+  // For each subset, whose total weight is given, || sum over it of w_i (phi_i - node mean) ||^2.
   void subset_norms(std::span<const std::span<const std::int32_t>> subsets,
                     const double* subset_weight, double* norms);
 
-  // gram[g * n + h] = <sum of group g, sum of group h>, sums of w_i (phi_i - node mean) over the
-  // rows of each of the n groups, whose total weights are given; row k is in group[k].
+  // gram[g * n + h] = <s_g, s_h>, where s_g is the sum of w_i (phi_i - node mean) over group g of
+  // n. The total weights of the groups are given; rows[k] is in group[k].
   void group_gram(std::span<const std::int32_t> rows, std::span<const std::int32_t> group,
                   std::span<const double> group_weight, std::span<double> gram) const;
 
-  // The same of the node's rows, each a group of its own, on and below the diagonal. Only where
-  // that is less work than to score a few subsets; returns whether it is.
+  // The same with every row of the node as a group, lower triangle only. Does nothing and returns
+  // false where scoring a few subsets is less work.
   bool row_gram(std::span<const std::int32_t> rows, double* gram);
 
  private:
-  // A matrix to score from, of the rows of a branch.
+  // The Gram matrix of a branch.
   struct Base {
     const double* data = nullptr;
     std::int64_t n = 0;
     const std::int32_t* home = nullptr;  // training row -> row of the matrix
-    std::span<const std::int32_t> rows;  // the branch, as a part of the tree's rows; empty: all
-    std::vector<double> own_data;        // what `data` and `home` point to, but for the first base
+    std::span<const std::int32_t> rows;  // of the branch, a part of the tree's rows; empty: all
+    std::vector<double> own_data;        // storage of `data` and `home`, except in the first base
     std::vector<std::int32_t> own_home;
   };
 
@@ -84,40 +84,39 @@ class GramScorer {
   void sum_entries(std::span<const std::int32_t> list, double* before);
   void sum_rows();
 
-  // ||s - w m||^2 of a sum s of total weight w, from ||s||^2 and <s, m>, m being the node's mean.
+  // ||s - w m||^2 of a sum s of total weight w, from ||s||^2 and <s, m>, with m the node's mean.
   double centred(double norm, double weight, double inner) const {
     return std::max(0.0, norm - 2.0 * weight * inner + weight * weight * mean_norm_);
   }
 
-  std::vector<Base> bases_;  // from all rows down to the current branch; then those used before
+  std::vector<Base> bases_;  // from all rows down to the current branch, then unused ones
   std::size_t n_bases_ = 1;
-  const double* data_ = nullptr;  // the last base: its matrix, the length of a row, and `home`
+  const double* data_ = nullptr;  // of the last base: its matrix, row length and home
   std::int64_t width_ = 0;
   const std::int32_t* home_ = nullptr;
   std::span<const std::int32_t> rows_;  // the current node
   std::span<const double> weight_;
   bool plain_ = false;               // whether all weights are one
-  std::vector<std::int32_t> place_;  // of the node's rows, one after the other
-  std::vector<double> node_weight_;  // and their weights
-  std::vector<double> inner_;        // place of row i of the node -> <phi_i, node mean>
+  std::vector<std::int32_t> place_;  // rows of the matrix of the node's rows
+  std::vector<double> node_weight_;  // weights of the node's rows
+  std::vector<double> inner_;        // <phi_i, node mean>, by row of the matrix
   double mean_norm_ = 0.0;           // ||node mean||^2
   double scale_ = 0.0;
 
+  // A list whose sums are found by whole rows of the matrix, and where to write them.
   struct Longer {
     std::span<const std::int32_t> rows;
     double* before;
   };
 
-  // Scratch: of a sweep, what comes before each row of each list; the longer lists; each row's
-  // number in the node; by list and number, a row's rank; a row of the matrix. Of a subset, places
-  // and weights. Of the node's rows, what inner_ has at their places.
-  std::vector<double> before_;
+  // Scratch memory:
+  std::vector<double> before_;  // of each row of each list: see sum_entries
   std::vector<Longer> longer_;
-  std::vector<std::int32_t> number_;
-  std::vector<Lanes> rank_, line_;
+  std::vector<std::int32_t> number_;  // training row -> its number in the node
+  std::vector<Lanes> rank_, line_;    // ranks by list and number; a weighted row of the matrix
   std::vector<std::int32_t> subset_place_;
   std::vector<double> subset_weight_;
-  std::vector<double> node_inner_;
+  std::vector<double> node_inner_;  // inner_ of the node's rows
 };
 
 }  // namespace okforest

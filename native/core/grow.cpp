@@ -16,36 +16,36 @@ namespace okforest {
 
 namespace {
 
-// So many trees are worth a copy of the inputs.
-constexpr std::int64_t kManyTrees = 8;
+// From this number of trees on, copying the inputs pays off.
+constexpr std::int64_t kMinTreesToCopy = 8;
 
-// Grows trees with scorers that `make_scorer` makes, one a thread.
+// Grows trees with one scorer per thread, from `make_scorer`.
 template <class Inputs, class MakeScorer>
 Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double> row_weight,
-                 const Rules& rules, const ForestPlan& plan,
-                 const std::function<bool(std::int64_t)>& watch) {
+                 const Rules& rules, const ForestPlan& plan, Pace& pace,
+                 const std::function<bool(std::int64_t)>& report) {
   std::vector<std::int32_t> all_rows;
   std::vector<double> row_count(row_weight.size());
   for (std::size_t i = 0; i < row_weight.size(); ++i) {
     if (row_weight[i] > 0.0) all_rows.push_back(static_cast<std::int32_t>(i));
-    // A row of weight 3 counts as the three rows it stands for, one of weight 0.1 as a row.
+    // In stopping rules, a row of weight 3 counts as three rows, and a row of weight 0.1 as one.
     row_count[i] = std::max(1.0, row_weight[i]);
   }
   std::optional<Bootstrap> bootstrap;
-  if (plan.n_draws > 0) bootstrap.emplace(X, row_weight);
+  if (plan.n_draws > 0) bootstrap.emplace(row_weight);
 
-  // Large nodes of many trees read their features from a copy of far inputs by columns.
+  // If X does not fit in cache, large nodes read their features from a column-major copy.
   std::vector<typename Inputs::Element> columns;
-  if constexpr (requires { X.copy_columns(); }) {
-    if (rules.split_kind == SplitKind::random && plan.n_trees >= kManyTrees && X.far() &&
-        X.row_stride != 1) {
-      columns = X.copy_columns();
+  if constexpr (requires { X.copy_columns(pace); }) {
+    if (rules.split_kind == SplitKind::random && plan.n_trees >= kMinTreesToCopy &&
+        X.exceeds_cache() && X.row_stride != 1) {
+      columns = X.copy_columns(pace);
       X.columns = columns.data();
     }
   }
   std::optional<Ranks<typename Inputs::Element>> sorted;
-  if constexpr (requires { Ranks(X, rules.n_categories); }) {
-    if (rules.split_kind == SplitKind::best) sorted.emplace(X, rules.n_categories);
+  if constexpr (requires { Ranks(X, rules.n_categories, pace); }) {
+    if (rules.split_kind == SplitKind::best) sorted.emplace(X, rules.n_categories, pace);
   }
   const auto* const ranks = sorted ? &*sorted : nullptr;
 
@@ -67,7 +67,7 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
     if (!bootstrap) {
       return joiner.add(t, grower->grow({all_rows, row_weight, row_count, plain}, seed));
     }
-    const auto times = bootstrap->draw(plan.n_draws, Rng(derive(seed, 0)), stopped);
+    const auto times = bootstrap->draw(plan.n_draws, derive(seed, 0));
     const std::vector<double> weight(times.begin(), times.end());
     std::vector<std::int32_t> rows;
     for (const auto i : all_rows) {
@@ -77,7 +77,7 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
     for (const auto member : tree.members) tree.times.push_back(times[member]);
     joiner.add(t, tree);
   };
-  if (!supervised_for(plan.n_trees, plan.n_threads, grow_one, watch)) return {};
+  if (!supervised_for(plan.n_trees, plan.n_threads, grow_one, report)) return {};
   return joiner.take();
 }
 
@@ -86,33 +86,37 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
 template <class Inputs>
 Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
                    std::span<const double> row_weight, const Rules& rules, const ForestPlan& plan,
-                   const std::function<bool(std::int64_t)>& watch) {
+                   const std::function<bool(std::int64_t)>& report) try {
+  Watch watch([&] { return report(0); });  // while preparing, before the first tree
+  Pace pace(watch);
   if (rules.criterion == Criterion::frobenius) {
     const auto make = [&] { return std::make_unique<FrobeniusScorer>(outputs); };
-    return grow_with(X, make, row_weight, rules, plan, watch);
+    return grow_with(X, make, row_weight, rules, plan, pace, report);
   }
   if (form == OutputForm::gram) {
     const auto make = [&] { return std::make_unique<GramScorer>(outputs); };
-    return grow_with(X, make, row_weight, rules, plan, watch);
+    return grow_with(X, make, row_weight, rules, plan, pace, report);
   }
   if (outputs.n_cols <= 2) {
-    const Panels<Lane> panels(outputs);
+    const Panels<Lane> panels(outputs, pace);
     const auto make = [&] { return std::make_unique<FactorScorer<Lane>>(panels); };
-    return grow_with(X, make, row_weight, rules, plan, watch);
+    return grow_with(X, make, row_weight, rules, plan, pace, report);
   }
-  const Panels<Lanes> panels(outputs);
-  // A branch's Gram matrix costs as much as some splits of each of its rows: it pays well below the
-  // rank, if enough features are tried. Best-first growth jumps between branches.
+  const Panels<Lanes> panels(outputs, pace);
+  // Computing the Gram matrix of a branch pays off if the branch has far fewer rows than the rank,
+  // and if enough features are tried. Best-first growth jumps between branches, and does without.
   const std::int64_t most_rows =
       rules.order == GrowthOrder::depth
           ? std::min({outputs.n_cols / 2, std::int64_t{2} * rules.max_features, outputs.n_rows})
           : 0;
   if (outputs.n_cols < 16 || most_rows < 8) {
     const auto make = [&] { return std::make_unique<FactorScorer<Lanes>>(panels); };
-    return grow_with(X, make, row_weight, rules, plan, watch);
+    return grow_with(X, make, row_weight, rules, plan, pace, report);
   }
   const auto make = [&] { return std::make_unique<HybridScorer>(panels, most_rows); };
-  return grow_with(X, make, row_weight, rules, plan, watch);
+  return grow_with(X, make, row_weight, rules, plan, pace, report);
+} catch (const Stopped&) {
+  return {};
 }
 
 #define OKFOREST_INSTANTIATE(Inputs)                                                    \

@@ -1,4 +1,4 @@
-// In what order a tree's nodes grow, and when they stop.
+// Growing one tree: the order of its nodes, and the stopping rules.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace okforest {
 
-// A node is pure when its total variance is below this part of what it is rounded at.
+// A node is pure if its total variance is below this fraction of its scorer's scale.
 inline constexpr double kPure = 1e-14;
 
 template <class Inputs, class Scorer>
@@ -28,20 +28,21 @@ class Grower {
         stopped_(stopped),
         splitter_(X, scorer, rules, ranks, stopped) {}
 
-  // Grows a tree, which is there until the next is grown.
+  // Grows a tree. The reference is valid until the next call.
   Tree& grow(const Sample& sample, std::uint64_t seed) {
     begin(sample);
     push(make_node(0, static_cast<std::int32_t>(rows_.size()), 0, seed));
     for (std::int32_t n_leaves = 1; !frontier_.empty() && n_leaves < rules_.max_leaf_nodes;) {
       if (stopped_) break;
       Candidate candidate = pop();
-      // Searched at birth when gains rank the frontier; else now, so that no search is in vain.
+      // If gains order the frontier, the split is known. Otherwise it is searched only now, since a
+      // node that is never popped needs none.
       if (rules_.order != GrowthOrder::gain && !(open(candidate) && find_split(candidate)))
         continue;
       split(candidate);
       ++n_leaves;
     }
-    // What was never opened is a leaf all the same, and has a variance.
+    // Nodes that were never opened are leaves, and need their variance.
     for (Candidate& candidate : frontier_) {
       if (!stopped_) open(candidate);
     }
@@ -82,7 +83,7 @@ class Grower {
     return std::span(rows_).subspan(node.begin, node.end - node.begin);
   }
 
-  // Shows the node to the scorer; says whether it may be split.
+  // Enters the node in the scorer and returns whether it may be split.
   bool open(Candidate& candidate) {
     Node& node = candidate.node;
     node.variance = scorer_.enter(rows_of(node), node.weight);
@@ -102,7 +103,7 @@ class Grower {
   }
 
   void push(Candidate candidate) {
-    if (candidate.node.end - candidate.node.begin < 2) return;  // a leaf, of variance zero
+    if (candidate.node.end - candidate.node.begin < 2) return;  // a leaf of variance zero
     if (rules_.order != GrowthOrder::depth) {
       if (!open(candidate)) return;
       if (rules_.order == GrowthOrder::gain && !find_split(candidate)) return;
@@ -126,7 +127,7 @@ class Grower {
     return a.priority != b.priority ? a.priority < b.priority : a.node.id > b.node.id;
   }
 
-  // A priority to about nine digits, so that equals up to rounding are equal.
+  // Rounds to about nine digits, so that priorities that differ by rounding errors tie.
   static double coarse(double value) {
     int exponent;
     const double mantissa = std::frexp(value, &exponent);
@@ -154,7 +155,7 @@ class Grower {
     push(std::move(left));
   }
 
-  // Moves the rows that go left before those that go right, each side keeping its order.
+  // Moves the rows that go left before those that go right, keeping the order within each side.
   std::int32_t partition(const Node& node, const Split& split) {
     Test test{split.threshold, nullptr, 0, split.missing_left};
     if (!split.subset.empty()) {
@@ -162,7 +163,7 @@ class Grower {
       test.n_categories = rules_.n_categories[split.feature];
     }
     X_.gather(split.feature, rows_of(node), values_.data());
-    // Written to both sides, and kept on one: no branch to guess.
+    // Without branches: each row is written to both sides, and kept on one.
     std::int32_t n_left = node.begin, n_right = 0;
     for (std::int32_t k = 0; k < node.end - node.begin; ++k) {
       const bool left = test.left(values_[k].x);

@@ -8,8 +8,8 @@ namespace okforest {
 
 namespace {
 
-// All inner products of n rows of n_panels lanes each, in rows of `width`; a row meets four others
-// at a time.
+// The inner products of n rows of n_panels lanes each, as a matrix with rows of length `width`.
+// Each row is multiplied with four others at a time.
 OKFOREST_CLONES void products(const Lanes* rows, std::int64_t n, std::int64_t n_panels,
                               std::int64_t width, double* gram) {
   for (std::int64_t i = 0; i < n; ++i) {
@@ -32,7 +32,7 @@ OKFOREST_CLONES void products(const Lanes* rows, std::int64_t n, std::int64_t n_
   }
 }
 
-// A number of columns that fills lanes.
+// Rounds a number of columns up to full lanes.
 std::int64_t padded(std::int64_t n) { return (n + Lanes::width - 1) / Lanes::width * Lanes::width; }
 
 }  // namespace

@@ -1,6 +1,5 @@
-// The factor form while a node has many rows, and the Gram form below: a node of n rows costs
-// n * rank a sweep from Phi and n^2 from its Gram matrix, which is computed once for a whole
-// branch.
+// The factor form for large nodes, and the Gram form for small ones. A sweep over n rows costs O(n
+// * rank) from Phi, and O(n^2) from a Gram matrix, which is computed once per branch.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +11,13 @@
 
 namespace okforest {
 
-// Scores the splits of one node at a time, by the cheaper form; see FactorScorer for the methods.
+// Scores the splits of one node at a time with the cheaper form; see FactorScorer for the methods.
 class HybridScorer {
  public:
   using Outputs = Panels<Lanes>;
 
-  // Branches of at most `most_rows` rows are scored from their Gram matrix. Nodes of a branch must
-  // be entered one after the other, as they are depth first, and their rows lie within the
-  // branch's.
+  // Branches of at most `most_rows` rows are scored from their Gram matrix. Nodes must be entered
+  // depth first, and the rows of each must be a part of its parent's.
   HybridScorer(const Outputs& outputs, std::int64_t most_rows);
 
   void begin(std::span<const double> weight);
@@ -45,7 +43,7 @@ class HybridScorer {
   FactorScorer<Lanes> factor_;
   GramScorer gram_;
   bool in_branch_ = false;                // whether the current node is scored from the Gram matrix
-  std::span<const std::int32_t> branch_;  // the rows of the branch: a part of the tree's
+  std::span<const std::int32_t> branch_;  // rows of the branch, a part of the tree's
   std::vector<std::int32_t> home_;        // training row -> its row of the branch's Gram matrix
   std::vector<double> branch_gram_;
   std::vector<Lanes> packed_;  // the branch's rows of Phi

@@ -1,25 +1,22 @@
-// The inputs X as the core sees them: dense, or sparse by columns (to grow) or rows (to apply).
-// A value is missing when it is NaN. A categorical feature holds codes 0, 1, ...; a code that is
-// not one of them counts as missing.
+// The inputs X: dense, sparse by columns (for growing) or sparse by rows (for prediction). NaN is a
+// missing value. A categorical feature holds codes 0, 1, ...; any other value counts as missing.
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "core/random.hpp"  // for derive
+#include "core/watch.hpp"
 
 namespace okforest {
 
-// Where an array is larger than what a core keeps near, its rows, which are read in no order that
-// the machine could guess, are called for so many before their turn.
-inline constexpr std::size_t kNear = 1 << 20;
-inline constexpr std::size_t kAhead = 8;
+// Rows are read in an order that the hardware cannot predict. If an array has more bytes than this,
+// they are prefetched, this many rows ahead.
+inline constexpr std::size_t kCacheSize = 1 << 20;
+inline constexpr std::size_t kPrefetchDistance = 8;
 
 template <class T>
 struct Value {
@@ -27,15 +24,7 @@ struct Value {
   std::int32_t row;
 };
 
-// What a value adds to the key of its row. Zeros add nothing, so that sparse rows have the same
-// keys as dense ones, and all missing values are one.
-inline std::uint64_t value_key(std::int64_t col, double x) {
-  if (x == 0.0) return 0;
-  if (std::isnan(x)) x = std::numeric_limits<double>::quiet_NaN();
-  return derive(static_cast<std::uint64_t>(col), std::bit_cast<std::uint64_t>(x));
-}
-
-// In either precision and any layout; strides are counted in elements.
+// A dense matrix of either precision, in any layout; strides are in elements.
 template <class T>
 struct DenseInputs {
   using Element = T;
@@ -44,21 +33,22 @@ struct DenseInputs {
   std::int64_t n_cols;
   std::int64_t row_stride;
   std::int64_t col_stride;
-  const T* columns = nullptr;  // the same again column by column, or null
+  const T* columns = nullptr;  // a column-major copy of the matrix, or null
 
   T operator()(std::int64_t row, std::int64_t col) const {
     return data[row * row_stride + col * col_stride];
   }
 
-  bool far() const { return static_cast<std::size_t>(n_rows * n_cols) * sizeof(T) > kNear; }
+  bool exceeds_cache() const {
+    return static_cast<std::size_t>(n_rows * n_cols) * sizeof(T) > kCacheSize;
+  }
 
-  // Whether so many rows are better read by columns: what lies beside a value in its column is then
-  // wanted, too.
+  // Whether n rows are read from the copy: if they are many, the rest of a cache line is used, too.
   bool by_columns(std::size_t n) const {
     return columns != nullptr && 4 * n >= static_cast<std::size_t>(n_rows);
   }
 
-  // Fetches a feature's values of some rows.
+  // Gathers a feature's values in some rows.
   void gather(std::int32_t col, std::span<const std::int32_t> rows, Value<T>* out) const {
     if (by_columns(rows.size())) {
       const T* column = columns + col * n_rows;
@@ -66,16 +56,16 @@ struct DenseInputs {
       return;
     }
     const T* column = data + col * col_stride;
-    const bool is_far = far();
+    const bool prefetch = exceeds_cache();
     for (std::size_t k = 0; k < rows.size(); ++k) {
-      if (is_far && k + kAhead < rows.size()) {
-        __builtin_prefetch(column + rows[k + kAhead] * row_stride);
+      if (prefetch && k + kPrefetchDistance < rows.size()) {
+        __builtin_prefetch(column + rows[k + kPrefetchDistance] * row_stride);
       }
       *out++ = {column[rows[k] * row_stride], rows[k]};
     }
   }
 
-  // Fetches the values of a few features, a cache line of them a row.
+  // Gathers the values of a few features, a cache line for each row.
   void gather(std::span<const std::int32_t> cols, std::span<const std::int32_t> rows,
               T* out) const {
     constexpr std::size_t width = 64 / sizeof(T);
@@ -87,7 +77,7 @@ struct DenseInputs {
       return;
     }
     if (by_columns(rows.size())) {
-      constexpr std::size_t block = 128;  // of rows, whose lines stay near
+      constexpr std::size_t block = 128;  // rows, whose lines stay in cache
       for (std::size_t begin = 0; begin < rows.size(); begin += block) {
         const std::size_t end = std::min(rows.size(), begin + block);
         for (std::size_t c = 0; c < cols.size(); ++c) {
@@ -99,7 +89,7 @@ struct DenseInputs {
     }
     std::int64_t offset[width];
     std::ranges::transform(cols, offset, [&](std::int32_t col) { return col * col_stride; });
-    // The number of features as a constant: the loops over them are unrolled.
+    // The number of features is a constant there, so that the loops over them are unrolled.
     [&]<std::size_t... n>(std::index_sequence<n...>) {
       (void)((cols.size() == n + 1 && (gather_lines<n + 1>(offset, rows, out), true)) || ...);
     }(std::make_index_sequence<width>{});
@@ -107,10 +97,10 @@ struct DenseInputs {
 
   template <std::size_t n>
   void gather_lines(const std::int64_t* offset, std::span<const std::int32_t> rows, T* out) const {
-    const bool is_far = far();
+    const bool prefetch = exceeds_cache();
     for (std::size_t k = 0; k < rows.size(); ++k) {
-      if (is_far && k + kAhead < rows.size()) {
-        const T* soon = data + rows[k + kAhead] * row_stride;
+      if (prefetch && k + kPrefetchDistance < rows.size()) {
+        const T* soon = data + rows[k + kPrefetchDistance] * row_stride;
         for (std::size_t c = 0; c < n; ++c) __builtin_prefetch(soon + offset[c]);
       }
       const T* at = data + rows[k] * row_stride;
@@ -119,9 +109,9 @@ struct DenseInputs {
     }
   }
 
-  // A copy of the values, column by column.
-  std::vector<T> copy_columns() const {
-    constexpr std::int64_t tile = 64 / sizeof(T);  // of rows: a line of a column
+  // A column-major copy.
+  std::vector<T> copy_columns(Pace& pace) const {
+    constexpr std::int64_t tile = 64 / sizeof(T);  // rows: a cache line of a column
     std::vector<T> copy(static_cast<std::size_t>(n_rows * n_cols));
     for (std::int64_t row = 0; row < n_rows; row += tile) {
       const std::int64_t last = std::min(n_rows, row + tile);
@@ -129,15 +119,9 @@ struct DenseInputs {
         T* out = copy.data() + col * n_rows;
         for (std::int64_t i = row; i < last; ++i) out[i] = (*this)(i, col);
       }
+      pace.advance(tile * n_cols);
     }
     return copy;
-  }
-
-  // Adds up, for every row, the keys of its values.
-  void add_keys(std::span<std::uint64_t> keys) const {
-    for (std::int64_t i = 0; i < n_rows; ++i) {
-      for (std::int64_t j = 0; j < n_cols; ++j) keys[i] += value_key(j, (*this)(i, j));
-    }
   }
 };
 
@@ -163,23 +147,15 @@ struct ColumnInputs {
     }
   }
 
-  void add_keys(std::span<std::uint64_t> keys) const {
-    for (std::int64_t j = 0; j < n_cols; ++j) {
-      for (auto k = offsets[j]; k < offsets[j + 1]; ++k) {
-        keys[rows_of_data[k]] += value_key(j, data[k]);
-      }
-    }
-  }
-
  private:
-  // Calls f(k, x) for the value x of the k-th row. Rows are ascending, as they are in every node.
+  // Calls f(k, x) for the value x in rows[k]. Rows are ascending, as in every node.
   template <class F>
   void visit(std::int32_t col, std::span<const std::int32_t> rows, F&& f) const {
     const auto* begin = rows_of_data.data() + offsets[col];
     const auto* end = rows_of_data.data() + offsets[col + 1];
     const T* values = data.data() + offsets[col];
     const auto n_stored = static_cast<double>(end - begin);
-    // Step through the column, or search it, whichever is less work.
+    // Scan the column or search it, whichever is less work.
     const bool search = static_cast<double>(rows.size()) * std::log2(n_stored + 2.0) < n_stored;
     const auto* at = begin;
     for (std::size_t k = 0; k < rows.size(); ++k) {
@@ -210,10 +186,10 @@ struct RowInputs {
   }
 };
 
-// The question that a node asks of a value.
+// The test of a node: whether a value goes left.
 struct Test {
-  double threshold = 0.0;                // of a numeric feature: x <= threshold goes left
-  const std::uint64_t* words = nullptr;  // of a categorical one: bit c says that code c goes left
+  double threshold = 0.0;                // numeric: x <= threshold goes left
+  const std::uint64_t* words = nullptr;  // categorical: code c goes left if bit c is set
   std::int32_t n_categories = 0;
   bool missing_left = false;
 

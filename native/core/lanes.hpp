@@ -1,25 +1,25 @@
-// Numbers side by side, that one instruction can take together.
+// SIMD vectors of doubles.
 #pragma once
 
 #include "core/dispatch.hpp"
 
 namespace okforest {
 
-// Eight of them: one cache line. The alignment is spelt out because without AVX-512 the compiler
-// would choose less, and a clone that has it counts on more.
+// Eight doubles: a cache line. The alignment is explicit, because without AVX-512 the compiler
+// would choose a smaller one than the clones with AVX-512 rely on.
 struct alignas(64) Lanes {
   typedef double Vector __attribute__((vector_size(64), aligned(64)));
   static constexpr int width = 8;
   Vector v;
 };
 
-// A single one, for scalar outputs.
+// A single double, for scalar outputs.
 struct Lane {
   static constexpr int width = 1;
   double v;
 };
 
-// The numbers of lanes that lie one after the other.
+// An array of lanes as an array of doubles.
 inline double* numbers(Lanes* lanes) { return reinterpret_cast<double*>(lanes); }
 
 OKFOREST_INLINE double total(double v) { return v; }

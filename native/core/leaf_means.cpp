@@ -13,11 +13,11 @@ struct Columns {
   std::int64_t begin, end;
 };
 
-// Adds to each row of `sums`, times its share, the mean of some columns of `values` over the
-// members of its leaf in one tree. A leaf's mean is computed once, however many rows reach it.
+// Adds to row i of `sums` share[i] times the mean of some columns of `values` over the members of
+// its leaf in one tree. Each leaf's mean is computed once, however many rows reach it.
 void add_tree_means(std::int64_t tree, std::span<const std::int32_t> leaves,
                     const ForestView& forest, const MatrixView& values, Columns columns,
-                    std::span<const double> share, std::span<double> sums) {
+                    std::span<const double> share, std::span<double> sums, Pace& pace) {
   const std::int64_t n_trees = forest.n_trees();
   std::vector<std::pair<std::int32_t, std::int64_t>> by_leaf;
   for (std::size_t i = 0; i < share.size(); ++i) {
@@ -35,16 +35,18 @@ void add_tree_means(std::int64_t tree, std::span<const std::int32_t> leaves,
         const double* row = values.row(member) + columns.begin;
         for (std::size_t c = 0; c < mean.size(); ++c) mean[c] += part * row[c];
       });
+      pace.advance(forest.n_members(tree, leaf) * (columns.end - columns.begin));
     }
     double* sum = &sums[i * values.n_cols + columns.begin];
     for (std::size_t c = 0; c < mean.size(); ++c) sum[c] += share[i] * mean[c];
+    pace.advance(columns.end - columns.begin);
   }
 }
 
 }  // namespace
 
 std::vector<double> leaf_means(std::span<const std::int32_t> leaves, const ForestView& forest,
-                               const MatrixView& values, int n_threads) {
+                               const MatrixView& values, int n_threads, Watch& watch) {
   const std::int64_t n_trees = forest.n_trees();
   const auto n_rows = static_cast<std::int64_t>(leaves.size()) / std::max<std::int64_t>(n_trees, 1);
   std::vector<double> share(static_cast<std::size_t>(n_rows));
@@ -52,12 +54,12 @@ std::vector<double> leaf_means(std::span<const std::int32_t> leaves, const Fores
     share[i] = 1.0 / n_trees_used(leaves.subspan(i * n_trees, n_trees));
   }
   std::vector<double> sums(static_cast<std::size_t>(n_rows * values.n_cols), 0.0);
-  // Threads take columns, so that each entry is added up in the order of the trees.
+  // Threads divide the columns, so that every entry is summed in the order of the trees.
   const std::int64_t n_parts = std::min<std::int64_t>(n_threads, values.n_cols);
-  parallel_for(n_parts, n_threads, [&](std::int64_t part) {
+  parallel_for(n_parts, n_threads, watch, [&](std::int64_t part, Pace& pace) {
     const Columns columns{part * values.n_cols / n_parts, (part + 1) * values.n_cols / n_parts};
     for (std::int64_t t = 0; t < n_trees; ++t) {
-      add_tree_means(t, leaves, forest, values, columns, share, sums);
+      add_tree_means(t, leaves, forest, values, columns, share, sums, pace);
     }
   });
   return sums;

@@ -1,4 +1,4 @@
-// Orders of a node's rows, by the values of features, and the best places to cut them.
+// A node's rows sorted by the values of a feature, and the best thresholds in this order.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 
 namespace okforest {
 
-// An order of a node's rows by a feature's values, missing ones at one end. Around the node's mean
-// the two sides of a cut have opposite sums, and so one norm: rows are listed from one end only,
-// without the equal ones at the other. Of many features these are most, such as the zeros of
-// counts or the background of images.
+// A node's rows sorted by a feature's values, with missing values at one end. Around the node's
+// mean, the two sides of a cut have opposite sums of the same norm. So rows are listed from one end
+// only, without the ties at the other end. In many features these are most rows, such as the zeros
+// of counts or the background of images.
 struct Order {
-  std::size_t slot;  // whose it is, as the caller counts
+  std::size_t slot;  // of the feature, as the caller numbers them
   bool missing_left;
   bool any_missing;  // in the node
   bool from_right;   // where the list starts
@@ -37,7 +37,7 @@ struct Cut {
 template <class T>
 class Orders {
  public:
-  // Begins anew, with room for so many values.
+  // Removes all orders and makes room for n_values values.
   void begin(std::size_t n_values) {
     orders_.clear();
     n_rows_ = n_cuts_ = 0;
@@ -49,13 +49,13 @@ class Orders {
     left_weights_.resize(n_values);
   }
 
-  // Adds the orders of a feature's sorted values: none if they cannot be cut; one; or if some are
-  // missing two, with these on the right and on the left.
+  // Adds the orders of a feature's sorted values: none if they are all equal, one if none is
+  // missing, and two if some are, with the missing values on the right and on the left.
   void add(std::size_t slot, std::span<const Value<T>> values,
            std::span<const std::int32_t> missing) {
     if (values.empty() || (missing.empty() && !(values.front().x < values.back().x))) return;
     add(slot, values, missing, false);
-    // If all present values are equal, the two orders are one.
+    // If all present values are equal, both orders have the same single cut.
     if (!missing.empty() && values.front().x < values.back().x) add(slot, values, missing, true);
   }
 
@@ -63,7 +63,7 @@ class Orders {
   auto begin() const { return orders_.begin(); }
   auto end() const { return orders_.end(); }
 
-  // Has all orders scored together.
+  // Finds the norms of all cuts of all orders.
   template <class Scorer>
   void score(Scorer& scorer) {
     if (orders_.empty()) return;
@@ -75,7 +75,7 @@ class Orders {
     scorer.prefix_norms(prefixes_, norms_.data());
   }
 
-  // The best cut of an order; the leftmost of equals.
+  // The best cut of an order, the leftmost among equals.
   Cut best_cut(const Order& order, const Sample& sample, const Gain& gain) {
     const std::int32_t* row = rows_.data() + order.first_row;
     std::size_t length = 0;
@@ -98,11 +98,11 @@ class Orders {
   }
 
  private:
-  // The values on both sides of a cut; `above` is infinite where only missing ones are.
+  // The values on both sides of a cut; `above` is infinite if only missing values are there.
   struct Edge {
     T below, above;
 
-    // A threshold t with below <= t < above, or infinite as `above` is.
+    // A threshold t with below <= t < above; infinite if `above` is.
     double threshold() const {
       const double a = below, b = above;
       const double middle = a / 2 + b / 2;
@@ -114,7 +114,7 @@ class Orders {
   void add(std::size_t slot, std::span<const Value<T>> values,
            std::span<const std::int32_t> missing, bool missing_left) {
     const auto n = values.size();
-    std::size_t n_first = 1, n_last = 1;  // of the equal values at both ends
+    std::size_t n_first = 1, n_last = 1;  // number of equal values at each end
     while (n_first < n && values[n_first].x == values[0].x) ++n_first;
     while (n_last < n && values[n - 1 - n_last].x == values[n - 1].x) ++n_last;
     const bool ends_missing = !missing.empty() && !missing_left;
@@ -153,8 +153,9 @@ class Orders {
 
   std::vector<Order> orders_;
   std::vector<Prefixes> prefixes_;
-  // Order by order:
-  std::vector<std::int32_t> rows_, lengths_;  // listed; of the list's part on one side of a cut
+  // Concatenated over the orders:
+  std::vector<std::int32_t> rows_;     // as listed
+  std::vector<std::int32_t> lengths_;  // of the part of the list on one side of each cut
   std::vector<Edge> edges_;
   std::vector<double> norms_, left_weights_;
   std::size_t n_rows_ = 0, n_cuts_ = 0;

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "core/dispatch.hpp"
-#include "core/inputs.hpp"  // for kNear
+#include "core/inputs.hpp"  // for kCacheSize
 
 namespace okforest {
 
@@ -13,23 +13,23 @@ namespace {
 
 using Rows = std::span<const std::int32_t>;
 
-// Branches whose sums are kept, from the root down.
-constexpr std::size_t kMostBranches = 64;
+// The sums of this many branches are kept, from the root down.
+constexpr std::size_t kMaxBranches = 64;
 
-// How much larger than a node what its sum was rounded at may be: this loses three digits.
-constexpr double kMostNoise = 1e3;
+// A sum derived by subtraction may lose three digits more than one computed directly.
+constexpr double kMaxNoise = 1e3;
 
 bool same(Rows a, Rows b) { return a.data() == b.data() && a.size() == b.size(); }
 
 template <int width, class L>
-OKFOREST_INLINE void call_for(const L* row) {
+OKFOREST_INLINE void prefetch(const L* row) {
   for (int c = 0; c < width; ++c) __builtin_prefetch(row + c);
 }
 
-// Weighted sums over rows of a group of panels; two running totals each hide the latency of the
-// additions. With `plain`, all weights are one.
+// Weighted sums over rows of a group of panels. Two running totals per panel hide the latency of
+// the additions. With `plain`, all weights are one.
 template <bool plain, int width, class L>
-OKFOREST_INLINE void group_sums(const L* group, bool far, Rows rows, const double* weight,
+OKFOREST_INLINE void group_sums(const L* group, bool prefetched, Rows rows, const double* weight,
                                 decltype(L::v) sums[width]) {
   decltype(L::v) odd[width] = {};
   for (int c = 0; c < width; ++c) sums[c] = decltype(L::v){};
@@ -45,9 +45,9 @@ OKFOREST_INLINE void group_sums(const L* group, bool far, Rows rows, const doubl
   };
   std::size_t k = 0;
   for (; k + 2 <= rows.size(); k += 2) {
-    if (far && k + kAhead + 1 < rows.size()) {
-      call_for<width>(group + static_cast<std::int64_t>(rows[k + kAhead]) * width);
-      call_for<width>(group + static_cast<std::int64_t>(rows[k + kAhead + 1]) * width);
+    if (prefetched && k + kPrefetchDistance + 1 < rows.size()) {
+      prefetch<width>(group + static_cast<std::int64_t>(rows[k + kPrefetchDistance]) * width);
+      prefetch<width>(group + static_cast<std::int64_t>(rows[k + kPrefetchDistance + 1]) * width);
     }
     add(rows[k], sums);
     add(rows[k + 1], odd);
@@ -80,7 +80,7 @@ template <class L>
 OKFOREST_INLINE void sums_of(const Panels<L>& phi, Rows rows, const double* weight, L* sums) {
   for_groups(phi, [&](std::int64_t p, auto width) __attribute__((always_inline)) {
     decltype(L::v) of_group[width];
-    group_sums<false, width>(phi.at(p), phi.far(), rows, weight, of_group);
+    group_sums<false, width>(phi.at(p), phi.exceeds_cache(), rows, weight, of_group);
     for (int c = 0; c < width; ++c) sums[p + c].v = of_group[c];
   });
 }
@@ -111,7 +111,7 @@ OKFOREST_INLINE void prefix_norms_of(const Panels<L>& phi, const L* mean, const 
   });
 }
 
-// Rows of a node whose lanes stay near while all subsets are summed over them.
+// Rows per block: their lanes stay in cache while all subsets are summed over them.
 constexpr std::size_t kBlock = 64;
 
 OKFOREST_INLINE std::size_t count_below(std::int32_t limit, Rows rows) {
@@ -120,8 +120,9 @@ OKFOREST_INLINE std::size_t count_below(std::int32_t limit, Rows rows) {
   return n;
 }
 
-// Group by group, for all subsets. Of a node that is not near as a whole, block by block, while the
-// rows of the next block are called for: each comes from far but once. Rows ascend, or it is slow.
+// The norms of all subsets, group by group. A node that does not fit in cache is read in blocks,
+// while the rows of the next block are prefetched: each is loaded from memory only once. Slow
+// unless rows are ascending.
 template <bool plain, class L>
 OKFOREST_INLINE void subset_norms_of(const Panels<L>& phi, const L* mean, Rows node,
                                      std::span<Subset> subsets, const double* weight,
@@ -131,8 +132,8 @@ OKFOREST_INLINE void subset_norms_of(const Panels<L>& phi, const L* mean, Rows n
   std::fill_n(norms, n, 0.0);
   for_groups(phi, [&](std::int64_t p, auto width) __attribute__((always_inline)) {
     const L* const group = phi.at(p);
-    const bool near = node.size() * width * sizeof(L) <= kNear / 2;
-    const std::size_t block = near ? node.size() : kBlock;
+    const bool in_cache = node.size() * width * sizeof(L) <= kCacheSize / 2;
+    const std::size_t block = in_cache ? node.size() : kBlock;
     const std::size_t step = (block + n - 1) / n;
     for (auto& subset : subsets) subset.rest = subset.rows;
     for (std::size_t begin = 0; begin < node.size(); begin += block) {
@@ -142,7 +143,7 @@ OKFOREST_INLINE void subset_norms_of(const Panels<L>& phi, const L* mean, Rows n
       for (std::size_t s = 0; s < n; ++s) {
         const std::size_t soon = std::min(next + step, std::min(node.size(), end + block));
         for (; next < soon; ++next) {
-          call_for<width>(group + static_cast<std::int64_t>(node[next]) * width);
+          prefetch<width>(group + static_cast<std::int64_t>(node[next]) * width);
         }
         Rows& rest = subsets[s].rest;
         const Rows here =
@@ -166,7 +167,7 @@ OKFOREST_INLINE void subset_norms_of(const Panels<L>& phi, const L* mean, Rows n
   });
 }
 
-// Templates cannot be cloned, so each hot loop is named once per width.
+// The compiler does not clone templates: each hot loop is a function per width.
 OKFOREST_CLONES void sums(const Panels<Lanes>& phi, Rows rows, const double* weight, Lanes* out) {
   sums_of(phi, rows, weight, out);
 }
@@ -214,7 +215,7 @@ double& entry(Lanes& lanes, int c) { return reinterpret_cast<double*>(&lanes.v)[
 }  // namespace
 
 template <class L>
-Panels<L>::Panels(const MatrixView& phi)
+Panels<L>::Panels(const MatrixView& phi, Pace& pace)
     : n_rows(phi.n_rows),
       n_panels((phi.n_cols + L::width - 1) / L::width),
       lanes(static_cast<std::size_t>(n_rows * n_panels), L{}) {
@@ -225,6 +226,7 @@ Panels<L>::Panels(const MatrixView& phi)
       L& lane = lanes[static_cast<std::size_t>(at(p) - lanes.data() + i * stride(p))];
       entry(lane, static_cast<int>(j % L::width)) = row[j];
     }
+    pace.advance(phi.n_cols);
   }
 }
 
@@ -253,9 +255,10 @@ double FactorScorer<L>::enter(Rows rows, double total_weight) {
   tried_.clear();
   const bool derived = find_sum(rows);
   double variance = measure(rows, total_weight);
-  const double size = std::sqrt(total_weight * scale_);  // no sum over a part of it is longer
-  // Where digits have gone, or a branch's rounding is large beside the node: no risk with the sum.
-  if (derived && (variance < 1e-2 * scale_ || noise_ > kMostNoise * size)) {
+  const double size = std::sqrt(total_weight * scale_);  // bounds the norm of any partial sum
+  // After a loss of digits, or with large rounding errors in the branch, the sum is computed
+  // directly.
+  if (derived && (variance < 1e-2 * scale_ || noise_ > kMaxNoise * size)) {
     sums(outputs_, rows, weight_.data(), sum_.data());
     variance = measure(rows, total_weight);
     noise_ = 0.0;
@@ -264,7 +267,7 @@ double FactorScorer<L>::enter(Rows rows, double total_weight) {
   remember(rows);
   if (variance > 1e-6 * scale_) return variance;
 
-  // Most digits have gone: sum the squares around the mean instead.
+  // Most digits are lost by cancellation: sum the squares around the mean instead.
   double squares = 0.0;
   for (std::int64_t p = 0; p < outputs_.n_panels; ++p) {
     const L* panel = outputs_.at(p);
@@ -277,8 +280,9 @@ double FactorScorer<L>::enter(Rows rows, double total_weight) {
   return squares;
 }
 
-// Finds the sum over the node: it may be known from its parent's search. If the rest of a branch
-// that holds it is the smaller part, it is the branch's sum less the rest's; returns whether.
+// Finds the sum over the node. It may be known from the search in its parent. Otherwise, if the
+// node is more than half of a branch that contains it, its sum is that of the branch minus that of
+// the other rows. Returns true in this last case.
 template <class L>
 bool FactorScorer<L>::find_sum(Rows rows) {
   noise_ = 0.0;
@@ -317,7 +321,7 @@ bool FactorScorer<L>::find_sum(Rows rows) {
 
 template <class L>
 void FactorScorer<L>::remember(Rows rows) {
-  if (n_branches_ == kMostBranches) return;
+  if (n_branches_ == kMaxBranches) return;
   if (branches_.size() == n_branches_) branches_.emplace_back();
   Branch& branch = branches_[n_branches_++];
   branch.rows = rows;

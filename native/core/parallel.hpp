@@ -1,17 +1,18 @@
-// Threads, born and joined per call: no pool survives to hang a forked child, and no runtime has
-// to be shared with other libraries. A thread costs about 15 microseconds, so callers with little
-// work ask for one.
+// Threads are started and joined within each call: no pool can hang a forked child, and no runtime
+// is shared with other libraries. Starting a thread takes about 15 microseconds, so callers with
+// little work use one.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "core/watch.hpp"
 
 namespace okforest {
 
@@ -50,46 +51,72 @@ class TaskQueue {
   std::exception_ptr error_;
 };
 
-// Runs body(task) for every task, the calling thread helping.
+// Threads that the calling thread can wait for while it polls.
+class Threads {
+ public:
+  // Runs body(i) in thread i of n.
+  template <class Body>
+  Threads(std::int64_t n, const Body& body) : n_running_(std::max<std::int64_t>(n, 0)) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      threads_.emplace_back([this, &body, i] {
+        body(i);
+        std::lock_guard lock(mutex_);
+        if (--n_running_ == 0) finished_.notify_one();
+      });
+    }
+  }
+
+  // Waits until all have finished, calling poll() now and then.
+  template <class Poll>
+  void wait(Poll&& poll) {
+    std::unique_lock lock(mutex_);
+    while (!finished_.wait_for(lock, kPollInterval, [&] { return n_running_ == 0; })) {
+      lock.unlock();
+      poll();
+      lock.lock();
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable finished_;
+  std::int64_t n_running_;
+  std::vector<std::jthread> threads_;  // last: joined before the rest is destroyed
+};
+
+// Runs body(task, pace) for every task, in the calling thread too. Bodies report their progress to
+// the pace of their thread; throws Stopped if the watch stops them.
 template <class Body>
-void parallel_for(std::int64_t n_tasks, int n_threads, Body&& body) {
+void parallel_for(std::int64_t n_tasks, int n_threads, Watch& watch, const Body& body) {
   TaskQueue queue(n_tasks);
-  std::vector<std::jthread> threads;
-  const auto n_helpers = std::min<std::int64_t>(n_threads, n_tasks) - 1;
-  for (std::int64_t i = 0; i < n_helpers; ++i) threads.emplace_back([&] { queue.work(body); });
-  queue.work(body);
-  threads.clear();
+  const auto work = [&](std::int64_t) {
+    Pace pace(watch);
+    queue.work([&](std::int64_t task) { body(task, pace); });
+  };
+  {
+    Threads helpers(std::min<std::int64_t>(n_threads, n_tasks) - 1, work);
+    work(0);
+    helpers.wait([&] { watch.poll(); });
+  }
   queue.rethrow();
 }
 
-// Runs body(task, worker, stopped) for every task, workers being numbered from 0, while the calling
-// thread only watches: it calls watch(n_done) twenty times a second and at the end, and stops
-// everything once that returns false. Bodies look at `stopped` from time to time. Returns whether
-// all tasks were done.
-template <class Body, class Watch>
-bool supervised_for(std::int64_t n_tasks, int n_threads, Body&& body, Watch&& watch) {
+// Runs body(task, worker, stopped) for every task, with workers numbered from 0, while the calling
+// thread only supervises: it calls report(n_done) every poll interval and at the end, and stops the
+// workers once that returns false. Bodies must check `stopped` regularly. Returns whether all tasks
+// were done.
+template <class Body, class Report>
+bool supervised_for(std::int64_t n_tasks, int n_threads, const Body& body, Report&& report) {
   TaskQueue queue(n_tasks);
-  std::mutex mutex;
-  std::condition_variable finished;
-  std::int64_t n_running = std::min<std::int64_t>(n_threads, n_tasks);
-  std::vector<std::jthread> threads;
-  for (std::int64_t i = 0; i < std::min<std::int64_t>(n_threads, n_tasks); ++i) {
-    threads.emplace_back([&, i] {
-      queue.work([&](std::int64_t task) { body(task, i, queue.stopped()); });
-      std::lock_guard lock(mutex);
-      if (--n_running == 0) finished.notify_one();
-    });
-  }
-  std::unique_lock lock(mutex);
-  while (!finished.wait_for(lock, std::chrono::milliseconds(50), [&] { return n_running == 0; })) {
-    lock.unlock();
-    if (!watch(queue.done())) queue.stop();
-    lock.lock();
-  }
-  lock.unlock();
-  threads.clear();
+  const auto work = [&](std::int64_t worker) {
+    queue.work([&](std::int64_t task) { body(task, worker, queue.stopped()); });
+  };
+  Threads workers(std::min<std::int64_t>(n_threads, n_tasks), work);
+  workers.wait([&] {
+    if (!report(queue.done())) queue.stop();
+  });
   queue.rethrow();
-  return !queue.stopped() && watch(queue.done());
+  return !queue.stopped() && report(queue.done());
 }
 
 }  // namespace okforest

@@ -1,5 +1,5 @@
-// What a fitted forest says of inputs: the leaves they reach, and their weights over the training
-// rows.
+// Prediction: the leaves that inputs reach, and their weights over the training rows. All functions
+// throw Stopped if the watch stops them.
 #pragma once
 
 #include <algorithm>
@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "core/views.hpp"
+#include "core/watch.hpp"
 
 namespace okforest {
 
-// leaves[i * n_trees + t]: the node of tree t that row i of X ends in.
+// leaves[i * n_trees + t]: the leaf of tree t that row i of X reaches.
 template <class Inputs>
-void apply(const Inputs& X, const ForestView& forest, int n_threads,
+void apply(const Inputs& X, const ForestView& forest, int n_threads, Watch& watch,
            std::span<std::int32_t> leaves);
 
 // A sparse matrix in compressed rows, columns ascending.
@@ -23,17 +24,17 @@ struct SparseRows {
   std::vector<double> values;
 };
 
-// Row i holds the mean over trees of the members' weights in the leaf that row i of `leaves` names,
-// each leaf's summing to one. A tree whose leaf is -1 takes no part in the row's mean.
+// Row i is the mean over trees of the weights of the members of its leaf, which sum to one. A tree
+// whose leaf is -1 is left out of the mean.
 SparseRows leaf_weights(std::span<const std::int32_t> leaves, const ForestView& forest,
-                        int n_threads);
+                        int n_threads, Watch& watch);
 
-// Row i holds the mean, by these weights, of the training rows' values: what multiplying the matrix
-// above by `values` gives, without making it.
+// Row i is the mean of the training rows' values with these weights: the product of the matrix
+// above and `values`, without computing the matrix.
 std::vector<double> leaf_means(std::span<const std::int32_t> leaves, const ForestView& forest,
-                               const MatrixView& values, int n_threads);
+                               const MatrixView& values, int n_threads, Watch& watch);
 
-// How many trees take part in a row's mean.
+// The number of trees in a row's mean.
 inline double n_trees_used(std::span<const std::int32_t> row) {
   return static_cast<double>(row.size() - std::count(row.begin(), row.end(), -1));
 }

@@ -1,4 +1,4 @@
-// Beginnings of a list of rows: what a sweep along a feature has scored.
+// Prefixes of a list of rows, which a sweep along a feature scores.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace okforest {
 
 struct Prefixes {
   std::span<const std::int32_t> rows;
-  std::span<const std::int32_t> lengths;  // of those to score, ascending; the last is of all rows
+  std::span<const std::int32_t> lengths;  // of the prefixes, ascending; the last is the list
 };
 
 }  // namespace okforest

@@ -8,11 +8,12 @@ namespace okforest {
 
 namespace {
 
-// Cuts the weakest link again and again: the branch whose leaves save the least cost per leaf.
+// Cuts the weakest link repeatedly: the branch that saves the least cost per leaf.
 class Pruner {
  public:
-  explicit Pruner(const ForestView& tree)
+  Pruner(const ForestView& tree, Watch& watch)
       : tree_(tree),
+        pace_(watch),
         parent_(tree.left.size(), -1),
         cost_(tree.left.size()),
         n_leaves_(tree.left.size()),
@@ -29,6 +30,7 @@ class Pruner {
       n_leaves_[node] = n_leaves_[left] + n_leaves_[left + 1];
       parent_[left] = parent_[left + 1] = node;
       links_.insert({strength(node), node});
+      pace_.advance(1);
     }
   }
 
@@ -50,6 +52,7 @@ class Pruner {
       cost_[above] += more_cost;
       n_leaves_[above] -= fewer_leaves;
       links_.insert({strength(above), above});
+      pace_.advance(1);
     }
   }
 
@@ -65,40 +68,36 @@ class Pruner {
   void remove_below(std::int32_t top) {
     std::vector<std::int32_t> stack{top};
     while (!stack.empty()) {
-      const std::int32_t node = stack.back();
+      const std::int32_t left = tree_.left[stack.back()];
       stack.pop_back();
-      if (tree_.left[node] < 0 || fate_[node] == 1) continue;
-      for (const std::int32_t child : {tree_.left[node], tree_.left[node] + 1}) {
-        stack.push_back(child);
-        if (tree_.left[child] >= 0 && fate_[child] == 0) links_.erase({strength(child), child});
-      }
-    }
-    for (stack.push_back(top); !stack.empty();) {
-      const std::int32_t node = stack.back();
-      stack.pop_back();
-      if (tree_.left[node] < 0) continue;
-      for (const std::int32_t child : {tree_.left[node], tree_.left[node] + 1}) {
+      for (const std::int32_t child : {left, left + 1}) {
+        // Below a leaf, original or pruned, there is nothing left to remove.
+        const bool is_split = fate_[child] == 0 && tree_.left[child] >= 0;
         fate_[child] = 2;
+        if (!is_split) continue;
+        links_.erase({strength(child), child});
         stack.push_back(child);
       }
+      pace_.advance(1);
     }
   }
 
   const ForestView& tree_;
+  Pace pace_;
   std::vector<std::int32_t> parent_;
-  std::vector<double> cost_;            // of the branch that is left below each node
-  std::vector<std::int32_t> n_leaves_;  // and its leaves
+  std::vector<double> cost_;            // of the remaining branch below each node
+  std::vector<std::int32_t> n_leaves_;  // number of its leaves
   std::vector<std::int8_t> fate_;
   std::set<std::pair<double, std::int32_t>> links_;  // split nodes by the strength of their branch
 };
 
 }  // namespace
 
-PruningPath pruning_path(const ForestView& tree) {
-  Pruner pruner(tree);
+PruningPath pruning_path(const ForestView& tree, Watch& watch) {
+  Pruner pruner(tree, watch);
   PruningPath path{{0.0}, {pruner.cost()}};
   while (!pruner.done()) {
-    // Rounding may make a later link seem a little weaker: prices never fall.
+    // Rounding errors may make a later link slightly weaker, but alphas never decrease.
     const double alpha = std::max(pruner.weakest(), path.alphas.back());
     pruner.cut_weakest();
     if (alpha > path.alphas.back()) {
@@ -111,8 +110,8 @@ PruningPath pruning_path(const ForestView& tree) {
   return path;
 }
 
-std::vector<std::int8_t> prune(const ForestView& tree, double alpha) {
-  Pruner pruner(tree);
+std::vector<std::int8_t> prune(const ForestView& tree, double alpha, Watch& watch) {
+  Pruner pruner(tree, watch);
   while (!pruner.done() && pruner.weakest() <= alpha) pruner.cut_weakest();
   return pruner.fate();
 }

@@ -6,18 +6,20 @@
 #include <vector>
 
 #include "core/views.hpp"
+#include "core/watch.hpp"
 
 namespace okforest {
 
-// The nested trees of one tree, from all of it to its root alone: the price of a leaf from which
-// each is the best, and its cost as a part of the root's weight.
+// The nested prunings of a tree, from the whole tree to its root alone. Pruning k is optimal for
+// alphas from alphas[k] to alphas[k + 1]; costs[k] is its cost divided by the root's weight.
 struct PruningPath {
   std::vector<double> alphas;
   std::vector<double> costs;
 };
-PruningPath pruning_path(const ForestView& tree);
+PruningPath pruning_path(const ForestView& tree, Watch& watch);
 
-// Which nodes become leaves when leaves cost alpha each: 1, and the nodes below them: 2; others: 0.
-std::vector<std::int8_t> prune(const ForestView& tree, double alpha);
+// The fate of each node if a leaf costs alpha: 1 if it becomes a leaf, 2 if it is removed,
+// otherwise 0.
+std::vector<std::int8_t> prune(const ForestView& tree, double alpha, Watch& watch);
 
 }  // namespace okforest

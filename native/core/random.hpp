@@ -1,6 +1,6 @@
-// Random numbers by counter. A seed names a stream, `derive` names the seeds below a seed, and
-// nothing is shared between trees or nodes: what is drawn in a node depends on the tree's seed and
-// on the path to the node alone, never on the order of growth, on threads or on the device.
+// Counter-based random numbers. A seed identifies a stream, and `derive` makes new seeds from a
+// seed. Trees and nodes share no state: what a node draws depends on the seed of its tree and on
+// the path to it, not on the order of growth, the number of threads or the device.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace okforest {
 
 inline constexpr std::uint64_t kGamma = 0x9e3779b97f4a7c15ULL;
 
-// The finaliser of SplitMix64: a bijection of 64-bit words that scatters every bit. Of one word, or
-// of a vector of them.
+// The finaliser of SplitMix64, a bijection of 64-bit words that mixes all bits. Takes a word or a
+// SIMD vector of words.
 template <class Words>
 constexpr Words mix(Words z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -26,7 +26,7 @@ class Rng {
  public:
   explicit Rng(std::uint64_t seed) : state_(seed) {}
 
-  // The stream from its n-th number on.
+  // The stream after n more numbers.
   Rng ahead(std::uint64_t n) const { return Rng(state_ + n * kGamma); }
 
   std::uint64_t state() const { return state_; }
@@ -45,7 +45,7 @@ class Rng {
   std::uint64_t state_;
 };
 
-// The part u of the way between two values: at least the lower one, and below the higher.
+// Interpolates between two values; the result is in [low, high) despite rounding.
 inline double uniform_between(double low, double high, double u) {
   const double x = (1.0 - u) * low + u * high;
   return x >= low && x < high ? x : low;

@@ -1,5 +1,5 @@
-// The order of each numeric feature's values over all training rows, found once for a forest: a
-// node's rows are then sorted by their places in it, without comparing values.
+// The ranks of all training rows by each numeric feature, computed once per forest. The rows of a
+// node are then sorted by rank, without comparing values.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,11 @@
 #include <vector>
 
 #include "core/inputs.hpp"
+#include "core/watch.hpp"
 
 namespace okforest {
 
-// A whole number in the order of a value: missing values come last, and the two zeros are equal.
+// An integer that sorts like the value: missing values come last, and the two zeros are equal.
 template <class T>
 auto sortable(T x) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -26,7 +27,7 @@ auto sortable(T x) {
   return static_cast<Bits>(bits & sign ? ~bits : bits | sign);
 }
 
-// Sorts by key, byte by byte from the last; equals keep their order.
+// Stable radix sort by key, one byte at a time from the least significant.
 template <class Key>
 class RadixSort {
  public:
@@ -46,7 +47,7 @@ class RadixSort {
     }
     for (std::size_t b = 0; b < sizeof(Key); ++b) {
       auto& place = counts[b];
-      if (items_.empty() || place[byte(items_[0].key, b)] == items_.size()) continue;  // all alike
+      if (items_.empty() || place[byte(items_[0].key, b)] == items_.size()) continue;  // all equal
       std::exclusive_scan(place.begin(), place.end(), place.begin(), 0u);
       for (const Item& item : items_) other_[place[byte(item.key, b)]++] = item;
       items_.swap(other_);
@@ -62,7 +63,7 @@ class RadixSort {
 template <class T>
 class Ranks {
  public:
-  Ranks(const DenseInputs<T>& X, std::span<const std::int32_t> n_categories)
+  Ranks(const DenseInputs<T>& X, std::span<const std::int32_t> n_categories, Pace& pace)
       : n_rows_(static_cast<std::size_t>(X.n_rows)),
         rank_(n_rows_ * static_cast<std::size_t>(X.n_cols)),
         sorted_(rank_.size()) {
@@ -83,13 +84,13 @@ class Ranks {
         rank_[first + static_cast<std::size_t>(row)] = static_cast<std::int32_t>(r);
         sorted_[first + r] = values[static_cast<std::size_t>(row)];
       }
+      pace.advance(X.n_rows);
     }
   }
 
   std::size_t n_rows() const { return n_rows_; }
 
-  // The order of a feature: training row -> its place, and the values in their places; missing
-  // ones come last.
+  // The ranks of the training rows by a feature, and its values sorted, missing ones last.
   const std::int32_t* places(std::int32_t feature) const {
     return rank_.data() + static_cast<std::size_t>(feature) * n_rows_;
   }
@@ -103,14 +104,14 @@ class Ranks {
   std::vector<Value<T>> sorted_;
 };
 
-// Sorts the rows of a node by their places in the orders of all rows.
+// Sorts the rows of a node by their ranks among all rows.
 template <class T>
 class RankSort {
  public:
   explicit RankSort(const Ranks<T>& ranks)
       : ranks_(ranks), inside_(ranks.n_rows()), taken_((ranks.n_rows() + 63) / 64) {}
 
-  // Begins a node, whose rows must outlive it.
+  // Begins a node; its rows must stay valid until the next.
   void enter(std::span<const std::int32_t> rows) {
     rows_ = rows;
     is_large_ = kLarge * rows.size() >= inside_.size();
@@ -119,12 +120,12 @@ class RankSort {
     for (const auto row : rows) inside_[row] = 1;
   }
 
-  // Writes the node's values of a feature in their order, missing ones last.
+  // Writes the node's values of a feature, sorted, missing ones last.
   void operator()(std::int32_t feature, Value<T>* out) {
     const std::int32_t* place = ranks_.places(feature);
     const Value<T>* sorted = ranks_.sorted(feature);
     if (is_large_) {
-      // Written each time, and kept if inside: no branch to guess.
+      // Without branches: each value is written, and kept if its row is in the node.
       for (Value<T>* const end = out + rows_.size(); out < end; ++sorted) {
         *out = *sorted;
         out += inside_[sorted->row];
@@ -135,7 +136,7 @@ class RankSort {
       std::ranges::sort(places_);
       for (const auto p : places_) *out++ = sorted[p];
     } else {
-      // Marks the places that are taken, and reads the marks from left to right.
+      // Sets a bit for each rank in the node, then reads the bits in order.
       for (const auto row : rows_) {
         taken_[static_cast<std::size_t>(place[row]) / 64] |= 1ULL << (place[row] % 64);
       }
@@ -149,12 +150,12 @@ class RankSort {
   }
 
  private:
-  static constexpr std::size_t kLarge = 4;  // a node of a quarter of all rows is
+  static constexpr std::size_t kLarge = 4;  // nodes of at least 1 / kLarge of all rows are large
 
   const Ranks<T>& ranks_;
   std::span<const std::int32_t> rows_;
   bool is_large_ = false;
-  std::vector<char> inside_;          // of a large node: by training row, one if it is there
+  std::vector<char> inside_;          // for a large node: 1 for each training row in it, else 0
   std::vector<std::uint64_t> taken_;  // zero between sorts
   std::vector<std::int32_t> places_;
 };

@@ -1,26 +1,29 @@
-// What a round of boosting leaves: residuals less the means of a tree's leaves, as vectors and as a
-// Gram matrix, in place.
+// A round of boosting: subtracts the means of a tree's leaves from the residuals, given as vectors
+// or as a Gram matrix. Both functions work in place. If the watch stops them, they throw Stopped
+// and leave the matrix partly modified.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "core/watch.hpp"
+
 namespace okforest {
 
-// The leaves of one tree: their members with weights that sum to one in each leaf, and the leaf
-// that every row reaches, also rows that are no members.
+// The leaves of one tree: the members of each, with weights that sum to one, and the leaf that
+// every row reaches, whether it is a member or not.
 struct LeavesView {
   std::span<const std::int64_t> offsets;  // n_leaves + 1: where each leaf's members begin
   std::span<const std::int32_t> members;
   std::span<const double> weights;       // per member
   std::span<const std::int32_t> places;  // per row
-  double scale;                          // what means are multiplied by
+  double scale;                          // factor of the means
 
   std::int64_t n_leaves() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
 };
 
-// A row-major matrix to change.
+// A mutable row-major matrix.
 struct MutableMatrix {
   double* data;
   std::int64_t n_rows;
@@ -29,12 +32,13 @@ struct MutableMatrix {
   double* row(std::int64_t i) const { return data + i * n_cols; }
 };
 
-// Subtracts from each row its leaf's mean, times the scale; returns these, of shape (n_leaves,
-// n_cols).
+// Subtracts the scaled mean of its leaf from each row. Returns the scaled means, of shape
+// (n_leaves, n_cols).
 std::vector<double> subtract_means(const MutableMatrix& values, const LeavesView& leaves,
-                                   int n_threads);
+                                   int n_threads, Watch& watch);
 
-// The same for rows that are known by their inner products: turns these into those of what is left.
-void subtract_means_from_gram(const MutableMatrix& gram, const LeavesView& leaves, int n_threads);
+// The same for rows given by their Gram matrix, which becomes that of the new residuals.
+void subtract_means_from_gram(const MutableMatrix& gram, const LeavesView& leaves, int n_threads,
+                              Watch& watch);
 
 }  // namespace okforest

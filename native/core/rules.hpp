@@ -18,8 +18,8 @@ enum class GrowthOrder {
 };
 
 enum class Criterion {
-  variance,  // the outputs of each leaf near their mean
-  frobenius  // the kernel between leaves near that of the outputs
+  variance,  // reduce the variance of the outputs within leaves
+  frobenius  // reduce the error of the kernel predicted between leaves
 };
 
 struct Rules {
@@ -29,15 +29,15 @@ struct Rules {
   std::int32_t max_features;
   std::int32_t max_depth;
   std::int32_t max_leaf_nodes;
-  double min_samples_split;  // in samples as counted by `Sample::count`
+  double min_samples_split;  // in samples, as counted by `Sample::count`
   double min_samples_leaf;
-  double min_impurity_decrease;  // of a split's reduction over the tree's total weight
-  bool stop_when_pure;           // false: the outputs play no part, not even in stopping
+  double min_impurity_decrease;  // of a split's gain, divided by the tree's total weight
+  bool stop_when_pure;           // false: outputs are ignored, also by stopping rules
   std::span<const std::int32_t> n_categories;  // of each feature; 0: numeric
 };
 
-// The rows a tree is grown on. `weight` and `count` are per training row: what it weighs in scores
-// and how many samples it stands for in the stopping rules.
+// The rows that a tree is grown on. `weight` and `count` are per training row: its weight in
+// scores, and the number of samples it counts as in stopping rules.
 struct Sample {
   std::span<const std::int32_t> rows;
   std::span<const double> weight;
@@ -56,7 +56,7 @@ struct Sample {
   }
 };
 
-// Whether a number of samples is below a limit, by more than the rounding of sums of weights.
+// Whether a number of samples is below a limit, by more than rounding errors of a sum of weights.
 inline double at_least(double limit) { return limit * (1.0 - 1e-9); }
 inline bool fewer(double count, double limit) { return count < at_least(limit); }
 

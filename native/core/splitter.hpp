@@ -1,4 +1,4 @@
-// Which splits of a node to try, and which of them wins.
+// The search for the best split of a node.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace okforest {
 
 struct Node {
   std::int32_t id;
-  std::int32_t begin, end;  // its rows, as a range of the tree's
+  std::int32_t begin, end;  // range of its rows in the tree's
   std::int32_t depth;
   std::uint64_t seed;
   double weight = 0.0;
@@ -44,13 +44,13 @@ struct Split {
   bool found() const { return feature >= 0; }
 };
 
-// What is drawn for a feature depends on the node and the feature alone: it has numbers of its own
-// (more than there can be categories) in a stream of the node's.
+// What is drawn for a feature depends on the node and the feature only: in a stream of the node,
+// each feature has this many numbers to itself, more than the number of its categories.
 inline constexpr std::uint64_t kCuts = 3;
 inline constexpr std::uint64_t kDrawsOfFeature = 1 << 12;
 
-// Features swept together: so many, or as many as have so many values in the node.
-inline constexpr std::size_t kMostSwept = 128;
+// Features are swept together up to this number of features, and of their values in the node.
+inline constexpr std::size_t kMaxSwept = 128;
 inline constexpr std::size_t kSweptValues = 1 << 18;
 
 template <class Inputs, class Scorer>
@@ -77,9 +77,9 @@ class Splitter {
     sides_.resize(kWidth * (sample.rows.size() / 2 + 1) + Batch<T>::slack);
   }
 
-  // Makes `best` the best split of the node that the scorer has entered; it comes empty. Features
-  // are visited in a random order, at least max_features of them and until one can split the node;
-  // the first of equals wins.
+  // Finds the best split of the node that the scorer has entered; `best` must be empty. Features
+  // are visited in a random order: max_features of them, and more until one can split the node.
+  // Among equal splits the first wins.
   void search(const Node& node, std::span<const std::int32_t> rows, Split& best) {
     Rng rng(node.seed);
     cuts_ = Rng(derive(node.seed, kCuts));
@@ -89,24 +89,24 @@ class Splitter {
     gain_ = {node.weight, node.count, node.variance, at_least(rules_.min_samples_leaf)};
     const std::size_t most =
         std::min(static_cast<std::size_t>(rules_.max_features), features_.size());
-    // Of two rows, any split is the equal of the first.
+    // All splits of two rows are equal: the first is enough.
     const bool two = rows.size() == 2;
     const std::size_t n_planned = two ? std::min<std::size_t>(1, most) : most;
     const bool all = n_planned == features_.size();
-    if (all) look_ahead(rows, features_.natural());
-    if (all && all_found()) {
+    if (all) score_ahead(rows, features_.natural());
+    if (all && all_scored()) {
       take_best_of_all(rng);
     } else {
       while (features_.n_drawn() < n_planned) features_.draw(rng);
       std::size_t visited = 0;
       if (!all && !two) {
-        look_ahead(rows, features_.drawn());
+        score_ahead(rows, features_.drawn());
         visited = take_best_of_drawn();
       }
       for (; visited < features_.size() && !stopped_; ++visited) {
         if (best_->found() && visited >= n_planned) break;
         feature_ = visited < n_planned ? features_.drawn()[visited] : features_.draw(rng);
-        // What was looked at is in the order of the features drawn, or of all.
+        // Slots are in the order of all features, or of those drawn.
         slot_ = all ? static_cast<std::size_t>(feature_) : visited;
         if (!two && visited < n_planned && found_.gain[slot_] != kUnknown) {
           take_found();
@@ -122,11 +122,11 @@ class Splitter {
   using T = typename Inputs::Element;
   static constexpr std::size_t kWidth = Batch<T>::width;
 
-  // The best cuts of features that were looked at before their turn, a slot each.
+  // The best cuts of features that were scored ahead of their turn, one per slot.
   struct Found {
     std::vector<double> gain;  // or kNoGain, or kUnknown
     std::vector<double> threshold, left_weight;
-    std::vector<char> missing_left;  // what a sweep has found
+    std::vector<char> missing_left;  // of sweeps only
     Range range;                     // of the gains
 
     void resize(std::size_t n) {
@@ -137,7 +137,7 @@ class Splitter {
     }
   };
 
-  // A division of the node.
+  // A split of the node into two sides.
   struct Sides {
     double gain, left_weight;
     bool missing_left;
@@ -147,8 +147,8 @@ class Splitter {
     return cuts_.ahead(static_cast<std::uint64_t>(feature) * kDrawsOfFeature);
   }
 
-  // Finds the best cuts of numeric features, several side by side.
-  void look_ahead(std::span<const std::int32_t> rows, std::span<const std::int32_t> features) {
+  // Finds the best cuts of numeric features, several at a time.
+  void score_ahead(std::span<const std::int32_t> rows, std::span<const std::int32_t> features) {
     if (rules_.split_kind == SplitKind::best) {
       sweep(rows, features);
     } else {
@@ -156,15 +156,15 @@ class Splitter {
     }
   }
 
-  // Whether all features have been looked at.
-  bool all_found() {
+  // Whether all features have been scored.
+  bool all_scored() {
     found_.range = range_of(std::span(found_.gain).first(features_.size()));
     return !stopped_ && !(found_.range.least < kNoGain);
   }
 
   void draw_cuts(std::span<const std::int32_t> rows, std::span<const std::int32_t> features) {
-    const bool few = rows.size() <= kFew && scorer_.row_gram(rows, gram_);
-    if (few) {
+    const bool small = rows.size() <= kSmallNode && scorer_.row_gram(rows, gram_);
+    if (small) {
       for (std::size_t k = 0; k < rows.size(); ++k) {
         weight_[k] = sample_.weight[rows[k]];
         count_[k] = sample_.count[rows[k]];
@@ -175,7 +175,7 @@ class Splitter {
       batch_.load(X_, some, rows);
       batch_.draw_thresholds(cuts_, kDrawsOfFeature, some);
       std::copy_n(batch_.thresholds(), kWidth, &found_.threshold[slot]);
-      if (few) {
+      if (small) {
         typename Batch<T>::Scores scores;
         batch_.score(gram_, weight_, count_, gain_, scores);
         std::copy_n(scores.gain, kWidth, &found_.gain[slot]);
@@ -203,7 +203,7 @@ class Splitter {
     for (std::size_t c = 0; c < n_features; ++c) {
       found_.gain[slot + c] = batch_.has_missing(c) ? kUnknown : kNoGain;
       if (batch_.has_missing(c) || !(batch_.low(c) < batch_.high(c))) continue;
-      // Around the node's mean the two sides' sums are opposite: the smaller side is enough.
+      // Around the node's mean, the sums of the two sides are opposite: the smaller side is enough.
       is_left[n] = 2 * batch_.n_left(c) <= n_rows;
       sides[n] = {out, batch_.list(c, is_left[n], out)};
       weights[n] = sample_.weight_of(sides[n]);
@@ -225,7 +225,7 @@ class Splitter {
 
   // Finds the best of all cuts of numeric features, several features at a time.
   void sweep(std::span<const std::int32_t> rows, std::span<const std::int32_t> features) {
-    const std::size_t most = std::clamp<std::size_t>(kSweptValues / rows.size(), 1, kMostSwept);
+    const std::size_t most = std::clamp<std::size_t>(kSweptValues / rows.size(), 1, kMaxSwept);
     for (std::size_t slot = 0; slot < features.size() && !stopped_;) {
       orders_.begin((most + 1) * rows.size());
       for (; orders_.size() < most && slot < features.size(); ++slot) {
@@ -248,7 +248,7 @@ class Splitter {
     }
   }
 
-  // Takes the best of all cuts; the features' order matters among equals alone.
+  // Takes the best of all cuts. The order of the features only matters among equals.
   void take_best_of_all(Rng& rng) {
     const auto gains = std::span(found_.gain).first(features_.size());
     if (!(found_.range.most >= 0.0)) return;
@@ -264,8 +264,8 @@ class Splitter {
     take_found();
   }
 
-  // Takes the best cut of the features drawn, if all have been looked at, the first among equals.
-  // Returns how many they are, or zero.
+  // If all features drawn have been scored, takes the best of their cuts, the first among equals,
+  // and returns their number. Otherwise returns zero.
   std::size_t take_best_of_drawn() {
     const auto gains = std::span(found_.gain).first(features_.n_drawn());
     double least = 0.0, most = kNoGain;
@@ -284,7 +284,7 @@ class Splitter {
     return gains.size();
   }
 
-  // Takes the cut in the current slot, which is of the current feature.
+  // Takes the cut of the current feature, from the current slot.
   void take_found() {
     const bool missing_left = rules_.split_kind == SplitKind::best
                                   ? found_.missing_left[slot_] != 0
@@ -310,14 +310,14 @@ class Splitter {
     if (groups_.size() + !missing_.empty() < 2) return;
     if (rules_.split_kind == SplitKind::random) {
       try_random_subset(rng);
-    } else if (groups_.size() + !missing_.empty() <= kMostExhaustive) {
+    } else if (groups_.size() + !missing_.empty() <= kMaxExhaustive) {
       try_every_subset();
     } else {
       try_ordered_subsets();
     }
   }
 
-  // Gathers the feature's values of the node, the missing ones apart, and their range.
+  // Gathers the feature's values in the node, separates missing ones, and finds their range.
   void fetch(std::span<const std::int32_t> rows, std::int32_t n_categories) {
     values_ = std::span(buffer_).first(rows.size());
     X_.gather(feature_, rows, values_.data());
@@ -347,7 +347,7 @@ class Splitter {
     values_ = values_.first(n_present);
   }
 
-  // The same of a numeric feature but for the range, and sorts the values.
+  // The same for a numeric feature, sorting the values instead of finding their range.
   void fetch_sorted(std::span<const std::int32_t> rows) {
     if (!rank_sort_) {
       fetch(rows, 0);
@@ -374,24 +374,24 @@ class Splitter {
     take(sides.gain, side_of_missing(sides.left_weight, sides.missing_left), threshold);
   }
 
-  // Each category's side is a coin; if all fall alike, one of them goes to the other side.
+  // Each category goes to a random side. If all go to the same side, one of them is moved.
   void try_random_subset(Rng& rng) {
     const std::size_t n = groups_.size();
     chosen_.assign(n, 0);
     std::size_t n_left = 0;
     for (auto& side : chosen_) n_left += side = static_cast<char>(rng.below(2));
-    const bool alike = n_left == 0 || n_left == n;
-    if (alike && n > 1) chosen_[rng.below(static_cast<std::uint32_t>(n))] ^= 1;
+    const bool one_sided = n_left == 0 || n_left == n;
+    if (one_sided && n > 1) chosen_[rng.below(static_cast<std::uint32_t>(n))] ^= 1;
     const Sides sides = divide(rng, [&](T x) { return chosen_[groups_.of(x)] != 0; });
     take_subset(sides.gain, sides.left_weight, sides.missing_left,
                 [&](std::size_t g) { return chosen_[g] != 0; });
   }
 
   // Scores one split, given by which present values go left. Missing values go to a random side,
-  // the chance being its part of the present weight: one that knows no better disturbs the least.
+  // with probability proportional to its present weight.
   template <class Left>
   Sides divide(Rng& rng, Left&& left) {
-    // Written to both sides, and kept on one: no branch to guess.
+    // Without branches: each row is written to both sides, and kept on one.
     std::size_t n_left = 0, n_right = 0;
     for (const auto& value : values_) {
       const bool goes_left = left(value.x);
@@ -414,15 +414,16 @@ class Splitter {
         is_left ? std::span(order_).first(n_left) : std::span(others_).first(n_right);
     const double weight = sample_.weight_of(side);
     const double left_weight = is_left ? weight : node_->weight - weight;
-    // Of two rows no variance is left.
+    // Splitting two rows leaves no variance.
     double norm = node_->variance * weight * (node_->weight - weight) / node_->weight;
     const bool known = n_left + n_right == 2 && rules_.criterion == Criterion::variance;
     if (!known) scorer_.subset_norms({&side, 1}, &weight, &norm);
     return {gain_(norm, left_weight, left_count(side, is_left)), left_weight, missing_left};
   }
 
-  // Tries every division of the categories, missing values being one more, by a Gray code: each
-  // differs from the one before in a single category. The first category stays on the left.
+  // Tries every subset of the categories, with missing values as one more category. In the order of
+  // a Gray code, each subset differs from the previous one in a single category. The first category
+  // always goes left.
   void try_every_subset() {
     const std::size_t n_present = groups_.size();
     const std::size_t n = n_present + !missing_.empty();
@@ -450,8 +451,8 @@ class Splitter {
     }
   }
 
-  // With many categories, orders them along the first principal direction of their means and tries
-  // the cuts of that order, which hold the best division when outputs are scalar.
+  // With many categories, sorts them along the first principal direction of their means and tries
+  // the cuts of this order. For scalar outputs, these include the best subset.
   void try_ordered_subsets() {
     groups_.measure(scorer_, sample_, values_, {});
     const std::vector<std::int32_t> rank = groups_.principal_order();
@@ -467,8 +468,8 @@ class Splitter {
     }
   }
 
-  // Takes a split of the current feature, if it is allowed and beats the best so far. A subset of
-  // categories is the caller's to add.
+  // Takes a split of the current feature if it is allowed and beats the best so far. The caller
+  // adds the subset of categories.
   bool take(double gain, bool missing_left, double threshold = 0.0) {
     if (gain < 0.0 || !gain_.beats(gain, best_->gain)) return false;
     best_->feature = feature_;
@@ -479,7 +480,7 @@ class Splitter {
     return true;
   }
 
-  // Takes a split of the current, categorical feature that sends the groups left that are chosen.
+  // Takes a split of the current, categorical feature that sends the chosen groups left.
   template <class Chosen>
   void take_subset(double gain, double left_weight, bool missing_left, Chosen&& chosen) {
     if (!take(gain, side_of_missing(left_weight, missing_left))) return;
@@ -493,7 +494,7 @@ class Splitter {
 
   bool larger_left(double left_weight) const { return left_weight > node_->weight - left_weight; }
 
-  // What training did not show goes with the larger side.
+  // Values that did not occur in training go to the larger side.
   bool side_of_missing(double left_weight, bool missing_left) const {
     return missing_.empty() ? larger_left(left_weight) : missing_left;
   }
@@ -507,7 +508,7 @@ class Splitter {
 
   Sample sample_{};
 
-  // The search under way: its node, the feature it is at, and the best split so far.
+  // The current search: its node, its current feature, and the best split so far.
   const Node* node_ = nullptr;
   Gain gain_{};
   Rng cuts_{0};
@@ -519,17 +520,16 @@ class Splitter {
   double missing_weight_ = 0.0;
   Groups groups_;  // of a categorical feature
 
-  // Several features side by side: the best cut of each; of a node of few rows, inner products,
-  // weights and counts; of random cuts, the smaller sides; of a sweep, the orders.
+  // Several features at a time:
   Found found_;
   std::size_t slot_ = 0;  // of the current feature
-  Batch<T> batch_;
-  double gram_[kFew * kFew], weight_[kFew], count_[kFew];
-  std::vector<std::int32_t> sides_;
-  Orders<T> orders_;
-  std::optional<RankSort<T>> rank_sort_;  // none: sort anew
+  Batch<T> batch_;        // random cuts
+  double gram_[kSmallNode * kSmallNode], weight_[kSmallNode], count_[kSmallNode];
+  std::vector<std::int32_t> sides_;       // the smaller sides of random cuts
+  Orders<T> orders_;                      // of a sweep
+  std::optional<RankSort<T>> rank_sort_;  // empty: values are sorted in every node
 
-  // Scratch, of the size of the tree's sample.
+  // Scratch memory, as long as the tree's sample.
   std::vector<Value<T>> buffer_;
   std::vector<std::int32_t> order_, others_;
   std::vector<double> reach_;

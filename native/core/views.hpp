@@ -1,4 +1,4 @@
-// Array views: what the core sees of the caller's memory. Nothing here owns anything.
+// Views of the caller's arrays, which own no memory.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct MatrixView {
   const double* row(std::int64_t i) const { return data + i * n_cols; }
 };
 
-// A fitted forest: its trees one after the other. Node, member and word indices count from the
-// start of their own tree. A node's right child follows its left child.
+// A fitted forest: the arrays of its trees, concatenated. Indices of nodes, members and words count
+// from the start of their own tree. A node's right child follows its left child.
 struct ForestView {
   std::span<const std::int64_t> node_offsets;    // n_trees + 1
   std::span<const std::int64_t> member_offsets;  // n_trees + 1
@@ -40,7 +40,12 @@ struct ForestView {
 
   std::int64_t n_trees() const { return static_cast<std::int64_t>(node_offsets.size()) - 1; }
 
-  // Calls body(member, part) for the members of a node, their parts of its weight summing to one.
+  std::int64_t n_members(std::int64_t tree, std::int64_t node) const {
+    const std::int64_t k = node_offsets[tree] + node;
+    return end[k] - begin[k];
+  }
+
+  // Calls body(member, share) for each member of a node; the shares of its weight sum to one.
   template <class Body>
   void for_members(std::int64_t tree, std::int64_t node, Body&& body) const {
     const std::int64_t k = node_offsets[tree] + node;

@@ -6,7 +6,7 @@
 namespace okforest {
 
 SparseRows leaf_weights(std::span<const std::int32_t> leaves, const ForestView& forest,
-                        int n_threads) {
+                        int n_threads, Watch& watch) {
   constexpr std::int64_t block = 256;
   const std::int64_t n_trees = forest.n_trees();
   const auto n_rows = static_cast<std::int64_t>(leaves.size()) / std::max<std::int64_t>(n_trees, 1);
@@ -15,7 +15,7 @@ SparseRows leaf_weights(std::span<const std::int32_t> leaves, const ForestView& 
   SparseRows result;
   result.offsets.assign(static_cast<std::size_t>(n_rows + 1), 0);
   std::vector<SparseRows> parts(static_cast<std::size_t>(n_blocks));
-  parallel_for(n_blocks, n_threads, [&](std::int64_t task) {
+  parallel_for(n_blocks, n_threads, watch, [&](std::int64_t task, Pace& pace) {
     SparseRows& part = parts[task];
     std::vector<double> sum(forest.row_weight.size(), 0.0);
     std::vector<std::int32_t> touched;
@@ -29,6 +29,7 @@ SparseRows leaf_weights(std::span<const std::int32_t> leaves, const ForestView& 
           if (sum[member] == 0.0) touched.push_back(member);
           sum[member] += share * part_of_leaf;
         });
+        pace.advance(forest.n_members(t, row[t]));
       }
       std::sort(touched.begin(), touched.end());
       for (const auto m : touched) {
@@ -44,7 +45,9 @@ SparseRows leaf_weights(std::span<const std::int32_t> leaves, const ForestView& 
   for (std::int64_t i = 0; i < n_rows; ++i) result.offsets[i + 1] += result.offsets[i];
   result.columns.reserve(static_cast<std::size_t>(result.offsets.back()));
   result.values.reserve(static_cast<std::size_t>(result.offsets.back()));
+  Pace pace(watch);
   for (SparseRows& part : parts) {
+    pace.advance(static_cast<std::int64_t>(part.columns.size()));
     result.columns.insert(result.columns.end(), part.columns.begin(), part.columns.end());
     result.values.insert(result.values.end(), part.values.begin(), part.values.end());
     part = {};

@@ -1,4 +1,4 @@
-"""Trees against the slow oracle, in both forms of the outputs and under every rule."""
+"""Grown trees equal those of a slow oracle, for both forms of the outputs and all rules."""
 
 from dataclasses import replace
 
@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from okforest.engine import Rules, grow
+from growing import grow
+from okforest.engine import GrowthRules
 from reference.random import derive
 from reference.trees import (
     as_nested,
@@ -18,16 +19,18 @@ from reference.trees import (
 )
 
 RULES = {
-    "best": Rules(),
-    "best of some features": Rules(max_features=2),
-    "random": Rules(random_splits=True, max_features=2),
-    "totally random": Rules(random_splits=True, max_features=1, stop_when_pure=False),
-    "shallow": Rules(max_depth=3),
-    "large leaves": Rules(min_samples_leaf=4, min_samples_split=10),
-    "least gain": Rules(min_impurity_decrease=0.05),
-    "by variance": Rules(order="variance", max_leaf_nodes=7),
-    "by gain": Rules(order="gain", max_leaf_nodes=7),
-    "random by gain": Rules(order="gain", random_splits=True, max_features=2, max_leaf_nodes=9),
+    "best": GrowthRules(),
+    "best of some features": GrowthRules(max_features=2),
+    "random": GrowthRules(random_splits=True, max_features=2),
+    "totally random": GrowthRules(random_splits=True, max_features=1, stop_when_pure=False),
+    "shallow": GrowthRules(max_depth=3),
+    "large leaves": GrowthRules(min_samples_leaf=4, min_samples_split=10),
+    "least gain": GrowthRules(min_impurity_decrease=0.05),
+    "by variance": GrowthRules(order="variance", max_leaf_nodes=7),
+    "by gain": GrowthRules(order="gain", max_leaf_nodes=7),
+    "random by gain": GrowthRules(
+        order="gain", random_splits=True, max_features=2, max_leaf_nodes=9
+    ),
 }
 
 
@@ -61,9 +64,9 @@ def test_both_forms_equal_the_oracle(rules, weighted, q):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_frobenius_rule_equals_the_oracle(rules, weighted, seed):
-    """Splits are those after which the kernel between leaves is nearest to that of the outputs."""
+    """Each split minimises the error of the kernel predicted between leaves."""
     X, phi = problem(seed)
-    K = (phi + 0.7) @ (phi + 0.7).T  # not centred, which matters here
+    K = (phi + 0.7) @ (phi + 0.7).T  # not centred, which matters for this rule
     weight = np.random.default_rng(0).integers(0, 4, len(X)) * 0.5 if weighted else np.ones(len(X))
     rules = replace(RULES[rules], frobenius=True)
     expected = grow_tree(X, K, rules, weight, np.maximum(weight, 1.0), derive(seed, 0))
@@ -72,12 +75,12 @@ def test_the_frobenius_rule_equals_the_oracle(rules, weighted, seed):
     np.testing.assert_allclose(engine_thresholds(trees[0]), thresholds_of(expected))
 
 
-def test_the_frobenius_rule_and_what_it_cannot():
-    """Its trees are others; it needs a Gram matrix and numeric features."""
+def test_the_frobenius_rule_needs_a_gram_matrix_and_numbers():
+    """Its trees differ from those of the variance rule; wrong outputs and features are errors."""
     X, phi = problem(0)
     K = (phi + 0.7) @ (phi + 0.7).T
-    rules = Rules(frobenius=True)
-    of_variance = grow(X, K, Rules(), gram=True)
+    rules = GrowthRules(frobenius=True)
+    of_variance = grow(X, K, GrowthRules(), gram=True)
     assert engine_as_nested(grow(X, K, rules, gram=True)[0]) != engine_as_nested(of_variance[0])
     with pytest.raises(ValueError, match="Gram matrix"):
         grow(X, phi, rules)
@@ -94,7 +97,7 @@ def test_the_frobenius_rule_and_what_it_cannot():
     n_draws=st.sampled_from([0, 30]),
 )
 def test_gram_form_equals_factor_form(seed, n, q, grid, rules, n_draws):
-    """Both forms grow the same forest, with ties among inputs, with and without a bootstrap."""
+    """Both forms grow the same forest, also with ties among inputs and with a bootstrap."""
     X, phi = problem(seed, n=n, q=q, grid=grid)
     options = {"rules": rules, "seed": seed, "n_trees": 3, "n_draws": n_draws}
     a, b = grow(X, phi, **options), grow(X, phi @ phi.T, gram=True, **options)
@@ -107,11 +110,11 @@ def test_gram_form_equals_factor_form(seed, n, q, grid, rules, n_draws):
 @pytest.mark.parametrize("order", ["depth", "gain"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_large_nodes_equal_the_gram_form(weighted, order):
-    """Nodes that no cache holds are read in blocks, and their parts' sums kept: the same trees."""
+    """Reading large nodes in blocks, and reusing sums, does not change the trees."""
     X, phi = problem(0, n=2600, q=37)
     X = X.round(2)
     weight = np.random.default_rng(0).integers(0, 3, len(X)) * 0.5 if weighted else np.ones(len(X))
-    rules = Rules(random_splits=True, max_features=3, max_depth=5, order=order)
+    rules = GrowthRules(random_splits=True, max_features=3, max_depth=5, order=order)
     options = {"rules": rules, "row_weight": weight, "n_trees": 3, "seed": 2}
     a, b = grow(X, phi, **options), grow(X, phi @ phi.T, gram=True, **options)
     assert np.array_equal(a.feature, b.feature)
@@ -121,13 +124,13 @@ def test_large_nodes_equal_the_gram_form(weighted, order):
 
 @pytest.mark.parametrize("large", [1e6, 1e12])
 @pytest.mark.parametrize("q", [1, 5, 40])
-def test_an_outlier_does_not_round_the_others(q, large):
-    """What a large output is rounded at does not stay in the sums over other nodes."""
+def test_an_outlier_does_not_cost_others_their_digits(q, large):
+    """Rounding errors of a large output do not remain in the sums over other nodes."""
     for seed in range(4):
         X, phi = problem(seed, n=300, p=6, q=max(q, 2), grid=2)
         phi = phi[:, :q].copy()
         X[0], phi[0] = 9.0, large
-        rules = Rules(random_splits=seed % 2 == 0, max_features=4)
+        rules = GrowthRules(random_splits=seed % 2 == 0, max_features=4)
         expected = grow(X, phi, rules, seed=seed)
         order = np.random.default_rng(seed).permutation(len(X))
         shuffled = grow(X[order], phi[order], rules, seed=seed)
@@ -142,11 +145,11 @@ def test_an_outlier_does_not_round_the_others(q, large):
 
 
 def test_many_trees_equal_each_alone():
-    """Of many trees and far inputs, large nodes read a copy by columns: the same trees."""
+    """With many trees and large inputs, nodes read a column-major copy: the same trees."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 100)).astype(np.float32)
     phi = rng.normal(size=(3000, 5))
-    rules = Rules(random_splits=True, max_features=20, max_depth=6)
+    rules = GrowthRules(random_splits=True, max_features=20, max_depth=6)
     many = grow(X, phi, rules, n_trees=8)
     for t in range(8):
         alone = grow(X, phi, rules, first_tree=t)[0]
@@ -156,10 +159,10 @@ def test_many_trees_equal_each_alone():
 @pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
 @pytest.mark.parametrize("n_draws", [0, 200])
 def test_threads_do_not_change_the_forest(gram, n_draws):
-    """One thread, four threads, and two halves by number give the same arrays."""
+    """One thread and four give the same arrays, and a tree grown on its own is the same."""
     X, phi = problem(0, n=200, q=10)
     outputs = phi @ phi.T if gram else phi
-    rules = Rules(random_splits=True, max_features=2)
+    rules = GrowthRules(random_splits=True, max_features=2)
     options = {"gram": gram, "seed": 5, "n_draws": n_draws}
     one = grow(X, outputs, rules, n_trees=12, **options)
     four = grow(X, outputs, rules, n_trees=12, n_threads=4, **options)
@@ -171,42 +174,39 @@ def test_threads_do_not_change_the_forest(gram, n_draws):
 
 @given(seed=st.integers(0, 2**32), rules=st.sampled_from(list(RULES.values())), data=st.data())
 def test_row_order_does_not_matter(seed, rules, data):
-    """Shuffled rows, of different inputs, give the same trees, bootstrapped ones included."""
+    """Without a bootstrap, shuffled rows give the same trees."""
     X, phi = problem(seed, n=30)
     order = np.array(data.draw(st.permutations(range(30))))
-    for n_draws in (0, 30):
-        options = {"rules": rules, "seed": seed, "n_trees": 2, "n_draws": n_draws}
-        a = grow(X, phi, **options)
-        b = grow(X[order], phi[order], **options)
-        assert np.array_equal(a.feature, b.feature)
-        assert np.array_equal(a.threshold, b.threshold)
-        for t in range(2):
-            ours, theirs = a[t], b[t]
-            for i, j in zip(ours.begin, ours.end, strict=True):
-                assert sorted(order[theirs.members[i:j]]) == sorted(ours.members[i:j])
+    a = grow(X, phi, rules, seed=seed, n_trees=2)
+    b = grow(X[order], phi[order], rules, seed=seed, n_trees=2)
+    assert np.array_equal(a.feature, b.feature)
+    assert np.array_equal(a.threshold, b.threshold)
+    for t in range(2):
+        ours, theirs = a[t], b[t]
+        for i, j in zip(ours.begin, ours.end, strict=True):
+            assert sorted(order[theirs.members[i:j]]) == sorted(ours.members[i:j])
 
 
 @given(seed=st.integers(0, 2**32), rules=st.sampled_from(list(RULES.values())), data=st.data())
 def test_integer_weights_equal_repeated_rows(seed, rules, data):
-    """A weight of k is as good as k equal rows, under every rule and in a bootstrap."""
+    """Without a bootstrap, a row of weight k is equivalent to k equal rows, under every rule."""
     X, phi = problem(seed, n=25)
     weight = np.array(data.draw(st.lists(st.integers(0, 3), min_size=25, max_size=25)), float)
     weight[:2] = 1.0
     repeats = weight.astype(int)
-    for n_draws in (0, 40):
-        options = {"rules": rules, "seed": seed, "n_trees": 2, "n_draws": n_draws}
-        a = grow(X, phi, row_weight=weight, **options)
-        b = grow(X.repeat(repeats, axis=0), phi.repeat(repeats, axis=0), **options)
-        assert np.array_equal(a.feature, b.feature)
-        assert np.allclose(a.threshold, b.threshold, rtol=0, atol=1e-12)
-        assert np.allclose(a.weight, b.weight)
-        assert np.allclose(a.variance, b.variance, atol=1e-9)
+    options = {"rules": rules, "seed": seed, "n_trees": 2}
+    a = grow(X, phi, row_weight=weight, **options)
+    b = grow(X.repeat(repeats, axis=0), phi.repeat(repeats, axis=0), **options)
+    assert np.array_equal(a.feature, b.feature)
+    assert np.allclose(a.threshold, b.threshold, rtol=0, atol=1e-12)
+    assert np.allclose(a.weight, b.weight)
+    assert np.allclose(a.variance, b.variance, atol=1e-9)
 
 
 def test_small_weights_count_as_rows():
-    """Weights that sum to one do not stop the growth, as they do not in scikit-learn."""
+    """Weights that sum to one do not stop the growth, as in scikit-learn."""
     X, phi = problem(0)
-    rules = Rules(min_samples_leaf=3, min_samples_split=8)
+    rules = GrowthRules(min_samples_leaf=3, min_samples_split=8)
     a = grow(X, phi, rules, seed=1)
     b = grow(X, phi, rules, seed=1, row_weight=np.full(len(X), 1 / len(X)))
     assert np.array_equal(a.feature, b.feature)
@@ -214,9 +214,9 @@ def test_small_weights_count_as_rows():
 
 @pytest.mark.parametrize("order", ["variance", "gain"])
 def test_order_of_growth_does_not_change_a_full_tree(order):
-    """What a node draws depends on its path: best first to the end is depth first."""
+    """A full best-first tree is the depth-first one: draws depend on the path to a node."""
     X, phi = problem(1, n=80)
-    rules = Rules(random_splits=True, max_features=2)
+    rules = GrowthRules(random_splits=True, max_features=2)
     depth_first = grow(X, phi, rules, seed=4)[0]
     best_first = grow(X, phi, replace(rules, order=order), seed=4)[0]
     assert engine_as_nested(best_first) == engine_as_nested(depth_first)
@@ -224,11 +224,11 @@ def test_order_of_growth_does_not_change_a_full_tree(order):
 
 @pytest.mark.parametrize("random_splits", [False, True])
 def test_ties_favour_no_feature(random_splits):
-    """Of equal features each wins about as often, and both forms choose alike."""
+    """Each of several equal features wins about equally often, and in both forms."""
     x = np.random.default_rng(0).normal(size=30)
     X = np.repeat((x > 0)[:, None], 5, axis=1).astype(float)
     phi = (x > 0)[:, None].astype(float) * np.ones((1, 4))
-    rules = Rules(random_splits=random_splits)
+    rules = GrowthRules(random_splits=random_splits)
     winners = []
     for seed in range(300):
         a = grow(X, phi, rules, seed=seed)
@@ -244,17 +244,21 @@ def test_gains_are_compared_to_a_relative_1e_9(relative, winners):
     X = np.tile([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], (10, 1))
     phi = (X - 0.5) * np.sqrt([1.0, 1.0 + relative])
     for outputs, gram in ((phi, False), (phi @ phi.T, True)):
-        roots = {int(grow(X, outputs, Rules(), gram=gram, seed=s).feature[0]) for s in range(40)}
+        roots = {
+            int(grow(X, outputs, GrowthRules(), gram=gram, seed=s).feature[0]) for s in range(40)
+        }
         assert roots == winners
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("layout", ["C", "F", "every second column", "reversed", "read-only"])
 def test_inputs_of_any_layout(dtype, layout):
-    """Inputs are read where they are, in any layout and both precisions."""
+    """Inputs are read in place, in any layout and both precisions."""
     X, phi = problem(2)
     X = np.round(X, 2).astype(np.float32)  # the same numbers in both precisions
-    expected = engine_as_nested(grow(np.ascontiguousarray(X, np.float64), phi, Rules(), seed=1)[0])
+    expected = engine_as_nested(
+        grow(np.ascontiguousarray(X, np.float64), phi, GrowthRules(), seed=1)[0]
+    )
     given_X = {
         "C": lambda: np.ascontiguousarray(X, dtype),
         "F": lambda: np.asfortranarray(X, dtype),
@@ -263,18 +267,18 @@ def test_inputs_of_any_layout(dtype, layout):
         "read-only": lambda: np.ascontiguousarray(X, dtype),
     }[layout]()
     given_X.flags.writeable = layout != "read-only"
-    assert engine_as_nested(grow(given_X, phi, Rules(), seed=1)[0]) == expected
+    assert engine_as_nested(grow(given_X, phi, GrowthRules(), seed=1)[0]) == expected
 
 
-def test_nothing_is_converted_silently():
-    """An array of another type is refused, never copied."""
+def test_arrays_are_not_converted():
+    """Arrays of a wrong type or length are refused, never copied."""
     X, phi = problem(0)
     with pytest.raises(TypeError):
-        grow(X.astype(np.float16), phi, Rules())
+        grow(X.astype(np.float16), phi, GrowthRules())
     with pytest.raises(TypeError):
-        grow(X, phi.astype(np.float32), Rules())
-    with pytest.raises(ValueError, match="differ in length"):
-        grow(X[:-1], phi, Rules())
+        grow(X, phi.astype(np.float32), GrowthRules())
+    with pytest.raises(ValueError, match="X has length 39; outputs has length 40"):
+        grow(X[:-1], phi, GrowthRules())
 
 
 @pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
@@ -282,7 +286,7 @@ def test_large_gram_matrices_use_blocks_and_whole_rows(gram):
     """Nodes above and below half of the rows give consistent variances."""
     X, phi = problem(5, n=300, q=6)
     outputs = phi @ phi.T if gram else phi
-    tree = grow(X, outputs, Rules(max_depth=6), gram=gram, seed=0)[0]
+    tree = grow(X, outputs, GrowthRules(max_depth=6), gram=gram, seed=0)[0]
     for node in range(len(tree.feature)):
         rows = tree.members[tree.begin[node] : tree.end[node]]
         variance = ((phi[rows] - phi[rows].mean(axis=0)) ** 2).sum()
@@ -290,22 +294,31 @@ def test_large_gram_matrices_use_blocks_and_whole_rows(gram):
 
 
 def test_progress_reports_and_its_errors_stop_the_growth():
-    """The callback sees the end; an exception in it comes out and the interpreter lives on."""
+    """The callback is called at the end; an exception in it stops the growth and is raised."""
     X, phi = problem(0)
     seen = []
-    grow(X, phi, Rules(), n_trees=5, progress=seen.append)
+    grow(X, phi, GrowthRules(), n_trees=5, progress=seen.append)
     assert seen[-1] == 5
 
     def fail(done):
         raise KeyError("stop here")
 
     with pytest.raises(KeyError, match="stop here"):
-        grow(X, phi, Rules(), n_trees=5, progress=fail)
-    assert len(grow(X, phi, Rules(), n_trees=5)) == 5
+        grow(X, phi, GrowthRules(), n_trees=5, progress=fail)
+    assert len(grow(X, phi, GrowthRules(), n_trees=5)) == 5
+
+
+def test_progress_reports_before_the_first_tree():
+    """Signals and the callback are also handled while a large training set is sorted."""
+    X = np.random.default_rng(0).normal(size=(1_000_000, 8)).astype(np.float32)
+    seen = []
+    grow(X, np.zeros((len(X), 1)), GrowthRules(), n_trees=0, progress=seen.append)
+    assert len(seen) > 1  # one of them at the end
+    assert set(seen) == {0}
 
 
 def test_unknown_order():
-    """A wrong order is an error that names the right ones."""
+    """An unknown order raises an error that lists the valid ones."""
     X, phi = problem(0)
     with pytest.raises(ValueError, match='"depth", "variance" or "gain"'):
-        grow(X, phi, Rules(order="breadth"))
+        grow(X, phi, GrowthRules(order="breadth"))

@@ -1,5 +1,6 @@
-"""Arrays of every kind, sent to the compiled core: an answer or an error, no crash, no leak."""
+"""Arbitrary arrays passed to the compiled core give a result or an error, no crash, no leak."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -10,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from growing import grow
 from okforest import _core
-from okforest.engine import LeafWeights, Rules, grow, prune, pruning_path
+from okforest.engine import GrowthRules, apply, leaf_weights, prune, pruning_path
+from okforest.weights import LeafWeights
 
 DTYPES = st.sampled_from([np.float32, np.float64, np.float16, np.int32, np.int64, bool, complex])
 
@@ -43,7 +46,7 @@ def hostile_matrices(draw):
 
 
 RULES = st.builds(
-    Rules,
+    GrowthRules,
     random_splits=st.booleans(),
     max_features=st.integers(1, 5),
     order=st.sampled_from(["depth", "variance", "gain"]),
@@ -64,7 +67,7 @@ RULES = st.builds(
     scale=st.sampled_from([0.0, 1.0, 1e300, np.nan]),
 )
 def test_growing_and_applying_never_crash(X, rules, gram, n_draws, categories, scale):
-    """Whatever the inputs, trees grow and apply, or there is an error of Python."""
+    """Whatever the inputs, trees are grown and applied, or a Python exception is raised."""
     rng = np.random.default_rng(0)
     outputs = rng.normal(size=(len(X), 3)) * scale
     if gram:
@@ -77,7 +80,7 @@ def test_growing_and_applying_never_crash(X, rules, gram, n_draws, categories, s
     except ValueError:
         assert len(X) == 0
         return
-    leaves = trees.apply(X)
+    leaves = apply(trees, X)
     assert leaves.shape == (len(X), 2)
     W = LeafWeights(trees, leaves).tocsr()
     np.testing.assert_allclose(W.sum(axis=1), 1.0)
@@ -90,7 +93,7 @@ def test_growing_and_applying_never_crash(X, rules, gram, n_draws, categories, s
     which=st.sampled_from(["X", "outputs", "row_weight", "n_categories"]),
 )
 def test_arrays_of_other_types_and_shapes_are_refused(dtype, shape, which):
-    """A wrong dtype, dimension or length is a TypeError or ValueError."""
+    """A wrong dtype, dimension or length raises a TypeError or ValueError."""
     arguments = {
         "X": np.eye(3, 2),
         "outputs": np.eye(3),
@@ -127,48 +130,66 @@ def test_arrays_of_other_types_and_shapes_are_refused(dtype, shape, which):
         )
 
 
-def test_leaves_and_values_that_do_not_fit_are_refused():
-    """Indices beyond the trees never reach memory beyond them."""
-    trees = grow(np.eye(5), np.eye(5), Rules(), n_trees=2)
-    leaves = trees.apply(np.eye(5))
-    for bad in (leaves + 1000, leaves - 1000, leaves[:, :1].copy()):
-        with pytest.raises(ValueError, match="leaves"):
-            trees.weights(bad)
-    with pytest.raises(ValueError, match="5 training rows, and 4 values"):
+def test_inconsistent_arrays_are_refused():
+    """Indices out of range are refused, not read out of bounds."""
+    trees = grow(np.eye(5), np.eye(5), GrowthRules(), n_trees=2)
+    leaves = apply(trees, np.eye(5))
+    for bad in (leaves + 1000, leaves - 1000):
+        with pytest.raises(ValueError, match="leaves contains a node that its tree does not have"):
+            leaf_weights(trees, bad)
+    with pytest.raises(ValueError, match="leaves must have one column per tree"):
+        leaf_weights(trees, leaves[:, :1].copy())
+    with pytest.raises(ValueError, match="got 4 values for 5 training rows"):
         LeafWeights(trees, leaves) @ np.ones((4, 2))
     with pytest.raises(TypeError):
-        trees.weights(leaves.astype(np.int64))
+        leaf_weights(trees, leaves.astype(np.int64))
     arrays = {**vars(trees), "left": trees.left[:-1]}
-    with pytest.raises(ValueError, match="do not fit together"):
+    with pytest.raises(ValueError, match="inconsistent lengths"):
         _core.apply(np.eye(5), arrays, 1)
-    with pytest.raises(ValueError, match="positive weight"):
-        grow(np.eye(3), np.eye(3), Rules(), row_weight=np.zeros(3))
-    with pytest.raises(ValueError, match="one number >= 0 for each feature"):
-        grow(np.eye(3), np.eye(3), Rules(), n_categories=np.int32([0, -5, 0]))
-    with pytest.raises(ValueError, match="takes one tree, and these are 2"):
+    with pytest.raises(ValueError, match="different numbers of features"):
+        _core.apply(np.eye(4), vars(trees), 1)
+    with pytest.raises(ValueError, match="values must have one row per training row"):
+        _core.leaf_means(leaves, vars(trees), np.ones((4, 2)), 1)
+    with pytest.raises(ValueError, match="the arrays of exactly one tree"):
+        _core.prune(vars(trees), 0.1)
+
+
+def test_inconsistent_arguments_are_refused():
+    """Growing and pruning name the argument that is wrong."""
+    trees = grow(np.eye(5), np.eye(5), GrowthRules(), n_trees=2)
+    with pytest.raises(ValueError, match="the Gram matrix is not square"):
+        grow(np.eye(3), np.eye(3, 2), GrowthRules(), gram=True)
+    with pytest.raises(ValueError, match="row_weight has length 2; outputs has length 3"):
+        grow(np.eye(3), np.eye(3), GrowthRules(), row_weight=np.ones(2))
+    with pytest.raises(ValueError, match="one entry >= 0 for each feature"):
+        grow(np.eye(3), np.eye(3), GrowthRules(), n_categories=np.int32([0, -5, 0]))
+    with pytest.raises(ValueError, match="takes a single tree, got 2"):
         pruning_path(trees)
-    with pytest.raises(ValueError, match="takes one tree, and these are 0"):
-        pruning_path(grow(np.eye(3), np.eye(3), Rules(), n_trees=0))
-    assert len(prune(grow(np.eye(3), np.eye(3), Rules(), n_trees=0), 0.1)) == 0
-    with pytest.raises(ValueError, match="and a thread"):
-        grow(np.eye(3), np.eye(3), Rules(), n_threads=0)
+    with pytest.raises(ValueError, match="takes a single tree, got 0"):
+        pruning_path(grow(np.eye(3), np.eye(3), GrowthRules(), n_trees=0))
+    assert len(prune(grow(np.eye(3), np.eye(3), GrowthRules(), n_trees=0), 0.1)) == 0
+    for wrong in ({"n_threads": 0}, {"n_trees": -1}):
+        with pytest.raises(ValueError, match="n_threads must be at least 1 and n_trees at least 0"):
+            grow(np.eye(3), np.eye(3), GrowthRules(), **wrong)
 
 
 def test_nothing_leaks():
-    """Growing, applying and failing a thousand times takes no more memory than a hundred times."""
+    """Growing, applying and failing 800 times needs no more memory than 100 times."""
     program = """
         import resource
         import numpy as np
-        from okforest.engine import LeafWeights, Rules, grow, prune, pruning_path
+        from okforest.engine import GrowthRules, apply, leaf_weights, prune, pruning_path
+        from okforest.weights import LeafWeights
+        from growing import grow
         X = np.random.default_rng(0).normal(size=(500, 5))
 
         def work(times):
             for _ in range(times):
-                trees = grow(X, X, Rules(random_splits=True), n_trees=4, n_draws=500)
-                W = LeafWeights(trees, trees.apply(X))
+                trees = grow(X, X, GrowthRules(random_splits=True), n_trees=4, n_draws=500)
+                W = LeafWeights(trees, apply(trees, X))
                 W.tocsr(), W @ X
                 try:
-                    grow(X, X[:3], Rules())
+                    grow(X, X[:3], GrowthRules())
                 except ValueError:
                     pass
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -178,8 +199,12 @@ def test_nothing_leaks():
         print(work(800) - before)
     """
     result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", textwrap.dedent(program)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     unit = 1 if sys.platform == "darwin" else 1024
-    # One forest of these is 0.4 MB: 800 leaked ones would be 300 MB.
+    # A forest takes 0.4 MB: 800 leaked ones would be 300 MB.
     assert int(result.stdout) * unit < 30e6

@@ -1,25 +1,26 @@
-"""What is left of values and of a Gram matrix when leaves' means are subtracted."""
+"""Residuals, and their Gram matrix, after the means of leaves are subtracted."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from okforest.engine import Leaves
+from okforest.engine import LeafPartition
+from okforest.engine.cpu import subtract_means, subtract_means_from_gram
 
 
 def leaves_of(seed, n, n_leaves):
-    """Draw leaves: rows that reach them, of which some are members, of some weight."""
+    """Return random leaves: the rows that reach them, and the weights of some that are members."""
     rng = np.random.default_rng(seed)
     places = rng.integers(0, n_leaves, n).astype(np.int32)
     members = rng.permutation(n)[: max(1, n // 2)]
     members = members[np.argsort(places[members], kind="stable")].astype(np.int32)
     offsets = np.searchsorted(places[members], np.arange(n_leaves + 1)).astype(np.int64)
-    return Leaves(offsets, members, rng.uniform(0.1, 1.0, len(members)), places)
+    return LeafPartition(offsets, members, rng.uniform(0.1, 1.0, len(members)), places)
 
 
 def averaging(leaves):
-    """Return the matrices A, of leaves' means, and P, of rows' leaves."""
+    """Return the matrix A of the leaves' means, and the matrix P of the rows' leaves."""
     A = np.zeros((len(leaves), len(leaves.places)))
     for leaf in range(len(leaves)):
         own = slice(*leaves.offsets[leaf : leaf + 2])
@@ -35,7 +36,7 @@ def averaging(leaves):
     n_threads=st.sampled_from([1, 3]),
 )
 def test_both_forms_by_matrices(seed, n, q, n_leaves, n_threads):
-    """(I − sPA)φ, and (I − sPA) K (I − sPA)ᵀ, which stays symmetric to the last bit."""
+    """The results are (I − sPA)φ and (I − sPA) K (I − sPA)ᵀ, which stays exactly symmetric."""
     rng = np.random.default_rng(seed)
     leaves, scale = leaves_of(seed, n, n_leaves), rng.uniform(0.01, 1.0)
     A, P = averaging(leaves)
@@ -47,10 +48,10 @@ def test_both_forms_by_matrices(seed, n, q, n_leaves, n_threads):
     expected = left @ left.T
     size = 1.0 + np.abs(gram).max() + np.abs(expected).max()
     changed = values.copy()
-    means = leaves.subtract(changed, scale, n_threads)
+    means = subtract_means(leaves, changed, scale, n_threads)
     np.testing.assert_allclose(means, scale * A @ values, atol=1e-12)
     np.testing.assert_allclose(changed, left, atol=1e-12)
-    leaves.subtract_from_gram(gram, scale, n_threads)
+    subtract_means_from_gram(leaves, gram, scale, n_threads)
     np.testing.assert_allclose(gram, expected, atol=1e-11 * size)
     assert np.array_equal(gram, gram.T)
 
@@ -71,18 +72,18 @@ def test_both_forms_by_matrices(seed, n, q, n_leaves, n_threads):
     ],
 )
 def test_wrong_arrays_are_refused(name, value):
-    """Compiled code does not go where arrays do not reach."""
+    """Indices out of range and wrong lengths are refused, not read out of bounds."""
     arrays = {
         "offsets": np.array([0, 2, 4]),
         "members": np.arange(4, dtype=np.int32),
         "weights": np.ones(4),
         "places": np.array([0, 0, 1, 1], np.int32),
     }
-    Leaves(**arrays).subtract(np.ones((4, 2)), 1.0)
-    leaves = Leaves(**arrays | {name: value})
-    with pytest.raises(ValueError, match="no leaves of so many rows"):
-        leaves.subtract(np.ones((4, 2)), 1.0)
-    with pytest.raises(ValueError, match="no leaves of so many rows"):
-        leaves.subtract_from_gram(np.ones((4, 4)), 1.0)
+    subtract_means(LeafPartition(**arrays), np.ones((4, 2)), 1.0)
+    leaves = LeafPartition(**arrays | {name: value})
+    with pytest.raises(ValueError, match="arrays of the leaves are inconsistent"):
+        subtract_means(leaves, np.ones((4, 2)), 1.0)
+    with pytest.raises(ValueError, match="arrays of the leaves are inconsistent"):
+        subtract_means_from_gram(leaves, np.ones((4, 4)), 1.0)
     with pytest.raises(ValueError, match="square"):
-        Leaves(**arrays).subtract_from_gram(np.ones((4, 3)), 1.0)
+        subtract_means_from_gram(LeafPartition(**arrays), np.ones((4, 3)), 1.0)

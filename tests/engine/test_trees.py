@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from okforest.engine import LeafWeights, Rules, grow
+from growing import grow
+from okforest.engine import GrowthRules, apply, leaf_weights
+from okforest.weights import LeafWeights
 from reference.trees import forest_weights, leaf_of
 
 
@@ -13,7 +15,7 @@ def grown(request):
     X = rng.normal(size=(50, 4))
     phi = np.c_[X[:, 0], X[:, 1] ** 2, rng.normal(size=50)]
     weight = rng.uniform(0.5, 3, size=50)
-    rules = Rules(min_samples_leaf=3)
+    rules = GrowthRules(min_samples_leaf=3)
     trees = grow(X, phi, rules, n_trees=6, seed=2, row_weight=weight, n_draws=request.param)
     return trees, X, rng.normal(size=(700, 4))
 
@@ -21,20 +23,20 @@ def grown(request):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_apply_and_weights_equal_the_oracle(grown, dtype, n_threads):
-    """Inputs reach the leaves, and get the weights, that following them by hand gives."""
+    """Leaves and weights equal those of following each input by hand."""
     trees, _, X = grown
     X = X.astype(dtype)
-    leaves = trees.apply(X, n_threads)
+    leaves = apply(trees, X, n_threads)
     assert leaves.shape == (700, 6)
     assert all(leaves[i, t] == leaf_of(trees[t], X[i]) for i in range(50) for t in range(6))
-    W = trees.weights(leaves, n_threads)
+    W = leaf_weights(trees, leaves, n_threads)
     assert W.has_canonical_format
     np.testing.assert_allclose(W[:50].toarray(), forest_weights(trees, X[:50], 50))
     np.testing.assert_allclose(W.sum(axis=1), 1.0)
 
 
-def test_members_weigh_what_their_nodes_do(grown):
-    """Members are different rows; how often they were drawn, and their weights, make the node's."""
+def test_weights_of_members_sum_to_those_of_nodes(grown):
+    """Members are distinct rows, and their weights times their draws sum to the node's weight."""
     trees, X, _ = grown
     for t in range(len(trees)):
         tree = trees[t]
@@ -47,12 +49,12 @@ def test_members_weigh_what_their_nodes_do(grown):
             assert weight[members].sum() == pytest.approx(tree.weight[node])
 
 
-def test_leaf_weights_multiply_without_being_made(grown):
-    """Products with the lazy matrix are those with the sparse one, for any number of threads."""
+def test_products_with_implicit_weights(grown):
+    """Products with the implicit matrix equal those with the sparse one, for all n_threads."""
     trees, _, X = grown
-    leaves = trees.apply(X)
+    leaves = apply(trees, X)
     leaves[5:9, 2:] = -1
-    W = trees.weights(leaves)
+    W = leaf_weights(trees, leaves)
     values = np.random.default_rng(0).normal(size=(50, 7))
     for n_threads in (1, 3, 20):
         lazy = LeafWeights(trees, leaves, n_threads)
@@ -66,15 +68,15 @@ def test_leaf_weights_multiply_without_being_made(grown):
     )
 
 
-def test_memory_is_in_proportion_to_rows_and_nodes(grown):
-    """No array has more entries than nodes, or rows times trees."""
+def test_memory_is_proportional_to_rows_and_nodes(grown):
+    """No array has more entries than there are nodes, or rows times trees."""
     trees, X, _ = grown
     largest = max(len(trees.feature), len(X) * len(trees))
     assert all(array.size <= largest for array in vars(trees).values())
 
 
-def test_variance_reduction_is_what_the_splits_take_away(grown):
-    """The importances of a tree sum to the root's total variance less that of the leaves."""
+def test_variance_reduction(grown):
+    """The importances of a tree sum to the variance of the root minus that of the leaves."""
     trees, _, _ = grown
     tree = trees[1]
     leaves = tree.left < 0
@@ -85,15 +87,15 @@ def test_variance_reduction_is_what_the_splits_take_away(grown):
 
 
 def test_too_few_features(grown):
-    """Inputs with fewer features than the trees test are refused, not read out of bounds."""
+    """Inputs with too few features are refused, not read out of bounds."""
     trees, _, X = grown
     with pytest.raises(ValueError, match="X has 1 features; these trees were grown on 4"):
-        trees.apply(np.ascontiguousarray(X[:, :1]))
+        apply(trees, np.ascontiguousarray(X[:, :1]))
 
 
 def test_no_rows():
-    """Predicting nothing gives nothing."""
-    trees = grow(np.eye(4), np.eye(4), Rules(), n_trees=3)
-    leaves = trees.apply(np.empty((0, 4)))
+    """Predicting no rows gives empty results."""
+    trees = grow(np.eye(4), np.eye(4), GrowthRules(), n_trees=3)
+    leaves = apply(trees, np.empty((0, 4)))
     assert leaves.shape == (0, 3)
-    assert trees.weights(leaves).shape == (0, 4)
+    assert leaf_weights(trees, leaves).shape == (0, 4)

@@ -1,11 +1,12 @@
-"""Arrays that are no trees are told from those that are, with what is wrong."""
+"""Arrays that are not valid trees are refused, with an error that names the problem."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 
-from okforest.engine import Rules, Trees, grow
+from growing import grow
+from okforest.engine import GrowthRules, Trees
 from okforest.engine.validity import check_trees
 
 rng = np.random.default_rng(0)
@@ -15,7 +16,7 @@ N_FEATURES = 4
 
 @pytest.fixture
 def trees():
-    return grow(X, X, Rules(min_samples_leaf=3), n_trees=3)
+    return grow(X, X, GrowthRules(min_samples_leaf=3), n_trees=3)
 
 
 def changed(trees, name, entry, value):
@@ -30,14 +31,14 @@ def changed(trees, name, entry, value):
         {},
         {"n_draws": 30},
         {"row_weight": np.arange(30.0)},
-        {"rules": Rules(order="gain", max_leaf_nodes=5)},
-        {"rules": Rules(random_splits=True, max_features=1)},
-        {"rules": Rules(max_depth=0)},
+        {"rules": GrowthRules(order="gain", max_leaf_nodes=5)},
+        {"rules": GrowthRules(random_splits=True, max_features=1)},
+        {"rules": GrowthRules(max_depth=0)},
     ],
 )
 def test_grown_trees_are_valid(options):
-    """Of every kind; also one at a time, which are views."""
-    trees = grow(X, X, **{"rules": Rules(), "n_trees": 3} | options)
+    """Grown trees of every kind pass the check, also one at a time, as views."""
+    trees = grow(X, X, **{"rules": GrowthRules(), "n_trees": 3} | options)
     check_trees(trees, N_FEATURES)
     check_trees(trees[1], N_FEATURES)
 
@@ -70,22 +71,22 @@ CHANGES = {
 
 @pytest.mark.parametrize(("name", "entry", "value", "problem"), CHANGES.values(), ids=CHANGES)
 def test_entries(trees, name, entry, value, problem):
-    """One bad entry."""
+    """A single wrong entry is found."""
     with pytest.raises(ValueError, match=problem):
         check_trees(changed(trees, name, entry, value), N_FEATURES)
 
 
 def test_two_parents(trees):
-    """Paths that meet again are no cycle, and no tree."""
+    """Two paths to the same node are not a cycle, but not a tree either."""
     split = np.flatnonzero(trees[0].left >= 0)
     with pytest.raises(ValueError, match="two parents"):
         check_trees(changed(trees, "left", split[0], trees.left[split[1]]), N_FEATURES)
 
 
 def test_arrays(trees):
-    """Types, shapes, layouts and lengths."""
+    """Wrong types, shapes, layouts and lengths are found."""
     for name, array, problem in (
-        ("left", list(trees.left), "left is no array"),
+        ("left", list(trees.left), "left is not an array"),
         ("left", trees.left.astype(np.int64), "left is of type int64, not int32"),
         ("threshold", trees.threshold.astype(">f8"), "threshold is of type >f8"),
         ("weight", trees.weight[:, None], "weight has 2 dimensions"),
@@ -129,7 +130,7 @@ def categorical(trees):
 
 
 def test_categorical_tests(categorical):
-    """Words of categorical tests are within those of their tree."""
+    """The words of categorical tests must be within those of their tree."""
     check_trees(categorical, N_FEATURES)
     words = categorical.subset_words
     for change, problem in (

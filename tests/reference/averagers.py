@@ -15,14 +15,22 @@ def neighbor_weights(distances, n_neighbors, counts, vote=lambda d: 1.0):
     return W / W.sum(axis=1, keepdims=True)
 
 
-def ridge_weights(K, K_new, alpha, counts):
-    """Repeat every training row as often as it counts, solve, and add up the copies' weights."""
+def ridge_weights(K, K_new, alpha, counts, intercept=False):
+    """Repeat every training row as often as it counts, solve, and add up the copies' weights.
+
+    F(x) = Σ_i β_i k(x, x_i) + b, with (K + αI)β + b = φ and Σβ = 0; without an intercept, b = 0.
+    """
     copies = np.repeat(np.arange(len(K)), counts)
-    identity = np.eye(len(copies))
-    solved = np.linalg.solve(K[np.ix_(copies, copies)] + alpha * identity, identity)
+    n = len(copies)
+    system = np.zeros((n + 1, n + 1))
+    system[:n, :n] = K[np.ix_(copies, copies)] + alpha * np.eye(n)
+    system[:n, n] = system[n, :n] = intercept
+    system[n, n] = not intercept
+    solved = np.linalg.solve(system, np.eye(n + 1)[:, :n])
+    values = np.c_[K_new[:, copies], np.full(len(K_new), float(intercept))]
     W = np.zeros((len(K_new), len(K)))
     for column, j in enumerate(copies):
-        W[:, j] += K_new[:, copies] @ solved[:, column]
+        W[:, j] += values @ solved[:, column]
     return W
 
 
@@ -43,14 +51,26 @@ def leave_one_out(weights_without, K_outputs, weight):
     return np.average(each, weights=weight[rows])
 
 
-def nystrom_weights(K_nm, K_mm, K_new, alpha, weight):
-    """Minimise Σ ω ‖φ − Kβ‖² + α βᵀ K_mm β by its normal equations."""
-    left = K_nm.T @ (weight[:, None] * K_nm) + alpha * K_mm
+def nystrom_weights(K_nm, K_mm, K_new, alpha, weight, intercept=False):
+    """Minimise Σ ω ‖φ − Kβ − b‖² + α βᵀ K_mm β by its normal equations."""
+    penalty = alpha * K_mm
+    if intercept:
+        K_nm, K_new = (np.c_[K, np.ones(len(K))] for K in (K_nm, K_new))
+        penalty = np.pad(penalty, (0, 1))
+    left = K_nm.T @ (weight[:, None] * K_nm) + penalty
     return K_new @ np.linalg.solve(left, K_nm.T * weight)
 
 
-def principal_projection(features, weight, n_components):
-    """Return the projection on the leading directions of weighted features, not centred."""
+def principal_projection(features, weight, n_components, centre=False):
+    """Return the projection on the leading directions of weighted features."""
+    if centre:
+        features = features - np.average(features, axis=0, weights=weight)
     second_moment = (features.T * weight) @ features
     directions = np.linalg.eigh(second_moment)[1][:, ::-1][:, :n_components]
     return directions @ directions.T
+
+
+def confined(F, features, weight, projection, intercept):
+    """Return predictions projected on directions, around the mean if there is an intercept."""
+    mean = np.average(features, axis=0, weights=weight) if intercept else 0.0
+    return mean + (F - mean) @ projection

@@ -1,4 +1,4 @@
-"""A small network, and scores of links from weights over seen vertices, pair by pair."""
+"""A small network, and scores of links computed pair by pair."""
 
 import numpy as np
 import scipy.linalg as sla
@@ -15,9 +15,9 @@ def diffusion(adjacency, beta, normalized):
 
 
 def link_scores(trees_a, trees_b, K, power):
-    """Return inner products of pairs, divided by a power of lengths.
+    """Return inner products of pairs, divided by a power of norms.
 
-    Each place is a list of weight matrices, one for each tree.
+    Each argument is a list of weight matrices, one for each tree.
     """
     n_trees = len(trees_a)
 
@@ -34,7 +34,7 @@ def link_scores(trees_a, trees_b, K, power):
 
 
 def make_network(n=60, n_groups=3, seed=0):
-    """Return vertices in groups, linked within them, and features that tell groups apart."""
+    """Return vertices in groups, linked mostly within them, and features that differ by group."""
     rng = np.random.default_rng(seed)
     group = np.arange(n) % n_groups
     chance = np.where(group[:, None] == group, 0.5, 0.02)

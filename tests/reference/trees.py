@@ -10,21 +10,20 @@ from reference.random import Rng, derive
 def total_variance(K, weight, rows):
     """Ω·var of the rows' outputs: Σ ω_i k_ii − Σ_ij ω_i ω_j k_ij / Ω."""
     w = weight[rows]
-    block = K[np.ix_(rows, rows)]
-    return w @ np.diag(block) - w @ block @ w / w.sum()
+    block = K[rows[:, None], rows]
+    return w @ block.diagonal() - w @ block @ w / w.sum()
 
 
 def predicted_kernel_square(K, weight, parts):
-    """Σ_ij ω_i ω_j k̂_ij², k̂ being the weighted mean of K over the parts that i and j are in.
+    """Return Σ_ij ω_i ω_j k̂_ij², where k̂_ij is the weighted mean of K over the parts of i and j.
 
-    By as much as this grows, Σ_ij ω_i ω_j (k_ij − k̂_ij)² falls.
+    The error Σ_ij ω_i ω_j (k_ij − k̂_ij)² falls by as much as this grows.
     """
-    total = 0.0
-    for a in parts:
-        for b in parts:
-            mean = weight[a] @ K[np.ix_(a, b)] @ weight[b] / weight[a].sum() / weight[b].sum()
-            total += weight[a].sum() * weight[b].sum() * mean**2
-    return total
+    membership = np.zeros((len(parts), len(K)))
+    for row, part in zip(membership, parts, strict=True):
+        row[part] = weight[part]
+    totals = membership.sum(axis=1)
+    return ((membership @ K @ membership.T) ** 2 / np.outer(totals, totals)).sum()
 
 
 @dataclass(eq=False)

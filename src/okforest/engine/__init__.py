@@ -1,9 +1,20 @@
-"""Grow trees and follow them: the array-level front of the compiled core."""
+"""Growing trees and following them, on plain arrays."""
 
-from okforest.engine.growth import Rules, grow
-from okforest.engine.leaf_weights import LeafWeights
-from okforest.engine.pruning import prune, pruning_path
-from okforest.engine.residuals import Leaves
+from okforest.engine.cpu import apply, grow, leaf_means, leaf_weights, pruning_path
+from okforest.engine.leaf_partition import LeafPartition
+from okforest.engine.plan import GrowthPlan, GrowthRules
+from okforest.engine.pruning import prune
 from okforest.engine.trees import Trees
 
-__all__ = ["LeafWeights", "Leaves", "Rules", "Trees", "grow", "prune", "pruning_path"]
+__all__ = [
+    "GrowthPlan",
+    "GrowthRules",
+    "LeafPartition",
+    "Trees",
+    "apply",
+    "grow",
+    "leaf_means",
+    "leaf_weights",
+    "prune",
+    "pruning_path",
+]

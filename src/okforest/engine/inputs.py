@@ -1,4 +1,4 @@
-"""Inputs as the core takes them: a dense array as it is, a sparse one as its three arrays."""
+"""Inputs as the core accepts them: a dense array, or the three arrays of a sparse matrix."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ RawInputs = npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDA
 
 
 class Layouts:
-    """The same inputs for many calls: sparse ones by columns to grow from, by rows to apply to."""
+    """Inputs for many calls: a sparse matrix by columns to grow trees, by rows to apply them."""
 
     def __init__(self, X: Inputs):
         self.columns: Inputs = _canonical(sp.csc_array(X)) if sp.issparse(X) else X
@@ -19,12 +19,12 @@ class Layouts:
 
 
 def by_columns(X: Inputs) -> RawInputs:
-    """Return what trees are grown from: sparse inputs in compressed columns."""
+    """Return inputs for growing trees: a sparse matrix in compressed columns."""
     return _arrays(sp.csc_array(X)) if sp.issparse(X) else X
 
 
 def by_rows(X: Inputs) -> RawInputs:
-    """Return what trees are applied to: sparse inputs in compressed rows."""
+    """Return inputs for applying trees: a sparse matrix in compressed rows."""
     return _arrays(sp.csr_array(X)) if sp.issparse(X) else X
 
 

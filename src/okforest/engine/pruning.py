@@ -1,36 +1,20 @@
-"""Minimal cost-complexity pruning: a leaf costs its total variance, and alpha besides."""
+"""Minimal cost-complexity pruning: the cost of a leaf is its total variance plus alpha."""
 
 import numpy as np
 
-from okforest import _core
-from okforest._typing import Floats
+from okforest.engine.cpu import prune_nodes
 from okforest.engine.trees import Trees
 
 
-def pruning_path(tree: Trees) -> tuple[Floats, Floats]:
-    """Return the nested prunings of a single tree, from the whole tree to its root alone.
-
-    Returns
-    -------
-    alphas : ndarray
-        From which alpha each is the best, ascending from 0.
-    variances : ndarray
-        The total variance of its leaves, as a part of the root's weight.
-    """
-    if len(tree) != 1:
-        raise ValueError(f"pruning_path takes one tree, and these are {len(tree)}; pick trees[t].")
-    return _core.pruning_path(vars(tree))
-
-
 def prune(trees: Trees, alpha: float) -> Trees:
-    """Cut off the branches that reduce the variance by no more than alpha a leaf."""
+    """Remove the branches that reduce the variance by at most alpha per leaf."""
     return (
         Trees.join([_pruned(trees[t], alpha) for t in range(len(trees))]) if len(trees) else trees
     )
 
 
 def _pruned(tree: Trees, alpha: float) -> Trees:
-    fate = _core.prune(vars(tree), alpha)
+    fate = prune_nodes(tree, alpha)
     kept, is_leaf = fate != 2, (fate == 1) | (tree.left < 0)
     number = np.cumsum(kept, dtype=np.int32) - 1
     changed = {

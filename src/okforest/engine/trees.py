@@ -1,4 +1,4 @@
-"""Grown trees as plain arrays, and what follows from them: leaves, weights, importances."""
+"""Trees as plain arrays, and values derived from them: leaves, members, importances."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,11 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from okforest import _core
-from okforest._typing import Booleans, Floats, Ints, Weights
-from okforest.engine.inputs import Inputs, by_rows
+from okforest._typing import Booleans, Floats, Ints
 
-# The arrays that each array of offsets divides among the trees.
+# For each array of offsets, the arrays that it divides into trees.
 PARTS = {
     "node_offsets": (
         "feature",
@@ -31,35 +29,35 @@ PARTS = {
 
 @dataclass(frozen=True)
 class Trees:
-    """Trees, one after the other in flat arrays.
+    """Trees, concatenated in flat arrays.
 
-    Node numbers, member positions and word positions count from the start of their own tree, whose
-    root is node 0. A node's right child is the node after its left child.
+    Node numbers, member positions and word positions are relative to the start of their tree. The
+    root is node 0. The right child of a node is the node after its left child.
 
     Parameters
     ----------
     node_offsets, member_offsets, subset_offsets : ndarray of shape (n_trees + 1,), int64
-        Where each tree's nodes, members and words begin.
+        Where the nodes, members and words of each tree begin.
     feature, left : ndarray of shape (n_nodes,), int32
-        The feature a node tests and its left child; -1 in a leaf.
+        The feature that a node tests, and its left child; -1 in a leaf.
     threshold : ndarray of shape (n_nodes,), float64
-        Of a numeric test: x <= threshold goes left.
+        The threshold of a numeric test: x <= threshold goes left.
     missing_left : ndarray of shape (n_nodes,), bool
-        Whether missing values, and categories never seen, go left.
+        Whether missing values and unknown categories go left.
     subset : ndarray of shape (n_nodes,), int32
-        Of a categorical test: where its words begin; -1 for a numeric test.
+        Where the words of a categorical test begin; -1 for a numeric test.
     subset_words : ndarray of shape (n_words,), uint64
         Sets of category codes that go left: bit c % 64 of word c // 64 is code c.
     weight, variance : ndarray of shape (n_nodes,), float64
-        A node's total weight and total variance (weight times variance of its outputs).
+        Total weight and total variance of a node (weight times variance of its outputs).
     begin, end : ndarray of shape (n_nodes,), int32
-        A node's range of members.
+        The range of a node's members.
     members : ndarray of shape (n_members,), int32
-        Training rows, the members of each node side by side.
+        Training rows; the members of a node are contiguous.
     times : ndarray of shape (n_members,) or (0,), int32
-        How often each was drawn for its tree; empty if every tree was grown on all rows.
+        How often each member was drawn for its tree; empty without bootstrap.
     row_weight : ndarray of shape (n_train,), float64
-        What each training row weighs as a member, if drawn once.
+        The weight of each training row as a member that is drawn once.
     n_categories : ndarray of shape (n_features,), int32
         Number of categories of each feature, 0 if it is numeric.
     """
@@ -86,7 +84,7 @@ class Trees:
         return len(self.node_offsets) - 1
 
     def __getitem__(self, t: int) -> "Trees":
-        """Tree number t, as views."""
+        """Return tree number t, as views."""
         t = range(len(self))[t]
         arrays = dict(vars(self))
         for offsets, names in PARTS.items():
@@ -97,7 +95,7 @@ class Trees:
 
     @staticmethod
     def join(parts: Sequence["Trees"]) -> "Trees":
-        """Put the trees of several forests on the same rows and features one after the other."""
+        """Concatenate the trees of several forests, grown on the same rows and features."""
         arrays = dict(vars(parts[0]))
         for offsets, names in PARTS.items():
             sizes = [np.diff(getattr(part, offsets)) for part in parts]
@@ -115,51 +113,35 @@ class Trees:
         bits = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
         return np.flatnonzero(bits[:n_categories])
 
-    def apply(self, X: Inputs, n_threads: int = 1) -> Ints:
-        """Return the leaf that each row of X reaches in each tree, shape (n, n_trees)."""
-        if X.shape[1] != len(self.n_categories):
-            raise ValueError(
-                f"X has {X.shape[1]} features; these trees were grown on {len(self.n_categories)}."
-            )
-        return _core.apply(by_rows(X), vars(self), n_threads)
-
-    def weights(self, leaves: Ints, n_threads: int = 1) -> Weights:
-        """Return the mean over trees of the leaves' weights over training rows.
-
-        A tree takes no part in a row's mean where its leaf is -1.
-        """
-        data, indices, indptr = _core.leaf_weights(leaves, vars(self), n_threads)
-        return sp.csr_array((data, indices, indptr), shape=(len(leaves), len(self.row_weight)))
-
     def are_members(self) -> Booleans:
-        """Return which training rows each tree was grown on, shape (n_train, n_trees)."""
+        """Return which rows each tree was grown on, as an array of shape (n_train, n_trees)."""
         member = np.zeros((len(self.row_weight), len(self)), dtype=bool)
         member[self.members, self.member_trees] = True
         return member
 
     @property
     def member_trees(self) -> npt.NDArray[np.intp]:
-        """The tree that each member is of."""
+        """The tree of each member."""
         return np.repeat(np.arange(len(self)), np.diff(self.member_offsets))
 
     @property
     def member_leaves(self) -> Ints:
-        """The leaf that each member is in."""
+        """The leaf of each member."""
         tree = np.repeat(np.arange(len(self)), np.diff(self.node_offsets))
         leaf = np.flatnonzero(self.left < 0)
-        leaf = leaf[np.lexsort((self.begin[leaf], tree[leaf]))]  # in the order of their members
+        leaf = leaf[np.lexsort((self.begin[leaf], tree[leaf]))]  # by position of their members
         number = leaf - self.node_offsets[tree[leaf]]
         return np.repeat(number, self.end[leaf] - self.begin[leaf]).astype(np.int32)
 
-    def leaf_indicator(self, leaves: Ints) -> Weights:
-        """Return a 0/1 matrix of shape (n, n_nodes): which nodes, of all trees, are in a row."""
+    def leaf_indicator(self, leaves: Ints) -> sp.csr_array:
+        """Return a 0/1 matrix of shape (n, n_nodes): the leaves of each row in all trees."""
         n, n_trees = leaves.shape
         columns = (leaves + self.node_offsets[:-1]).ravel()
         offsets = np.arange(n + 1) * n_trees
         return sp.csr_array((np.ones(n * n_trees), columns, offsets), shape=(n, len(self.weight)))
 
     def variance_reduction(self, n_features: int) -> Floats:
-        """Return the total variance reduction brought by the splits on each feature."""
+        """Return the total variance reduction of the splits on each feature."""
         shift = np.repeat(self.node_offsets[:-1], np.diff(self.node_offsets))
         split = np.flatnonzero(self.left >= 0)
         left = self.left[split] + shift[split]

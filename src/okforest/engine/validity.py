@@ -1,7 +1,7 @@
-"""Whether arrays that okforest did not grow itself are trees.
+"""Checks of the arrays of trees that come from a file.
 
-The compiled core trusts its arrays. What comes from a file is checked here first: every index is in
-range, and every path from a root ends in a leaf.
+The compiled core trusts its arrays. These checks make sure that every index is in range, and that
+every path from a root ends in a leaf.
 """
 
 from dataclasses import fields
@@ -39,9 +39,9 @@ OTHERS = {
 
 
 def check_trees(trees: Trees, n_features: int) -> None:
-    """Raise a ValueError that says what is wrong unless these are trees on so many features.
+    """Raise a ValueError that names the problem unless these arrays are valid trees.
 
-    Takes a few passes over the arrays, and as much memory as a few of them.
+    The check takes a few passes over the arrays, and the memory of a few of them.
     """
     _check_arrays(trees)
     n_trees = len(trees.node_offsets) - 1
@@ -62,21 +62,21 @@ def _check_arrays(trees: Trees) -> None:
     n_nodes = len(trees.feature)
     for name in (field.name for field in fields(trees)):
         array = getattr(trees, name)
-        _require(isinstance(array, np.ndarray), f"{name} is no array")
+        _require(isinstance(array, np.ndarray), f"{name} is not an array")
         _require(array.ndim == 1, f"{name} has {array.ndim} dimensions, not 1")
         _require(array.flags.c_contiguous, f"{name} is not contiguous")
         expected = (PER_NODE | OTHERS)[name]
         _require(array.dtype == expected, f"{name} is of type {array.dtype}, not {expected}")
         if name in PER_NODE:
             _require(len(array) == n_nodes, f"{name} has {len(array)} entries for {n_nodes} nodes")
-        if array.dtype == BOOL:  # C++ may take other bytes for neither true nor false
+        if array.dtype == BOOL:  # other bytes are undefined behaviour in C++
             _require((array.view(np.uint8) <= 1).all(), f"{name} has bytes other than 0 and 1")
 
 
 def _check_offsets(
     name: str, offsets: npt.NDArray[np.int64], n_trees: int, total: int, *, empty: bool = False
 ) -> None:
-    """Check that trees' parts follow each other from 0 to the total, none empty unless allowed."""
+    """Check that offsets ascend from 0 to the total, strictly unless parts may be empty."""
     _require(len(offsets) == n_trees + 1 >= 2, f"{name} has {len(offsets)} entries")
     _require(offsets[0] == 0 and offsets[-1] == total, f"{name} does not go from 0 to {total}")
     ascending = offsets[1:] >= offsets[:-1] if empty else offsets[1:] > offsets[:-1]
@@ -88,7 +88,7 @@ def _check_splits(trees: Trees, n_nodes: npt.NDArray[np.int64], n_features: int)
     node = np.arange(len(start)) - start
     split = trees.left != -1
     left = trees.left[split].astype(np.int64)
-    # A child after its parent: no path comes back to a node.
+    # Children come after their parent: there are no cycles.
     _require((left > node[split]).all(), "a node's left child is not after the node")
     _require((left + 1 < np.repeat(n_nodes, n_nodes)[split]).all(), "a child is outside its tree")
     lefts = left + start[split]
@@ -113,7 +113,7 @@ def _check_members(trees: Trees, n_nodes: npt.NDArray[np.int64]) -> None:
     )
     _require(
         len(trees.times) in (0, len(trees.members)) and (trees.times > 0).all(),
-        "times is not one number > 0 for each member",
+        "times does not have one number > 0 for each member",
     )
     positive = np.isfinite(trees.weight) & (trees.weight > 0)
     _require(positive.all(), "a node's weight is not a positive number")
@@ -124,11 +124,11 @@ def _check_members(trees: Trees, n_nodes: npt.NDArray[np.int64]) -> None:
 def _check_subsets(
     trees: Trees, n_nodes: npt.NDArray[np.int64], n_trees: int, n_features: int
 ) -> None:
-    """Check that the words of every categorical test are within its tree's."""
+    """Check that the words of every categorical test are within those of its tree."""
     n_categories = trees.n_categories.astype(np.int64)
     _require(
         len(n_categories) == n_features and (n_categories >= 0).all(),
-        f"n_categories is not one number ≥ 0 for each of {n_features} features",
+        f"n_categories does not have one number ≥ 0 for each of {n_features} features",
     )
     _check_offsets(
         "subset_offsets", trees.subset_offsets, n_trees, len(trees.subset_words), empty=True

@@ -1,0 +1,115 @@
+"""The compiled core, as functions of trees and arrays. Nothing else imports it.
+
+Another engine stands beside this file: it needs :func:`grow`, with the same signature.
+"""
+
+from dataclasses import asdict
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from okforest import _core
+from okforest._typing import Floats, Ints, Progress
+from okforest.engine.inputs import Inputs, by_columns, by_rows
+from okforest.engine.leaf_partition import LeafPartition
+from okforest.engine.plan import GrowthPlan
+from okforest.engine.trees import Trees
+
+
+def grow(
+    plan: GrowthPlan, trees: range, *, n_threads: int = 1, progress: Progress | None = None
+) -> Trees:
+    """Grow some of the trees of a plan.
+
+    Parameters
+    ----------
+    plan : GrowthPlan
+        The data, the rules and the seed.
+    trees : range
+        Numbers of the trees to grow, in steps of one. A tree depends on the plan and on its number
+        alone.
+    n_threads : int
+        Number of threads; it does not change the result.
+    progress : callable, optional
+        Called with the number of trees grown, about twenty times a second.
+    """
+    arrays = _core.grow(
+        X=by_columns(plan.X),
+        outputs=plan.outputs,
+        gram=plan.gram,
+        row_weight=plan.row_weight,
+        seed=plan.seed,
+        first_tree=trees.start,
+        n_trees=len(trees),
+        n_draws=plan.n_draws,
+        n_threads=n_threads,
+        n_categories=plan.n_categories,
+        progress=progress,
+        **asdict(plan.rules),
+    )
+    # A drawn row weighs as often as it was drawn: the draw has already used its own weight.
+    member_weight = np.ones(len(plan.row_weight)) if plan.n_draws else plan.row_weight
+    return Trees(**arrays, row_weight=member_weight, n_categories=plan.n_categories)
+
+
+def apply(trees: Trees, X: Inputs, n_threads: int = 1) -> Ints:
+    """Return the leaf that each row of X reaches in each tree, shape (n, n_trees)."""
+    if X.shape[1] != len(trees.n_categories):
+        raise ValueError(
+            f"X has {X.shape[1]} features; these trees were grown on {len(trees.n_categories)}."
+        )
+    return _core.apply(by_rows(X), vars(trees), n_threads)
+
+
+def leaf_weights(trees: Trees, leaves: Ints, n_threads: int = 1) -> sp.csr_array:
+    """Return the mean over trees of the leaves' weights over training rows.
+
+    Where a leaf is -1, its tree does not contribute to the row's mean.
+    """
+    data, indices, indptr = _core.leaf_weights(leaves, vars(trees), n_threads)
+    return sp.csr_array((data, indices, indptr), shape=(len(leaves), len(trees.row_weight)))
+
+
+def leaf_means(trees: Trees, leaves: Ints, values: Floats, n_threads: int = 1) -> Floats:
+    """Return ``leaf_weights(trees, leaves) @ values`` without the matrix; values have two axes."""
+    return _core.leaf_means(leaves, vars(trees), np.ascontiguousarray(values), n_threads)
+
+
+def pruning_path(tree: Trees) -> tuple[Floats, Floats]:
+    """Return the nested prunings of a single tree, from the whole tree to its root alone.
+
+    Returns
+    -------
+    alphas : ndarray
+        The alpha from which each pruning is optimal, ascending from 0.
+    variances : ndarray
+        The total variance of its leaves, divided by the root's weight.
+    """
+    if len(tree) != 1:
+        raise ValueError(
+            f"pruning_path takes a single tree, got {len(tree)}; pass one of them, trees[t]."
+        )
+    return _core.pruning_path(vars(tree))
+
+
+def prune_nodes(tree: Trees, alpha: float) -> npt.NDArray[np.int8]:
+    """Return what becomes of each node of a single tree: 0 kept, 1 made a leaf, 2 removed."""
+    return _core.prune(vars(tree), alpha)
+
+
+def subtract_means(
+    leaves: LeafPartition, values: Floats, scale: float, n_threads: int = 1
+) -> Floats:
+    """Subtract from each row, in place, its leaf's mean times the scale; return the scaled means.
+
+    ``values`` is a C-contiguous array of shape (n, q).
+    """
+    return _core.subtract_means(values, *leaves.arrays(), scale, n_threads)
+
+
+def subtract_means_from_gram(
+    leaves: LeafPartition, gram: Floats, scale: float, n_threads: int = 1
+) -> None:
+    """Turn the rows' inner products, in place, into those of what :func:`subtract_means` leaves."""
+    _core.subtract_means_from_gram(gram, *leaves.arrays(), scale, n_threads)

@@ -1,0 +1,87 @@
+"""What trees are grown from: data as arrays, rules and a seed."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from okforest._typing import Floats, Ints
+from okforest.engine.inputs import Inputs
+
+UNLIMITED = int(np.iinfo(np.int32).max)
+
+
+@dataclass(frozen=True)
+class GrowthRules:
+    """How trees are grown.
+
+    Parameters
+    ----------
+    random_splits : bool
+        One uniform threshold per candidate feature, instead of every threshold.
+    frobenius : bool
+        Splits bring the kernel between leaves close to the outputs' kernel, instead of outputs
+        close to their leaf's mean. Needs an uncentred Gram matrix and numeric features.
+    max_features : int
+        Number of candidate features at a node; more are tried until one can split it.
+    order : {"depth", "variance", "gain"}
+        Depth first, or best first by a node's total variance or by the gain of its split.
+    max_depth, max_leaf_nodes : int
+        Limits of a tree.
+    min_samples_split, min_samples_leaf : float
+        Samples a node needs to be split, and a child needs to be allowed. A row counts as its
+        weight, and as at least one.
+    min_impurity_decrease : float
+        Least gain of a split, divided by the tree's total weight.
+    stop_when_pure : bool
+        Whether a node of equal outputs is a leaf. Otherwise only inputs stop the growth.
+    """
+
+    random_splits: bool = False
+    frobenius: bool = False
+    max_features: int = UNLIMITED
+    order: Literal["depth", "variance", "gain"] = "depth"
+    max_depth: int = UNLIMITED
+    max_leaf_nodes: int = UNLIMITED
+    min_samples_split: float = 2.0
+    min_samples_leaf: float = 1.0
+    min_impurity_decrease: float = 0.0
+    stop_when_pure: bool = True
+
+
+@dataclass(frozen=True)
+class GrowthPlan:
+    """All that trees depend on, validated; with a tree's number it determines the tree.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, p), float32 or float64
+        Inputs. An array may have any memory layout and is never copied; a sparse matrix is never
+        made dense. NaN is a missing value.
+    outputs : ndarray of shape (n, rank) or (n, n), float64, C-contiguous
+        A factor of the outputs' Gram matrix or, with ``gram=True``, the matrix itself. The trees
+        are the same. Neither needs to be centred, but rounding is smaller if it is.
+    gram : bool
+        Which of the two forms ``outputs`` has.
+    rules : GrowthRules
+        How to grow.
+    row_weight : ndarray of shape (n,)
+        Weights of the rows; rows of weight zero take no part.
+    n_categories : ndarray of shape (p,), int32
+        Number of categories of each feature, whose values are codes 0, 1, …; 0 for numeric
+        features.
+    seed : int
+        The seed of all trees.
+    n_draws : int
+        Number of rows drawn with replacement for each tree, with probability proportional to
+        their weights; 0 to grow every tree on all rows.
+    """
+
+    X: Inputs
+    outputs: Floats
+    gram: bool
+    rules: GrowthRules
+    row_weight: Floats
+    n_categories: Ints
+    seed: int
+    n_draws: int = 0

@@ -1,0 +1,141 @@
+"""Ctrl-C during long calls of the compiled core.
+
+The calls run in a separate process, which sends itself SIGINT during each of them. If the core did
+not check for signals, a call would take minutes and the process would time out.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from growing import grow
+from okforest import _core
+from okforest.engine import GrowthRules, Trees
+
+N = 10_000
+
+
+def chain(depth):
+    """Return a tree that always splits the right child again; deeper splits gain less."""
+    n_nodes = 2 * depth + 1
+    left = np.where(np.arange(n_nodes) % 2, -1, np.arange(n_nodes) + 1).astype(np.int32)
+    left[-1] = -1
+    height = np.where(left < 0, 0, depth - np.arange(n_nodes) // 2)
+    return {
+        **repeat_root(grow(np.zeros((1, 1)), np.zeros((1, 1)), GrowthRules()), n_nodes),
+        "left": left,
+        "feature": np.where(left < 0, -1, 0).astype(np.int32),
+        "threshold": np.full(n_nodes, -1.0),
+        "variance": height**2.0,
+    }
+
+
+def repeat_root(tree, n_nodes):
+    """Return the arrays of a tree whose nodes are all copies of its root."""
+    names = ("feature", "left", "threshold", "missing_left", "subset", "weight", "variance")
+    arrays = {name: getattr(tree, name)[:1].repeat(n_nodes) for name in (*names, "begin", "end")}
+    return {**vars(tree), "node_offsets": np.array([0, n_nodes]), **arrays}
+
+
+def stump():
+    """Return a tree of a single node, with N members."""
+    return grow(np.zeros((N, 1)), np.zeros((N, 1)), GrowthRules(max_depth=0))
+
+
+def many_members(n_rows, n_leaves, n_members):
+    """Return the arrays of leaves that list the same rows many times."""
+    offsets = np.linspace(0, n_members, n_leaves + 1).astype(np.int64)
+    members = (np.arange(n_members) % n_rows).astype(np.int32)
+    return offsets, members, np.ones(n_members), np.zeros(n_rows, dtype=np.int32)
+
+
+def apply(n_threads):
+    trees, X = chain(100_000), np.zeros((1_000_000, 1))
+    return lambda: _core.apply(X, trees, n_threads)
+
+
+def leaf_weights(n_threads):
+    trees = vars(Trees.join([stump()] * 1000))
+    leaves = np.zeros((30_000, 1000), dtype=np.int32)
+    return lambda: _core.leaf_weights(leaves, trees, n_threads)
+
+
+def leaf_means(n_threads):
+    trees = vars(Trees.join([Trees(**repeat_root(stump(), N))] * 100))
+    leaves = np.repeat(np.arange(N, dtype=np.int32)[:, None], 100, axis=1)
+    values = np.ones((N, 100))
+    return lambda: _core.leaf_means(leaves, trees, values, n_threads)
+
+
+def subtract_means(n_threads):
+    leaves, values = many_members(1, 10, 2_000_000), np.ones((1, 500_000))
+    return lambda: _core.subtract_means(values, *leaves, 0.1, n_threads)
+
+
+def subtract_means_from_gram(n_threads):
+    leaves, gram = many_members(3000, 2000, 5_000_000), np.ones((3000, 3000))
+
+    def call():
+        try:
+            _core.subtract_means_from_gram(gram, *leaves, 0.1, n_threads)
+        finally:
+            assert (gram == 1).all(), "not interrupted: the matrix has been changed"
+
+    return call
+
+
+def pruning_path(n_threads):
+    tree = chain(200_000)
+    return lambda: _core.pruning_path(tree)
+
+
+def prune(n_threads):
+    tree = chain(200_000)
+    return lambda: _core.prune(tree, 1e9)
+
+
+CALLS = (
+    apply,
+    leaf_weights,
+    leaf_means,
+    subtract_means,
+    subtract_means_from_gram,
+    pruning_path,
+    prune,
+)
+
+
+def interrupt_all(n_threads):
+    """Start every call, interrupt it, and print its name if it raised KeyboardInterrupt."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # may be ignored in the background
+    for prepare in CALLS:
+        call = prepare(n_threads)
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        try:
+            timer.start()
+            call()
+        except KeyboardInterrupt:
+            print(prepare.__name__, flush=True)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_ctrl_c_ends_long_calls(n_threads):
+    """SIGINT raises KeyboardInterrupt in every long call, for any number of threads."""
+    process = subprocess.run(
+        [sys.executable, __file__, str(n_threads)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.split() == [prepare.__name__ for prepare in CALLS]
+
+
+if __name__ == "__main__":
+    interrupt_all(int(sys.argv[1]))
