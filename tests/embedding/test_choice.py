@@ -1,4 +1,4 @@
-"""Which embedding is chosen, that it is exact, and that what is no kernel is refused."""
+"""Which embedding is chosen, whether it is exact, and which kernels are refused."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def test_embeddings_are_exact(kernel, kind):
     assert values.flags.c_contiguous
     assert values.dtype == np.float64
     K = values if embedding.kind == "gram" else values @ values.T
-    np.testing.assert_allclose(centred(K), centred(kernel(Y)), atol=1e-10)  # wherever the origin is
+    np.testing.assert_allclose(centred(K), centred(kernel(Y)), atol=1e-10)  # for any origin
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_embeddings_are_exact(kernel, kind):
     ],
 )
 def test_auto_takes_the_cheapest(kernel, y, kind, rank):
-    """Features of low dimension; else the Gram matrix, or its factor if that has a low rank."""
+    """Features of low dimension; else the Gram matrix, or its factor if its rank is low."""
     embedding = embed(kernel.resolve(y), y)
     if (kernel, rank) == ("factor", None):
         assert embedding.rank <= 15
@@ -60,12 +60,12 @@ def test_no_square_matrix_where_features_exist():
         assert embed(Linear() + Polynomial(2), y, kind).values.shape == (100_000, 8)
 
 
-def test_asymmetric_and_indefinite_functions_are_told_apart():
-    """What is wrong with a function that is no kernel is said."""
+def test_asymmetric_and_indefinite_functions_have_different_errors():
+    """The error explains why a function is not a kernel."""
     a = np.arange(10.0)
     with pytest.raises(ValueError, match=r"asymmetric: entries \(.*\) differ by"):
         embed(FromCallable(lambda a, b: a[:, None] - b[None, :]), a)
-    with pytest.raises(ValueError, match=r"indefinite: entry \(0, 9\) is larger than"):
+    with pytest.raises(ValueError, match=r"indefinite: entry \(0, 9\) is too large for"):
         embed(FromCallable(lambda a, b: np.abs(a[:, None] - b[None, :])), a)
     with pytest.raises(ValueError, match=r"indefinite: its smallest eigenvalue is -4\.4"):
         embed(FromCallable(lambda a, b: 1.6 * np.equal.outer(a, b) - 0.6), a)
@@ -78,7 +78,7 @@ def test_asymmetric_and_indefinite_functions_are_told_apart():
 
 
 def test_indefinite_large_matrices_are_found():
-    """Above 2,048 outputs a block of the matrix is tested, and every pair."""
+    """Above 2,048 outputs a block of the matrix and every pair of outputs are tested."""
     K = np.eye(2500)
     K[3, 8] = K[8, 3] = 50.0
     with pytest.raises(ValueError, match=r"indefinite: entry \(3, 8\)"):
@@ -88,7 +88,7 @@ def test_indefinite_large_matrices_are_found():
 
 
 def test_outputs_out_of_scale():
-    """Outputs whose squares overflow or vanish are refused, not taken for constant."""
+    """Outputs whose squares overflow or underflow are refused, not treated as constant."""
     for scale in (1e200, 1e-200):
         for kind in ("features", "gram"):
             with pytest.raises(ValueError, match="rescale them"):
@@ -97,7 +97,7 @@ def test_outputs_out_of_scale():
 
 
 def test_outliers_do_not_move_the_centre():
-    """Most outputs stay near the origin of the embedding, whatever a few are."""
+    """Most outputs stay near the origin of the embedding."""
     y = Y.copy()
     y[0] = 1e9
     assert np.abs(np.median(embed(Linear(), y).values, axis=0)).max() < 1
@@ -105,8 +105,21 @@ def test_outliers_do_not_move_the_centre():
     assert np.median(np.abs(K)) < 10
 
 
+def test_the_origin_is_the_mean_of_the_central_half():
+    """Of features and of a Gram matrix: centred twice, at all outputs and at those nearby."""
+    y = np.r_[Y, [[1e3, 0.0, 0.0]] * 3]  # three outliers, which move the mean by 50
+    squares = ((y - y.mean(axis=0)) ** 2).sum(axis=1)
+    central = np.argsort(squares)[: len(y) // 2 + 1]
+    around = y - y[central].mean(axis=0)
+    np.testing.assert_allclose(embed(Linear(), y).values, around, atol=1e-9)
+    for kernel in (Precomputed(y @ y.T), FromCallable(lambda a, b: y[a] @ y[b].T)):
+        K = embed(kernel, np.arange(len(y)), "gram").values
+        np.testing.assert_allclose(K, around @ around.T, atol=1e-6)
+        assert np.median(np.diagonal(K)) < 10
+
+
 def test_digits_are_kept():
-    """Neither an outlier nor a large offset takes digits from differences of other outputs."""
+    """Neither an outlier nor a large offset costs digits of the differences between outputs."""
     y = np.round(Y * 8)
     far = embed(Linear(), np.r_[y, [[1e12] * y.shape[1]]]).values[:-1]
     np.testing.assert_allclose(far - far[0], y - y[0], rtol=0, atol=1e-12)
@@ -118,7 +131,7 @@ def test_digits_are_kept():
 
 
 def test_functions_keep_their_arrays():
-    """Centring does not write into an array that the kernel function keeps."""
+    """Centring does not modify an array that the kernel function owns."""
     K = Y @ Y.T
     before = K.copy()
     embed(FromCallable(lambda a, b: K), np.arange(60))

@@ -1,4 +1,4 @@
-"""Approximate factors of a Gram matrix: exact where they must be, and honest about the rest."""
+"""Approximate factors of a Gram matrix: exact at full rank, with the error that they report."""
 
 import os
 import tracemalloc
@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from okforest.embedding import choice, embed
+from okforest._memory import SHARE
+from okforest.embedding import embed
 from okforest.embedding.low_rank import fourier, nystrom, pivoted_cholesky
 from okforest.kernels import (
     RBF,
@@ -35,7 +36,7 @@ def residual_share(K, phi):
 @pytest.mark.parametrize("factor", ["cholesky", "nystrom"])
 @given(seed=st.integers(0, 1000), rank=st.integers(1, 120))
 def test_factors_are_projections(kernel, factor, seed, rank):
-    """K − ΦΦᵀ is positive semi-definite, and its trace is what is reported."""
+    """K − ΦΦᵀ is positive semi-definite, and its trace is reported."""
     y = np.random.default_rng(seed).normal(size=(120, 3))
     K = kernel(y)
     if factor == "cholesky":
@@ -53,7 +54,7 @@ def test_factors_are_projections(kernel, factor, seed, rank):
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("seed", range(3))
 def test_residual_falls_with_the_rank(kernel, seed):
-    """A factor of more columns begins with the same columns, and leaves less."""
+    """A factor with more columns begins with the same columns, and has a smaller residual."""
     before, last = pivoted_cholesky(kernel, Y, 1, seed)
     for rank in range(2, 120, 7):
         phi, residual = pivoted_cholesky(kernel, Y, rank, seed)
@@ -65,7 +66,7 @@ def test_residual_falls_with_the_rank(kernel, seed):
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("kind", ["cholesky", "nystrom"])
 def test_full_rank_is_exact(kernel, kind):
-    """As many columns, or landmarks, as outputs leave nothing."""
+    """With as many columns or landmarks as outputs the residual is zero."""
     embedding = embed(kernel, Y, kind, rank=500)
     H = np.eye(120) - 1 / 120
     gram = H @ embedding.values @ embedding.values.T @ H
@@ -76,7 +77,7 @@ def test_full_rank_is_exact(kernel, kind):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_random_pivots_are_as_good_as_the_largest(seed):
-    """The residual is about that of the greedy decomposition, also among clusters."""
+    """The residual is close to that of the greedy decomposition, also for clustered outputs."""
     rng = np.random.default_rng(seed)
     for y in (
         rng.normal(size=(300, 5)),
@@ -90,7 +91,7 @@ def test_random_pivots_are_as_good_as_the_largest(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_pivots_find_small_clusters(seed):
-    """Among clusters of different sizes pivots leave less than half of what landmarks do."""
+    """For clusters of different sizes the residual of pivots is less than half of Nyström's."""
     rng = np.random.default_rng(seed)
     sizes = rng.dirichlet(np.full(60, 0.2))
     centres = rng.normal(size=(60, 10))[rng.choice(60, 1000, p=sizes)]
@@ -124,7 +125,7 @@ def test_nystrom_against_dense_algebra():
     ids=repr,
 )
 def test_fourier_features_converge(kernel):
-    """Errors fall as the root of the rank, and are what is reported."""
+    """Errors fall with the square root of the rank, and are reported."""
     K = kernel(Y)
     off = ~np.eye(120, dtype=bool)
     errors = []
@@ -141,46 +142,47 @@ def test_fourier_features_converge(kernel):
     assert 6 < few / many < 16  # ten, in the mean
 
 
-def test_what_has_no_fourier_features_is_told():
-    """Other kernels, and ranks below a pair of features, are refused with advice."""
+def test_fourier_features_are_for_some_kernels():
+    """Other kernels, and ranks below one pair of features, are refused with advice."""
     for kernel, y in (
         (Linear(), Y),
         (Dirac(), np.arange(120)),
         (RBF(1.0, base=Precomputed(np.eye(120))), np.arange(120)),
     ):
-        with pytest.raises(ValueError, match=r"(?s)RBF or Laplacian.*use 'cholesky' or"):
+        with pytest.raises(ValueError, match=r"(?s)RBF or Laplacian.*use embedding='cholesky' or"):
             embed(kernel.resolve(y), y, "fourier")
     with pytest.raises(ValueError, match="must be at least 2"):
         embed(RBF(1.0), Y, "fourier", rank=1)
 
 
-def test_what_is_no_kernel_is_refused():
-    """Functions that are no kernels are found on a sample, or when a residual falls below zero."""
+def test_functions_that_are_not_kernels_are_refused():
+    """They are detected on a sample, or by a negative residual."""
     y = np.arange(2000.0)
     for kind in ("cholesky", "nystrom"):
         with pytest.raises(ValueError, match="asymmetric"):
             embed(FromCallable(lambda a, b: a[:, None] - b[None, :]), y, kind)
     K = np.eye(2000)
     K[3, 8] = K[8, 3] = 50.0  # not in the sample
-    with pytest.raises(ValueError, match="indefinite"):
+    with pytest.raises(ValueError, match=r"negative residual, -.*Use a positive semi-definite"):
         embed(Precomputed(K), np.arange(2000), "cholesky", rank=2000)
 
-    def nowhere(a, b):
-        return np.where(np.add.outer(a, b) == 11.0, np.nan, np.equal.outer(a, b))  # 3 and 8
+    def undefined(a, b):
+        is_pair = (np.add.outer(a, b) == 11.0) & (np.multiply.outer(a, b) == 24.0)  # 3 and 8
+        return np.where(is_pair, np.nan, np.equal.outer(a, b))
 
-    with pytest.raises(ValueError, match="NaN or infinite"):
-        embed(FromCallable(nowhere), y, "cholesky", rank=2000)
+    with pytest.raises(ValueError, match="has NaN or infinite values; they must be finite"):
+        embed(FromCallable(undefined), y, "cholesky", rank=2000)
 
 
 def test_rank_of_exact_embeddings_is_refused():
-    """A rank that would have no effect is an error."""
+    """A rank that would have no effect raises an error."""
     for kind in ("auto", "features", "gram", "factor"):
         with pytest.raises(ValueError, match=f"embedding_rank=5 has no effect with .*'{kind}'"):
             embed(Linear(), Y, kind, rank=5)
 
 
 def test_outputs_out_of_scale():
-    """Outputs whose squares overflow are refused here too."""
+    """Outputs whose squares overflow are refused."""
     for kind in ("cholesky", "nystrom"):
         with pytest.raises(ValueError, match="rescale them"):
             embed(Linear(), Y * 1e200, kind)
@@ -188,7 +190,7 @@ def test_outputs_out_of_scale():
 
 @pytest.mark.parametrize("kind", ["cholesky", "nystrom", "fourier"])
 def test_no_square_matrix(kind):
-    """Memory is in proportion to N·rank: here a fiftieth of the Gram matrix (800 MB)."""
+    """Memory is proportional to N·rank: here a fiftieth of the Gram matrix (800 MB)."""
     y = np.random.default_rng(0).normal(size=(10_000, 5))
     tracemalloc.start()
     embedding = embed(RBF(2.0), y, kind, rank=64)
@@ -199,7 +201,7 @@ def test_no_square_matrix(kind):
 
 
 def test_gram_matrices_too_large_for_the_machine(monkeypatch):
-    """Before anything is computed, an error names the memory needed and what to do."""
+    """Before anything is computed, an error reports the memory needed and a remedy."""
     y = np.zeros((1000, 2))
     monkeypatch.setattr(os, "sysconf", lambda name: 4000)  # 16 MB; a Gram matrix takes 8 MB
     embed(RBF(1.0), y)
@@ -209,4 +211,4 @@ def test_gram_matrices_too_large_for_the_machine(monkeypatch):
             embed(kernel, y, kind)
     embed(RBF(1.0), y, "cholesky")
     embed(Linear(), y)
-    assert choice.MEMORY == 0.5
+    assert SHARE == 0.5

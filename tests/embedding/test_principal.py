@@ -1,4 +1,4 @@
-"""Outputs in their principal directions: against eigendecompositions, and what "auto" decides."""
+"""Outputs in their principal directions, compared with eigenvectors, and the choice of "auto"."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ rng = np.random.default_rng(0)
 
 
 def with_spectrum(variances, n=80, seed=0):
-    """Return outputs whose first principal variances are about these."""
+    """Return outputs with about these principal variances."""
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n, len(variances))) * np.sqrt(variances)
 
@@ -23,7 +23,7 @@ def with_spectrum(variances, n=80, seed=0):
 @pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weighted"])
 @given(seed=st.integers(0, 1000), rank=st.integers(1, 6))
 def test_directions_are_the_first_eigenvectors(kind, weighted, seed, rank):
-    """Where the spectrum has a gap, the subspace and the variance in it are those of eigh."""
+    """If the spectrum has a gap, the subspace and its variance equal those of eigh."""
     Y = with_spectrum([10.0] * rank + [0.01] * 30, seed=seed) + 5.0
     weight = np.random.default_rng(seed).integers(0, 3, 80) if weighted else np.ones(80)
     found, share = principal_directions(embed(Linear(), Y, kind), rank, weight.astype(float), seed)
@@ -50,7 +50,7 @@ def test_variance_without_a_gap_is_nearly_the_most(seed):
 
 
 def test_the_search_stays_exact_where_directions_are_few():
-    """As many directions as columns, or constant outputs, leave the embedding as it is."""
+    """With as many directions as columns, or constant outputs, the embedding is returned."""
     embedding = embed(Linear(), rng.normal(size=(50, 5)))
     for rank in (None, 5, 9, "auto"):
         assert principal_directions(embedding, rank, np.ones(50), 0) == (embedding, 1.0)
@@ -60,7 +60,7 @@ def test_the_search_stays_exact_where_directions_are_few():
 
 
 def test_fewer_directions_than_asked_for():
-    """Outputs of rank 3 have three directions, and these keep everything."""
+    """Outputs of rank 3 have three directions, which keep all of the variance."""
     Y = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 20))
     found, share = principal_directions(embed(Linear(), Y, "gram"), 10, np.ones(60), 0)
     assert found.rank == 3
@@ -80,7 +80,7 @@ def test_fewer_directions_than_asked_for():
     ids=["steep", "less steep", "few rows", "flat", "very few rows"],
 )
 def test_auto_takes_the_fewest_directions_that_keep_enough(variances, n, rank, seed):
-    """The smallest rank that keeps enough of the variance; all where the spectrum is flat."""
+    """The smallest rank that keeps enough of the variance; all directions of a flat spectrum."""
     embedding = embed(Linear(), with_spectrum(variances, n, seed))
     found, share = principal_directions(embedding, "auto", np.ones(n), seed)
     if rank is None:
@@ -92,7 +92,7 @@ def test_auto_takes_the_fewest_directions_that_keep_enough(variances, n, rank, s
 
 
 def test_auto_refuses_a_diffusion_kernel():
-    """On a sparse network most variance is in no few directions."""
+    """On a sparse network the variance is spread over many directions."""
     links = np.triu(rng.uniform(size=(400, 400)) < 0.01, 1)
     values, vectors = np.linalg.eigh(np.diag((links + links.T).sum(axis=0)) - links - links.T)
     diffusion = vectors * np.exp(-values) @ vectors.T
@@ -102,7 +102,7 @@ def test_auto_refuses_a_diffusion_kernel():
 
 
 def test_the_seed_decides():
-    """The same seed gives the same numbers, bit by bit."""
+    """The same seed gives exactly the same numbers."""
     embedding = embed(RBF(1.0), rng.normal(size=(100, 4)))
     found = [principal_directions(embedding, 8, np.ones(100), seed)[0] for seed in (1, 1, 2)]
     a, b, c = (embedding.values for embedding in found)

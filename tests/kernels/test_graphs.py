@@ -1,4 +1,4 @@
-"""Kernels on vertices: their formulas, however the graph is given and however large it is."""
+"""Kernels on vertices: their formulas, for small and large graphs in all accepted forms."""
 
 import copy
 import pickle
@@ -23,8 +23,9 @@ from okforest.kernels import (
     Precomputed,
     RandomWalk,
     RegularizedLaplacian,
-    _spectral,
+    _vertex_kernel,
 )
+from okforest.metrics import make_kernel_scorer
 from reference import graphs as reference
 
 KERNELS = {
@@ -43,15 +44,15 @@ every_kernel = pytest.mark.parametrize(("kernel", "formula"), KERNELS.values(), 
 
 @pytest.fixture(params=["small", "large"], autouse=True)
 def size(request, monkeypatch):
-    """Run a test as for small and as for large graphs."""
+    """Run a test with the code for small graphs and with the code for large ones."""
     if request.param == "large":
-        monkeypatch.setattr(_spectral, "DENSE", 0)
-        monkeypatch.setattr(_spectral, "BLOCK", 4)
+        monkeypatch.setattr(_vertex_kernel, "DENSE", 0)
+        monkeypatch.setattr(_vertex_kernel, "BLOCK", 4)
     return request.param
 
 
 def make_graph(n, n_links, seed, isolated=0):
-    """Return a random weighted graph, mostly of several components, the last vertices isolated."""
+    """Return a random weighted graph with several components; the last vertices are isolated."""
     rng = np.random.default_rng(seed)
     A = np.zeros((n, n))
     i, j = rng.integers(0, n - isolated, size=(2, n_links))
@@ -68,7 +69,7 @@ EVERY = np.arange(14)
 @pytest.mark.parametrize("normalized", [False, True])
 @given(n=st.integers(2, 13), n_links=st.integers(0, 30), seed=st.integers(0, 10**6))
 def test_formula(kernel, formula, normalized, n, n_links, seed):
-    """Gram, cross-Gram, pairs and diagonal are the formula's, and positive semi-definite."""
+    """Gram, cross-Gram, pairs and diagonal follow the formula, and Gram matrices are PSD."""
     A = make_graph(n, n_links, seed)
     kernel = clone(kernel).set_params(graph=A, normalized=normalized)
     y = kernel.check(np.random.default_rng(seed).integers(0, n, size=n + 3))
@@ -91,7 +92,7 @@ def test_formula(kernel, formula, normalized, n, n_links, seed):
 
 @every_kernel
 def test_forms_of_a_graph(kernel, formula):
-    """Dense, sparse and networkx graphs are the same, with loops or not."""
+    """Dense, sparse and networkx graphs give the same kernel, with and without loops."""
     with_loops = GRAPH + np.diag(np.arange(14.0))
     named = nx.from_numpy_array(GRAPH)
     forms = [
@@ -112,7 +113,7 @@ def test_forms_of_a_graph(kernel, formula):
 @every_kernel
 @given(seed=st.integers(0, 10**6))
 def test_order_of_vertices_does_not_matter(kernel, formula, seed):
-    """Vertices keep their kernel when they are renumbered."""
+    """Renumbering the vertices does not change the kernel."""
     order = np.random.default_rng(seed).permutation(14)
     kernel = clone(kernel).set_params(graph=GRAPH)
     other = clone(kernel).set_params(graph=GRAPH[np.ix_(order, order)])
@@ -121,7 +122,7 @@ def test_order_of_vertices_does_not_matter(kernel, formula, seed):
 
 @every_kernel
 def test_components_are_apart(kernel, formula):
-    """No kernel is but exactly 0 between components, and isolated vertices are like themselves."""
+    """Kernels are exactly 0 between components, and follow the formula for isolated vertices."""
     kernel = clone(kernel).set_params(graph=GRAPH)
     label = sp.csgraph.connected_components(sp.csr_array(GRAPH))[1]
     K = kernel(EVERY)
@@ -132,7 +133,7 @@ def test_components_are_apart(kernel, formula):
 
 @pytest.mark.parametrize("normalized", [False, True])
 def test_isolated_vertices_alone(normalized):
-    """A graph without links is the identity, but for the commute time, which is 0."""
+    """A graph without links gives a multiple of the identity, or 0 for the commute time."""
     empty, y = np.zeros((3, 3)), np.arange(3)
     for kernel in (Diffusion(empty), RegularizedLaplacian(empty), RandomWalk(empty, 2, 3.0)):
         K = kernel.set_params(normalized=normalized)(y)
@@ -142,7 +143,7 @@ def test_isolated_vertices_alone(normalized):
 
 
 def test_normalisation_is_the_general_one():
-    """normalized=True is what Normalized makes of a kernel."""
+    """normalized=True equals Normalized(kernel)."""
     for kernel, _ in KERNELS.values():
         kernel = clone(kernel).set_params(graph=GRAPH)
         np.testing.assert_allclose(
@@ -154,7 +155,7 @@ def test_normalisation_is_the_general_one():
 @pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("rank", [1, 3, 9, 14, 40])
 def test_rank(kernel, formula, normalized, rank, size):
-    """A rank keeps the largest eigenvalues, and tells what it leaves out."""
+    """A rank keeps the largest eigenvalues, and residual_share reports what is left out."""
     n = 60 if size == "large" else 14
     A = make_graph(n, 2 * n, seed=0, isolated=2)
     kernel = clone(kernel).set_params(graph=A, normalized=normalized, rank=rank)
@@ -165,7 +166,7 @@ def test_rank(kernel, formula, normalized, rank, size):
     assert features.shape == (n, kernel.feature_dim(y)) == (n, min(rank, n))
     np.testing.assert_allclose(kernel(y), features @ features.T, atol=1e-12)
     if not normalized:
-        # Of equal eigenvalues either may be kept: compare them, not their vectors.
+        # Any of several equal eigenvalues may be kept, so compare values, not vectors.
         found = np.linalg.eigvalsh(features.T @ features)[::-1]
         np.testing.assert_allclose(found, values, atol=1e-9)
         residual = formula(A) - features @ features.T
@@ -178,7 +179,7 @@ def test_rank(kernel, formula, normalized, rank, size):
 
 
 def test_large_graph():
-    """On more vertices than are decomposed, single entries are those of SciPy's exponential."""
+    """On graphs too large to be decomposed, entries equal those of SciPy's exponential."""
     n = 5000
     G = nx.barabasi_albert_graph(n, 2, seed=0)
     A = sp.csr_array(nx.to_scipy_sparse_array(G, dtype=float))
@@ -195,14 +196,14 @@ def test_large_graph():
 
 @pytest.mark.parametrize("beta", [1e-3, 0.5, 30.0, 1e3])
 def test_hubs(beta):
-    """A vertex of many links, or a long time, takes no digits from the exponential."""
+    """A vertex with many links, or a long time, does not reduce the precision."""
     star = nx.to_numpy_array(nx.star_graph(100))
     K = Diffusion(star, beta)(np.arange(101))
     np.testing.assert_allclose(K, reference.diffusion(star, beta), atol=1e-12)
 
 
 def test_too_long_a_time(size):
-    """A series too long to be summed is refused."""
+    """A beta whose series is too long is refused."""
     kernel = Diffusion(GRAPH, beta=1e9)
     if size == "large":
         with pytest.raises(
@@ -214,7 +215,7 @@ def test_too_long_a_time(size):
 
 
 def test_global_random_numbers_are_left_alone():
-    """No kernel draws from NumPy's global generator, and results are the same every time."""
+    """Kernels do not use NumPy's global random state, and results are reproducible."""
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     A = make_graph(60, 120, seed=1)
     for kernel, _ in KERNELS.values():
@@ -225,7 +226,7 @@ def test_global_random_numbers_are_left_alone():
 
 
 def test_names():
-    """Outputs are names where vertices have them: those of networkx, or those that are passed."""
+    """Outputs are names if vertices have names, from networkx or passed as names."""
     G = nx.Graph()
     G.add_edge("b", "a", weight=2.0)
     G.add_edge("b", ("t", 1))
@@ -244,7 +245,7 @@ def test_names():
 
 
 def test_commute_times():
-    """Distances of the commute time kernel are those that random walks have."""
+    """Distances of the commute time kernel equal the commute times of random walks."""
     A = make_graph(8, 40, seed=0)
     degrees, n = A.sum(axis=0), 8
     P = A / degrees[:, None]
@@ -259,7 +260,7 @@ def test_commute_times():
 
 
 def test_diagonals_are_computed_once(size, monkeypatch):
-    """The norms of vertices, a column each on large graphs, are kept and shared by clones."""
+    """The norms of vertices, which take one column each on large graphs, are cached and shared."""
     kernel = RegularizedLaplacian(GRAPH, normalized=True)
     kernel(EVERY)
     columns = []
@@ -272,7 +273,7 @@ def test_diagonals_are_computed_once(size, monkeypatch):
 
 
 def test_parallel_edges_add_up():
-    """A multigraph has the sums of its weights."""
+    """The weights of parallel edges are added."""
     G = nx.MultiGraph([(0, 1, {"weight": 2.0}), (1, 0), (1, 2)])
     A = np.array([[0.0, 3, 0], [3, 0, 1], [0, 1, 0]])
     np.testing.assert_allclose(Diffusion(G)(np.arange(3)), Diffusion(A)(np.arange(3)))
@@ -294,7 +295,7 @@ def test_parallel_edges_add_up():
     ],
 )
 def test_bad_graphs(graph, message):
-    """What is no undirected graph is explained."""
+    """Anything but an undirected graph is refused with an explanation."""
     with pytest.raises(ValueError, match=message):
         Diffusion(graph).check([0, 1])
     with pytest.raises(ValueError, match=message):
@@ -305,18 +306,18 @@ def test_bad_graphs(graph, message):
     ("names", "y", "message"),
     [
         (None, [0.0, 1.0], r"type float64; .* 1-d array of positions of vertices, 0…13"),
-        (None, [0, 14], "y holds 14, which is no vertex of the graph"),
+        (None, [0, 14], "y holds 14, which is not a vertex of the graph"),
         (None, [-1], "y holds -1"),
         (None, np.array([[0, 1]]), r"shape \(1, 2\)"),
         (list("abcdefghijklmn"), ["a", "z"], "y holds 'z', .* it must hold names of vertices"),
         (list("abcdefghijklmn"), [0, 1], "y holds 0"),
-        (list("abc"), ["a"], r"names has shape \(3,\), and the graph has 14 vertices"),
-        (list("aacdefghijklmn"), ["a"], "14 entries but 13 different ones"),
+        (list("abc"), ["a"], r"names has shape \(3,\), but the graph has 14 vertices"),
+        (list("aacdefghijklmn"), ["a"], "14 entries but only 13 distinct ones"),
         ([[i] for i in range(14)], ["a"], "hashable"),
     ],
 )
 def test_bad_vertices(names, y, message):
-    """What is no vertex is explained, and so are names that cannot be."""
+    """Unknown vertices and invalid names are refused with an explanation."""
     with pytest.raises(ValueError, match=message):
         Diffusion(GRAPH, names=names).check(y)
 
@@ -326,13 +327,13 @@ def test_bad_vertices(names, y, message):
     [
         (Diffusion(GRAPH, beta=0.0), "Diffusion got beta=0.0; use a positive number"),
         (RegularizedLaplacian(GRAPH, beta="1"), "RegularizedLaplacian got beta='1'"),
-        (RandomWalk(GRAPH, steps=0), "steps=0; use a whole number"),
-        (RandomWalk(GRAPH, a=1.5), "a=1.5; it is a kernel only for a ≥ 2"),
-        (CommuteTime(GRAPH, rank=0), "CommuteTime got rank=0; use a whole number ≥ 1, or None"),
+        (RandomWalk(GRAPH, steps=0), "steps=0; use an integer"),
+        (RandomWalk(GRAPH, a=1.5), "a=1.5; use a number ≥ 2"),
+        (CommuteTime(GRAPH, rank=0), "CommuteTime got rank=0; use an integer ≥ 1, or None"),
     ],
 )
 def test_bad_parameters(kernel, message):
-    """Wrong parameters are found when the kernel meets outputs, or is called."""
+    """Invalid parameters are found when outputs are checked, or when the kernel is called."""
     with pytest.raises(ValueError, match=message):
         kernel.check(EVERY)
     with pytest.raises(ValueError, match=message):
@@ -341,7 +342,7 @@ def test_bad_parameters(kernel, message):
 
 @every_kernel
 def test_parameters_can_change(kernel, formula):
-    """Nothing that was derived from other parameters, or another graph, is used."""
+    """Cached results of previous parameters, or of another graph, are not used."""
     kernel = clone(kernel).set_params(graph=np.ones((14, 14)), normalized=True)
     kernel(EVERY)
     kernel.set_params(graph=GRAPH)
@@ -358,7 +359,7 @@ def test_parameters_can_change(kernel, formula):
 
 @every_kernel
 def test_copies(kernel, formula):
-    """Clones share the graph and what is derived; pickles hold the graph alone."""
+    """Clones share the graph and cached results; pickles contain the graph only."""
     kernel = clone(kernel).set_params(graph=sp.csr_array(GRAPH))
     size = len(pickle.dumps(kernel))
     K = kernel(EVERY)
@@ -372,7 +373,7 @@ def test_copies(kernel, formula):
 @pytest.mark.parametrize("rank", [None, 4])
 @pytest.mark.parametrize("kind", ["sparse", "networkx"])
 def test_models(named, rank, kind, tmp_path, size):
-    """Models fit vertices, predict vertices, and are saved and loaded."""
+    """Models are fitted to vertices, predict vertices, and can be saved and loaded."""
     rng = np.random.default_rng(0)
     A = make_graph(40, 90, seed=0)
     names = np.array([f"v{i}" for i in range(40)])
@@ -409,12 +410,13 @@ def test_searches():
     X, y = A[:, :10], np.arange(40)
     tree = OKTree(kernel=Diffusion(A), random_state=0)
     assert len(cross_val_score(tree, X, y, cv=4)) == 4
-    search = GridSearchCV(tree, {"kernel__beta": [0.1, 1.0]}, cv=3).fit(X, y)
+    scoring = make_kernel_scorer(Diffusion(A))
+    search = GridSearchCV(tree, {"kernel__beta": [0.1, 1.0]}, scoring=scoring, cv=3).fit(X, y)
     assert search.best_estimator_.kernel_.beta == search.best_params_["kernel__beta"]
 
 
 def test_as_a_part():
-    """Kernels on vertices are parts of other kernels."""
+    """Kernels on vertices can be parts of other kernels."""
     kernel = RBF(1.0, base=Diffusion(GRAPH)) + 2.0 * CommuteTime(GRAPH)
     y = kernel.check(EVERY)
     K = reference.diffusion(GRAPH, 1.0)

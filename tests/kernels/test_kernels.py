@@ -1,4 +1,4 @@
-"""Every kernel: its formula, and that Gram, diagonal, pairs and features agree."""
+"""Every kernel: its formula, and whether Gram, diagonal, pairs and features agree."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics import pairwise
 
+from okforest import OKTree
+from okforest.decode import Majority, Mean, Support, TrainingSet, as_decoder
 from okforest.kernels import (
     RBF,
     CommuteTime,
@@ -17,6 +19,7 @@ from okforest.kernels import (
     Linear,
     Mahalanobis,
     Normalized,
+    OutputKernel,
     Polynomial,
     Precomputed,
     Product,
@@ -68,7 +71,7 @@ CASES = {
 
 @pytest.mark.parametrize(("kernel", "y"), CASES.values(), ids=CASES)
 def test_methods_agree(kernel, y):
-    """Gram, cross-Gram, diagonal, pairs and explicit features tell the same; Grams are PSD."""
+    """Gram, cross-Gram, diagonal, pairs and explicit features agree; Gram matrices are PSD."""
     y = kernel.check(y)
     kernel = kernel.resolve(y)
     K = kernel(y)
@@ -88,7 +91,7 @@ def test_methods_agree(kernel, y):
 
 @pytest.mark.parametrize(("kernel", "y"), CASES.values(), ids=CASES)
 def test_resolving_twice_changes_nothing(kernel, y):
-    """A resolved kernel keeps its parameters on other outputs."""
+    """Resolving a resolved kernel on other outputs does not change its parameters."""
     y = kernel.check(y)
     once = kernel.resolve(y)
     np.testing.assert_array_equal(once.resolve(y[:5])(y), once(y))
@@ -96,14 +99,14 @@ def test_resolving_twice_changes_nothing(kernel, y):
 
 @pytest.mark.parametrize(("kernel", "y"), CASES.values(), ids=CASES)
 def test_clones_compute_the_same(kernel, y):
-    """Kernels survive scikit-learn's clone, with independent parameters."""
+    """A clone computes the same kernel."""
     y = kernel.check(y)
     copy = clone(kernel)
     np.testing.assert_array_equal(copy.resolve(y)(y), kernel.resolve(y)(y))
 
 
 def test_known_formulas():
-    """The vector kernels are those of scikit-learn, in our parameters."""
+    """The kernels on vectors equal those of scikit-learn."""
     a, b = VECTORS[:5], VECTORS[5:]
     np.testing.assert_allclose(Linear()(a, b), pairwise.linear_kernel(a, b))
     np.testing.assert_allclose(RBF(2.0)(a, b), pairwise.rbf_kernel(a, b, gamma=1 / 8))
@@ -123,7 +126,7 @@ def test_known_formulas():
 
 @pytest.mark.parametrize("offset", [1e4, 1e6, 1e8])
 def test_rbf_does_not_depend_on_the_origin(offset):
-    """Outputs far from zero lose no digits but their own."""
+    """Outputs far from zero lose no precision beyond their own rounding."""
     moved = VECTORS + offset
     squares = ((moved[:, None] - moved[None]) ** 2).sum(axis=2)
     np.testing.assert_allclose(RBF(1.0)(moved), np.exp(-squares / 2), atol=1e-12)
@@ -131,11 +134,65 @@ def test_rbf_does_not_depend_on_the_origin(offset):
     np.testing.assert_allclose(
         RBF(1.0).pairs(moved[:5], moved[5:10]), np.diag(np.exp(-squares[:5, 5:10] / 2)), atol=1e-12
     )
-    assert RBF(1e200)(moved).min() == 1.0
+    assert RBF(1e200)(moved).min() == RBF(1e200).pairs(moved, moved[::-1]).min() == 1.0
+
+
+def test_rbf_is_at_most_one():
+    """Rounding errors of a base kernel's Gram matrix do not give a similarity above 1."""
+    K = np.array([[1.0, 1.0 + 1e-9], [1.0 + 1e-9, 1.0 - 1e-9]])
+    kernel, y = RBF(1e-5, base=Precomputed(K)), np.array([0, 1])
+    assert kernel(y).max() == kernel(y, y).max() == kernel.pairs(y, y[::-1]).max() == 1.0
+    long = np.random.default_rng(0).normal(size=(50, 37))
+    assert (np.diagonal(RBF(1e-8)(long)) == 1.0).all()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "known_psd", "numeric"),
+    [
+        (Linear(), True, True),
+        (RBF(), True, True),
+        (RBF(base=Dirac()), True, False),
+        (RBF(base=Precomputed(GRAM)), False, False),
+        (FromCallable(len), False, False),
+        (Linear() + FromCallable(len), False, False),
+        (Linear() * Dirac(), True, False),
+        (2.0 * Precomputed(GRAM), False, False),
+        (Normalized(Linear()), True, True),
+        (Diffusion(CYCLE), True, False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_kernels_know_of_themselves(kernel, known_psd, numeric):
+    """A composed kernel is PSD by construction, or numeric, if all its parts are."""
+    assert (kernel.known_psd, kernel.numeric) == (known_psd, numeric)
+
+
+def test_inner_kernels_are_resolved():
+    """Parameters that are learnt are filled in at every level."""
+    kernel = (2.0 * RBF(1.0, base=RBF()) + Normalized(Laplacian())).resolve(VECTORS)
+    assert kernel.k1.base.base.sigma == RBF().resolve(VECTORS).sigma
+    assert kernel.k2.base.sigma == Laplacian().resolve(VECTORS).sigma
+
+
+def test_normalized_outputs_of_norm_zero():
+    """The cosine of a zero vector is 0, also with itself."""
+    kernel, y = Normalized(Linear()), np.array([[0.0, 0.0], [3.0, 4.0]])
+    expected = np.diag([0.0, 1.0])
+    np.testing.assert_allclose(kernel(y), expected)
+    np.testing.assert_array_equal(kernel.diag(y), [0.0, 1.0])
+    np.testing.assert_allclose(kernel.features(y) @ kernel.features(y).T, expected)
+
+
+@pytest.mark.parametrize("kernel", [RBF(1.5), Laplacian(2.0)], ids=repr)
+def test_random_frequencies(kernel):
+    """The mean of cos⟨ω, a − b⟩ over random frequencies is the kernel."""
+    phases = kernel.phases(VECTORS, 20_000, np.random.default_rng(0))
+    differences = phases[:, None, :] - phases[None, :, :]
+    np.testing.assert_allclose(np.cos(differences).mean(axis=2), kernel(VECTORS), atol=0.03)
 
 
 def test_parts_by_name():
-    """Kernels within kernels may be given by name."""
+    """Inner kernels can be given by name."""
     np.testing.assert_array_equal(
         Sum("linear", "dirac")(LABELS.astype(float)), (Linear() + Dirac())(LABELS.astype(float))
     )
@@ -146,7 +203,7 @@ def test_parts_by_name():
 
 
 def test_precomputed_of_any_real_type():
-    """Truth values, integers, memory maps and lists are matrices too."""
+    """Booleans, integers and lists are accepted as matrices."""
     for gram in (np.eye(3, dtype=bool), np.eye(3, dtype=int), np.eye(3).tolist()):
         kernel = Precomputed(gram)
         np.testing.assert_array_equal(kernel(kernel.check([0, 2])), np.eye(2))
@@ -157,18 +214,18 @@ def test_median_width():
     y = np.array([0.0, 1.0, 5.0])  # distances 1, 4, 5
     assert RBF().resolve(y).sigma == pytest.approx(4.0)
     assert Laplacian().resolve(y).sigma == pytest.approx(4.0)
-    assert RBF().resolve(np.zeros(4)).sigma == 1.0  # any width will do
+    assert RBF().resolve(np.zeros(4)).sigma == 1.0  # any width gives the same kernel
 
 
 def test_median_width_of_many_outputs_needs_no_large_matrix():
-    """A thousand evenly spread outputs stand for all."""
+    """The median is computed from a thousand evenly spaced outputs."""
     y = np.random.default_rng(0).normal(size=50_000)
     assert RBF().resolve(y).sigma == pytest.approx(0.954, abs=0.05)  # √2 · 0.6745
 
 
 @given(st.lists(st.text(max_size=5), min_size=2, max_size=12))
 def test_lists_of_any_objects(words):
-    """Lists of strings are outputs of a kernel given by a function."""
+    """A kernel given by a function takes lists of strings."""
     kernel = FromCallable(lambda a, b: float(len(set(a) & set(b))), elementwise=True)
     y = kernel.check(words)
     assert y.shape == (len(words),)
@@ -176,14 +233,14 @@ def test_lists_of_any_objects(words):
 
 
 def test_lists_of_lists_stay_whole():
-    """A list of equal lists is n objects, not a matrix."""
+    """A list of lists of equal length is converted to n objects, not to a matrix."""
     y = FromCallable(len).check([[1, 2], [3, 4], [5, 6]])
     assert y.shape == (3,)
     assert y[1] == [3, 4]
 
 
 def test_names():
-    """Names, functions and kernels become kernels; anything else is explained."""
+    """Names, functions and kernels are converted to kernels; anything else is refused."""
     assert isinstance(as_kernel("rbf"), RBF)
     assert isinstance(as_kernel(pairwise.chi2_kernel), FromCallable)
     kernel = Linear()
@@ -201,6 +258,9 @@ def test_precomputed_is_shared_by_clones():
     kernel = RBF(base=Precomputed(GRAM))
     copy = clone(kernel)
     assert copy.base.gram is kernel.base.gram
+    assert copy.base._checked is None
+    kernel.check(POSITIONS)
+    assert clone(kernel).base._checked is GRAM  # and does not check it again
     copy.set_params(base__gram=np.eye(3))
     assert kernel.base.gram is GRAM
     with pytest.raises(ValueError, match="position 5"):
@@ -212,8 +272,8 @@ def test_precomputed_is_shared_by_clones():
     ("gram", "y", "message"),
     [
         (GRAM, GRAM, r"y holds an array of shape \(12, 12\) and type float64; with a precomputed"),
-        (GRAM, [0.0, 1.0], r"integer positions into the Gram matrix \(0…11\)"),
-        (GRAM, [0, 12], r"y holds position 12; the Gram matrix has positions 0…11"),
+        (GRAM, [0.0, 1.0], r"integer positions in the Gram matrix \(0…11\)"),
+        (GRAM, [0, 12], r"y holds position 12; the Gram matrix only has positions 0…11"),
         (GRAM, [0, -1], r"y holds position -1"),
         (GRAM, np.zeros((3, 2), int), r"1-d array of positions"),
         (GRAM[:5], [0, 1], r"shape \(5, 12\); it must be square"),
@@ -223,7 +283,7 @@ def test_precomputed_is_shared_by_clones():
     ],
 )
 def test_precomputed_errors(gram, y, message):
-    """Positions and matrices that do not fit are explained."""
+    """Invalid positions and matrices are refused with an explanation."""
     with pytest.raises(ValueError, match=message):
         Precomputed(gram).check(y)
 
@@ -233,26 +293,43 @@ def test_precomputed_errors(gram, y, message):
     [
         (RBF(-1.0), VECTORS, "RBF got sigma=-1.0; use a positive number or 'median'"),
         (RBF("mean"), VECTORS, "RBF got sigma='mean'"),
+        (RBF(np.inf), VECTORS, "RBF got sigma=inf"),
+        (RBF(np.nan), VECTORS, "RBF got sigma=nan"),
+        (RBF(0.0), VECTORS, "RBF got sigma=0.0"),
         (Laplacian(0), VECTORS, "Laplacian got sigma=0"),
-        (Polynomial(0), VECTORS, "whole number"),
+        (Polynomial(0), VECTORS, "use an integer ≥ 1"),
         (Polynomial(2, coef0=-1), VECTORS, "coef0"),
         (Polynomial(2, coef0=np.nan), VECTORS, "coef0"),
         (Polynomial(2, gamma="1"), VECTORS, "gamma"),
-        (Mahalanobis(np.eye(2)), VECTORS, r"V of shape \(2, 2\); outputs need \(3, 3\)"),
+        (Polynomial(2, gamma=0.0), VECTORS, "gamma=0.0"),
+        (Polynomial(1.5), VECTORS, "degree=1.5"),
+        (
+            Mahalanobis(np.eye(2)),
+            VECTORS,
+            r"V of shape \(2, 2\); outputs with 3 values need \(3, 3\)",
+        ),
         (Mahalanobis(-np.eye(3)), VECTORS, "not positive definite"),
+        (
+            Mahalanobis(np.eye(3) + np.diag([0.5, 0.0], k=1)),
+            VECTORS,
+            r"the matrix V of Mahalanobis is asymmetric: entries \(0, 1\) and \(1, 0\) differ "
+            r"by 0.5. If it should be symmetric, use \(V \+ V.T\) / 2",
+        ),
+        (Mahalanobis(np.full((3, 3), np.nan)), VECTORS, "V of Mahalanobis has NaN or infinite"),
         (Mahalanobis(), np.c_[VECTORS, VECTORS], "not positive definite"),
         (Scaled(Linear(), -2.0), VECTORS, "scale=-2.0"),
-        (Dirac(), np.array([1, "a", None], dtype=object), "cannot be sorted"),
+        (Scaled(Linear(), 0.0), VECTORS, "scale=0.0"),
+        (Dirac(), np.array([1j, 2], dtype=object), "cannot be sorted"),
     ],
 )
 def test_parameter_errors(kernel, y, message):
-    """Wrong parameters are found when the kernel meets the outputs."""
+    """Invalid parameters are found when a kernel is resolved on outputs."""
     with pytest.raises(ValueError, match=message):
         kernel.resolve(kernel.check(y))
 
 
 def test_output_errors():
-    """Outputs of the wrong kind are explained."""
+    """Invalid outputs, and kernels that are not resolved, are refused with an explanation."""
     with pytest.raises(ValueError, match="y contains NaN"):
         Linear().check([1.0, np.nan])
     with pytest.raises(ValueError, match="y contains NaN"):
@@ -261,9 +338,9 @@ def test_output_errors():
         Dirac().check(VECTORS)
     with pytest.raises(ValueError, match="single value"):
         Linear().check(3.0)
-    with pytest.raises(ValueError, match="fit an estimator with it, or call resolve"):
+    with pytest.raises(ValueError, match="fit a model with it, or call resolve"):
         RBF()(VECTORS)
-    with pytest.raises(ValueError, match="takes V from training outputs"):
+    with pytest.raises(ValueError, match="computes V from the training outputs"):
         Mahalanobis()(VECTORS)
 
 
@@ -280,7 +357,139 @@ def test_functions_of_the_wrong_shape(function, message):
         FromCallable(function)(np.arange(4))
 
 
+def edit_distance(a, b):
+    """Return a number for two strings; on arrays of strings it fails."""
+    if not a or not b:
+        return max(len(a), len(b))
+    same = a[0] == b[0]
+    insert, delete = edit_distance(a, b[1:]), edit_distance(a[1:], b)
+    return min(insert + 1, delete + 1, edit_distance(a[1:], b[1:]) + (not same))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda a, b: np.exp(-edit_distance(a, b)), lambda a, b: float(a.count("a") * b.count("a"))],
+    ids=["ambiguous truth", "no attribute"],
+)
+def test_functions_of_two_single_outputs(function):
+    """A function that fails on arrays, but not on two outputs, is recognised; the remedy works."""
+    y = ["ab", "abc", "b"]
+    message = r"takes two single outputs: .*Error.* Pass kernel=FromCallable\(function, elementwise"
+    with pytest.raises(ValueError, match=message):
+        OKTree(kernel=function).fit(np.arange(3.0)[:, None], y)
+    model = OKTree(kernel=FromCallable(function, elementwise=True))
+    assert model.fit(np.arange(3.0)[:, None], y).predict([[0.0]]).tolist() == ["ab"]
+
+
+def test_errors_of_functions_pass_unchanged():
+    """If a function fails on single outputs as well, its own error is raised."""
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
+        FromCallable(lambda a, b: 1 / 0)(np.arange(3))
+    with pytest.raises(IndexError, match="no such output"):
+        FromCallable(_refuse)(np.arange(3))
+    with pytest.raises(ZeroDivisionError):
+        FromCallable(lambda a, b: 1 / 0)(np.arange(0))
+    with pytest.raises(ValueError, match="values of type complex128; it must return real"):
+        FromCallable(lambda a, b: np.ones((3, 3)) * 1j)(np.arange(3))
+
+
+def _refuse(a, b):
+    raise IndexError("no such output")
+
+
 def test_elementwise_functions_return_numbers():
-    """And an elementwise one numbers."""
-    with pytest.raises(ValueError, match="returned list for two outputs"):
+    """With elementwise=True, anything but a number is an error."""
+    with pytest.raises(ValueError, match="returned an object of type list for two outputs"):
         FromCallable(lambda a, b: [1, 2], elementwise=True)(np.arange(2))
+
+
+class Parity(OutputKernel):
+    """A user's kernel on integers, with a decoder object."""
+
+    default_decoder = Support()
+
+    def check(self, y):
+        return np.asarray(y)
+
+    def __call__(self, a, b=None):
+        return np.equal.outer(a % 2, (a if b is None else b) % 2).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "decoder"),
+    [
+        (Linear(), Mean),
+        (Mahalanobis(), Mean),
+        (Dirac(), Majority),
+        (RBF(), TrainingSet),
+        (Precomputed(GRAM), TrainingSet),
+        (Diffusion(CYCLE), TrainingSet),
+        (FromCallable(np.equal.outer), TrainingSet),
+        (Parity(), Support),
+        # Scaling keeps the nearest output; other operations may change it.
+        (2.0 * Linear(), Mean),
+        (Scaled("dirac"), Majority),
+        (2.0 * Parity(), Support),
+        (Normalized(Linear()), TrainingSet),
+        (Linear() + Linear(), TrainingSet),
+        (Dirac() * Dirac(), TrainingSet),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_default_decoders(kernel, decoder):
+    """decoder="auto" takes the default decoder of the kernel, a name or an object."""
+    assert type(as_decoder("auto", kernel)) is decoder
+    assert type(as_decoder("training_set", kernel)) is TrainingSet
+    support = Support()
+    assert as_decoder(support, kernel) is support
+
+
+def test_default_decoders_of_users_kernels():
+    """Models use the default decoder of a user's kernel."""
+    X, y = np.arange(6.0)[:, None], np.array([4, 2, 2, 1, 1, 3])
+    tree = OKTree(kernel=Parity(), random_state=0).fit(X, y)
+    same = OKTree(kernel=Parity(), decoder="support", random_state=0).fit(X, y)
+    assert tree.predict(X).tolist() == same.predict(X).tolist() == [4, 4, 4, 1, 1, 1]
+    tree.kernel_.default_decoder = "mode"
+    with pytest.raises(ValueError, match="decoder='mode' is not known"):
+        tree.predict(X)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Linear(),
+        RBF(1.0),
+        RBF(1.0, base=Linear()),
+        Dirac(),
+        FromCallable(np.equal.outer),
+        Diffusion(CYCLE),
+        2.0 * Linear() + Normalized(RBF(1.0)),
+        Precomputed(GRAM),
+    ],
+    ids=lambda kernel: type(kernel).__name__,
+)
+def test_nothing_to_restrict(kernel):
+    """A kernel that has nothing to drop returns itself."""
+    assert kernel.restrict(POSITIONS) is kernel
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Precomputed(GRAM),
+        RBF(1.0, base=Precomputed(GRAM)),
+        3.0 * Precomputed(GRAM),
+        Normalized(Precomputed(GRAM)),
+        Diffusion(CYCLE) + Precomputed(GRAM),
+        Precomputed(GRAM) * Diffusion(CYCLE),
+    ],
+    ids=lambda kernel: type(kernel).__name__,
+)
+def test_restricted_kernels_agree(kernel):
+    """A restricted kernel agrees on the outputs kept, and refuses others."""
+    restricted = kernel.restrict(POSITIONS[:5])
+    assert restricted is not kernel
+    np.testing.assert_array_equal(restricted(POSITIONS[:5]), kernel(POSITIONS[:5]))
+    with pytest.raises(ValueError, match="not in this block of the Gram matrix: a compact model"):
+        restricted.check(POSITIONS[5:6])

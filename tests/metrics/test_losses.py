@@ -1,4 +1,4 @@
-"""Losses in H against their definitions, and against scikit-learn's for the linear kernel."""
+"""Losses in feature space: by definition, and equal to scikit-learn's for the linear kernel."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_linear_kernel_gives_scikit_learns_metrics(weight):
 
 
 def test_rbf_losses_by_definition():
-    """Losses from weights and Gram matrices, written out."""
+    """Losses computed from weights and Gram matrices, term by term."""
     kernel = RBF(1.0)
     model = OKExtraTrees(10, kernel=kernel, random_state=0).fit(X[:40], Y[:40])
     w = model.predict_weights(X[40:]).toarray()
@@ -54,7 +54,7 @@ def test_rbf_losses_by_definition():
 
 
 def test_scorers_are_greater_for_better_models():
-    """R², and minus the losses."""
+    """Scorers return R², or minus a loss."""
     model = OKTree(kernel=RBF(1.0), random_state=0).fit(X[:40], Y[:40])
     args = model, X[40:], Y[40:]
     assert kernel_r2_scorer(*args) == kernel_r2(*args)
@@ -63,7 +63,7 @@ def test_scorers_are_greater_for_better_models():
 
 
 def test_labels_not_seen_in_training():
-    """A new label is as far from every prediction as can be, and counts in the spread."""
+    """A label that is new is orthogonal to every prediction, and counts in the spread."""
     labels = np.repeat(["a", "b"], 20)
     model = OKTree(kernel="dirac", random_state=0).fit(X[:40], labels)
     new = np.repeat(["a", "c"], 20)
@@ -72,16 +72,20 @@ def test_labels_not_seen_in_training():
 
 
 def test_constant_outputs_and_single_rows():
-    """As r2_score: 1 or 0 for constant outputs, undefined for one."""
+    """Like r2_score: 1 or 0 for constant outputs, undefined for a single one."""
     model = OKTree().fit(X, np.ones(80))
     assert model.score(X, np.ones(80)) == 1.0
     assert model.score(X, np.full(80, 2.0)) == 0.0
+    assert model.score(X, np.full(80, 1.001)) == 0.0  # whose mean is rounded
+    far = OKTree(random_state=0).fit(X, 1e8 + Y)
+    assert far.score(X, 1e8 + Y) == pytest.approx(1.0)
+    assert far.score(X, 1e8 + Y[::-1]) < 0.5
     with pytest.warns(UndefinedMetricWarning):
         assert np.isnan(model.score(X[:1], [1.0]))
 
 
 def test_wrong_lengths():
-    """X and y of different lengths are an error."""
+    """X and y of different lengths are refused."""
     model = OKTree().fit(X, Y)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.score(X, Y[:-1])
@@ -89,8 +93,36 @@ def test_wrong_lengths():
         output_loss(Precomputed(np.eye(3)), [0, 1], [2])
 
 
+def test_outputs_that_do_not_match():
+    """Outputs of another type or width than the training outputs are refused."""
+    labels = OKTree(kernel="dirac").fit(X, np.where(Y[:, 0] > 0, "a", "b"))
+    for metric in (kernel_loss, kernel_r2):
+        with pytest.raises(ValueError, match="text never equals a number"):
+            metric(labels, X, np.arange(80))
+        with pytest.raises(ValueError, match=r"y has 1 values in each output; .* have 2"):
+            metric(OKTree().fit(X, Y), X, Y[:, 0])
+    with pytest.raises(ValueError, match="text never equals a number"):
+        output_loss("dirac", ["a", "b"], [1, 2])
+
+
+def test_bad_sample_weights():
+    """Negative weights are refused by every metric."""
+    model, weight = OKTree().fit(X, Y), np.r_[-1.0, np.ones(79)]
+    for metric in (kernel_loss, kernel_r2):
+        with pytest.raises(ValueError, match="Negative values"):
+            metric(model, X, Y, weight)
+    with pytest.raises(ValueError, match="Negative values"):
+        output_loss("linear", Y, Y, weight)
+
+
+def test_losses_are_never_negative():
+    """Rounding errors of a Gram matrix do not give losses below zero."""
+    kernel = Precomputed(np.array([[1.0, 1.0 + 1e-9], [1.0 + 1e-9, 1.0]]))
+    assert output_loss(kernel, [0, 1], [1, 0]) == 0.0
+
+
 def test_pipelines():
-    """The metrics and scorers of a pipeline are those of its model on what reaches it."""
+    """A pipeline is scored like its model on the transformed inputs."""
     scaled = StandardScaler().fit(X)
     tree = OKTree(kernel=RBF(1.0), max_depth=3, random_state=0)
     inside = make_pipeline(make_pipeline(StandardScaler()), make_pipeline(tree)).fit(X, Y)

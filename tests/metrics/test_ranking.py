@@ -1,4 +1,4 @@
-"""Curves averaged over folds, and precision among the best."""
+"""Curves averaged over folds, and precision at k."""
 
 import itertools
 
@@ -29,7 +29,7 @@ def test_precision_is_the_mean_over_ways_to_order_ties(items, k):
 
 @given(FOLDS)
 def test_areas_under_curves_are_the_scores(items):
-    """The mean height of a curve is the area that scikit-learn computes, with a fine grid."""
+    """On a fine grid, the mean height of a curve is the area that scikit-learn computes."""
     truth, scores = map(np.array, zip(*items, strict=True))
     n = 4 * 3 * 5 * 7 * 4 + 1
     roc, pr = (average_curve([(truth, scores)], curve, n_points=n) for curve in ("roc", "pr"))
@@ -45,7 +45,7 @@ def test_areas_under_curves_are_the_scores(items):
 
 
 def test_vertical_average():
-    """Folds are averaged at equal rates; those without a curve take no part."""
+    """Folds are averaged at each rate; folds without a curve are left out."""
     perfect, reverse = ([0, 0, 1, 1], [1, 2, 3, 4]), ([1, 1, 0, 0], [1, 2, 3, 4])
     nothing = ([0, 0], [1, 2])
     curve = average_curve([perfect, reverse, nothing], n_points=3)
@@ -54,9 +54,37 @@ def test_vertical_average():
     assert curve.folds.shape == (3, 3)
 
 
+def test_precision_at_recall_zero():
+    """A curve starts with the precision of the highest score, not with scikit-learn's 1."""
+    curve = average_curve([([0, 1, 1, 0], [4, 3, 2, 1])], "pr", n_points=5)
+    np.testing.assert_allclose(curve.mean, [0, 1 / 2, 1 / 2, 2 / 3, 2 / 3])
+    assert curve.x.tolist() == [0, 0.25, 0.5, 0.75, 1]
+
+
+def test_scores_that_are_missing():
+    """NaN is refused; infinite scores and integers too large for float64 are ranked."""
+    for scores in ([1.0, np.nan, 2.0], np.array([np.nan] * 3, dtype=np.float32)):
+        with pytest.raises(ValueError, match=r"NaN for [13] of 3 items.* the lowest score"):
+            precision_at_k([0, 1, 1], scores, 1)
+        for curve in ("roc", "pr"):
+            for truth in ([0, 1, 1], [0, 0, 0]):
+                with pytest.raises(ValueError, match="scores contains NaN"):
+                    average_curve([([0, 1], [1, 2]), (truth, scores)], curve)
+    assert precision_at_k([0, 1, 1], [1.0, -np.inf, np.inf], 1) == 1.0
+    assert precision_at_k([0, 1], [2**60, 2**60 + 1], 1) == 1.0
+
+
 def test_errors():
     with pytest.raises(ValueError, match="k=0; use a positive integer"):
         precision_at_k([0, 1], [1, 2], 0)
+    with pytest.raises(ValueError, match=r"k=2.0; use a positive integer"):
+        precision_at_k([0, 1], [1, 2], 2.0)
     assert np.isnan(precision_at_k([], [], 3))
     with pytest.raises(ValueError, match="curve='f1'; use 'roc' or 'pr'"):
         average_curve([], "f1")
+    for curve in ("roc", "pr"):
+        with pytest.raises(ValueError, match=r"folds is empty; pass at least one pair \(truth, sc"):
+            average_curve([], curve)
+    for metric in (lambda *pair: precision_at_k(*pair, 1), lambda *pair: average_curve([pair])):
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            metric([0, 0], [1, 2, 3])

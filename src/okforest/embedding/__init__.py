@@ -1,18 +1,6 @@
-"""Outputs as numbers: embeddings to grow trees from, and the span of the training outputs."""
+"""Outputs as numbers, from which trees are grown."""
 
-from okforest.embedding.alike import check_alike
-from okforest.embedding.choice import Embedding, embed
+from okforest.embedding.choice import Embedding, EmbeddingKind, embed, gram_of
 from okforest.embedding.principal import principal_directions
-from okforest.embedding.products import DenseWeights, ProductWeights
-from okforest.embedding.span import Span, entries
 
-__all__ = [
-    "DenseWeights",
-    "Embedding",
-    "ProductWeights",
-    "Span",
-    "check_alike",
-    "embed",
-    "entries",
-    "principal_directions",
-]
+__all__ = ["Embedding", "EmbeddingKind", "embed", "gram_of", "principal_directions"]

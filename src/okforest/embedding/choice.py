@@ -1,11 +1,10 @@
-"""From a kernel and outputs to the arrays that trees are grown from, by the cheapest exact way.
+"""From a kernel and outputs to the arrays that trees are grown from, exactly and cheaply.
 
-A node of n samples costs n·rank per feature from a factor Φ of the Gram matrix K = ΦΦᵀ, and n²
-from K itself; the trees are the same. Where K would be too large, an approximate factor can be
-asked for.
+A node of n samples costs n·rank per feature with a factor Φ of the Gram matrix K = ΦΦᵀ, and n²
+with K itself; the trees are the same. Approximate factors are there for outputs whose K does not
+fit in memory.
 """
 
-import os
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -14,39 +13,43 @@ import numpy.typing as npt
 import scipy.linalg.lapack as lapack
 from sklearn.utils import gen_batches
 
+from okforest._memory import check_memory
 from okforest._typing import Floats, Outputs
 from okforest.embedding.low_rank import LowRankKind, low_rank_factor
 from okforest.kernels import OutputKernel
-from okforest.kernels._checks import check_gram
+from okforest.kernels._gram_checks import check_gram
 
-Kind = Literal["features", "gram", "factor"] | LowRankKind
+EmbeddingKind = Literal["features", "gram", "factor"] | LowRankKind
 LOW_RANK_KINDS = get_args(LowRankKind)
 
-# A factor of the Gram matrix pays if its rank is at most this part of N.
+# A factor of the Gram matrix pays off if its rank is at most this fraction of N.
 LOW_RANK = 0.25
-# A Gram matrix is made from explicit features if they are at most so many times N.
+# A Gram matrix is computed from explicit features if their dimension is at most this multiple of N.
 FEATURES = 4
-# Rows of features that are looked at together, so that no copy of all is made.
+# Rows of features that are processed together, so that there is no second copy of all.
 BLOCK = 1024
-# A Gram matrix may take this part of the machine's memory.
-MEMORY = 0.5
+# What to do if the Gram matrix does not fit in memory.
+APPROXIMATE = (
+    "Use embedding='cholesky', 'nystrom' or 'fourier', which approximate it by embedding_rank "
+    "columns, or a kernel with explicit features."
+)
 
 
 @dataclass(frozen=True)
 class Embedding:
-    """Outputs as numbers, centred: no tree depends on their mean, and rounding is smaller.
+    """Outputs as numbers, centred: trees do not depend on the mean, and rounding is smaller.
 
     Parameters
     ----------
     kind : {"features", "gram", "factor", "cholesky", "nystrom", "fourier"}
-        Where ``values`` come from.
+        The form of ``values``.
     values : ndarray of shape (n, rank), or (n, n) for "gram"
         Explicit features or a factor of the Gram matrix, or that matrix; C-contiguous.
     residual : float
         What an approximate factor leaves out; see :mod:`okforest.embedding.low_rank`.
     """
 
-    kind: Kind
+    kind: EmbeddingKind
     values: Floats
     residual: float = 0.0
 
@@ -59,15 +62,15 @@ class Embedding:
 def embed(
     kernel: OutputKernel,
     y: Outputs,
-    kind: Kind | Literal["auto"] = "auto",
+    kind: EmbeddingKind | Literal["auto"] = "auto",
     rank: int | None = None,
     seed: int = 0,
 ) -> Embedding:
     """Embed outputs, exactly unless an approximate factor is asked for.
 
-    With "auto", explicit features are used where the kernel has them in no more dimensions than
-    there are outputs; else the Gram matrix, or its factor if its rank is low. Approximate factors
-    have at most ``rank`` columns, and what is drawn for them depends on the seed.
+    With "auto", explicit features are used if the kernel has them and their dimension is at most
+    the number of outputs; else the Gram matrix, or its factor if its rank is low. Approximate
+    factors have at most ``rank`` columns, and depend on the seed.
     """
     if kind != "auto" and kind in LOW_RANK_KINDS:
         diag = kernel.diag(y)
@@ -85,16 +88,16 @@ def embed(
     dim = kernel.feature_dim(y)
     if kind == "features" and dim is None:
         raise ValueError(
-            f"embedding='features' needs a kernel with explicit features, and {kernel!r} has none; "
+            f"embedding='features' needs a kernel with explicit features, which {kernel!r} lacks; "
             "use 'auto', 'gram' or 'factor'."
         )
     if dim is not None and (kind == "features" or dim <= FEATURES * len(y)):
         features = _centred_features(kernel.features(y))
-        # Features are a factor: where the kernel has few, there is no square matrix to be made.
+        # Features are a factor: if there are few, no square matrix is needed.
         if kind == "features" or (kind != "gram" and dim <= len(y)):
             return Embedding("factor" if kind == "factor" else "features", features)
-        # Centred before, not after, outputs far from the origin keep their digits.
-        _check_memory(len(y))
+        # Centred first: outputs far from the origin then keep their digits.
+        _check_gram_memory(len(y))
         K = features @ features.T
     else:
         K = _centred_gram(kernel, y)
@@ -105,17 +108,9 @@ def embed(
     return Embedding("gram", K)
 
 
-def _check_memory(n: int) -> None:
+def _check_gram_memory(n: int, advice: str = APPROXIMATE) -> None:
     """Raise a MemoryError if a Gram matrix, not made yet, would be too large for the machine."""
-    needed = 8 * n * n
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > MEMORY * memory:
-        raise MemoryError(
-            f"the Gram matrix of {n} outputs takes {needed / 2**30:.1f} GiB, more than half of the "
-            f"{memory / 2**30:.1f} GiB of this machine. Use embedding='cholesky', 'nystrom' or "
-            "'fourier', which approximate it by embedding_rank columns, or a kernel with explicit "
-            "features."
-        )
+    check_memory(8 * n * n, f"the Gram matrix of {n} outputs", advice)
 
 
 def _centred_features(features: Floats) -> Floats:
@@ -126,13 +121,16 @@ def _centred_features(features: Floats) -> Floats:
         around_mean = features[rows] - mean
         squares[rows] = np.einsum("ij,ij->i", around_mean, around_mean)
     _check_scale(squares, is_zero=not (features != mean).any())
-    # From the features as they are: a mean moved by outliers would take digits of the others.
+    # From the original features: subtracting a mean moved by outliers would lose digits.
     return np.ascontiguousarray(features - features[_central(squares)].mean(axis=0))
 
 
-def gram_of(kernel: OutputKernel, y: Outputs) -> Floats:
-    """Return the Gram matrix of the outputs as it is, C-contiguous, having checked it."""
-    _check_memory(len(y))
+def gram_of(kernel: OutputKernel, y: Outputs, advice: str = APPROXIMATE) -> Floats:
+    """Return the Gram matrix of the outputs, checked, uncentred and C-contiguous.
+
+    ``advice`` tells users what to do if it does not fit in memory.
+    """
+    _check_gram_memory(len(y), advice)
     K = np.ascontiguousarray(kernel(y))
     if not kernel.known_psd:
         check_gram(K, f"the Gram matrix of {kernel!r}")
@@ -169,24 +167,24 @@ def _check_scale(squares: Floats, is_zero: bool) -> None:
     largest = squares.max(initial=0.0)
     if not np.isfinite(largest) or (largest < 1e-290 and not is_zero):
         raise ValueError(
-            f"outputs have squared norms of {largest:.3g}, at the end of the range of numbers; "
+            f"outputs have squared norms of up to {largest:.3g}, at the limit of float64; "
             "rescale them."
         )
 
 
 def _may_have_low_rank(K: Floats) -> bool:
-    """Tell from a block of K, at a small part of the cost, whether its rank may be low."""
+    """Return whether the rank of K may be low, judged from a block at a fraction of the cost."""
     n = len(K)
     some = np.linspace(0, n - 1, int(LOW_RANK * n) + 2).astype(int)
-    if len(some) > n // 2:  # too few outputs for a factor to pay
+    if len(some) > n // 2:  # too few outputs for a factor to pay off
         return False
     return _exact_factor(K[np.ix_(some, some)], len(some) - 1) is not None
 
 
 def _exact_factor(K: Floats, most: int) -> Floats | None:
-    """Return Φ of as few columns as K has rank, with ΦΦᵀ = K up to rounding (pivoted Cholesky).
+    """Return Φ with rank(K) columns and ΦΦᵀ = K up to rounding, by pivoted Cholesky.
 
-    There is none if the rank is more than ``most``.
+    Return None if the rank exceeds ``most``.
     """
     factor, pivots, rank, _ = lapack.dpstrf(K, lower=1)  # copies K: it is C-contiguous
     if rank > most:

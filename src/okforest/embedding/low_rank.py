@@ -1,9 +1,9 @@
-"""Approximate factors Φ of the Gram matrix, in memory of N·rank: ΦΦᵀ ≈ K, which is never made.
+"""Approximate factors Φ of the Gram matrix K ≈ ΦΦᵀ, in N·rank memory; K itself is never stored.
 
-Each function returns Φ and what it leaves out. Pivoted Cholesky and Nyström factors are projections
-of the outputs, so that the residual trace Σ_i (k_ii − ‖Φ_i‖²) / Σ_i k_ii, from 0 to 1, says it all.
-Random Fourier features err to both sides; theirs is ‖K − ΦΦᵀ‖ / ‖K‖ (Frobenius) over pairs of a
-sample.
+Each function returns Φ and its error. Pivoted Cholesky and Nyström factors are projections of the
+outputs, and their error is the relative residual trace Σ_i (k_ii − ‖Φ_i‖²) / Σ_i k_ii, from 0 to 1.
+Random Fourier features may be too large as well as too small; their error is ‖K − ΦΦᵀ‖ / ‖K‖
+(Frobenius) over the pairs of a sample.
 """
 
 from typing import Literal
@@ -14,24 +14,24 @@ import scipy.linalg.lapack as lapack
 
 from okforest._typing import Floats, Outputs
 from okforest.kernels import OutputKernel
-from okforest.kernels._checks import TOLERANCE as INDEFINITE
-from okforest.kernels._checks import check_gram
+from okforest.kernels._gram_checks import TOLERANCE as INDEFINITE
+from okforest.kernels._gram_checks import check_gram
 
 LowRankKind = Literal["cholesky", "nystrom", "fourier"]
 
 DEFAULT_RANK = 256
-# Residual trace, and eigenvalues, that are rounding.
+# A smaller residual trace, or eigenvalue, is rounding, relative to the whole trace or the largest.
 TOLERANCE = 1e-12
 PIVOTS = 32  # columns of K computed at a time
-FAIR = 0.05  # part of the largest residual that makes a candidate a pivot
-SAMPLE = 512  # outputs on which the approximation, or a kernel of unknown kind, is tested
+FAIR = 0.05  # a pivot has at least this share of the largest residual among the candidates
+SAMPLE = 512  # outputs on which an approximation, or a user's kernel, is tested
 ROWS = 4096  # rows of K_nm computed at a time
 
 
 def low_rank_factor(
     kernel: OutputKernel, y: Outputs, kind: str, rank: int | None, seed: int
 ) -> tuple[Floats, float]:
-    """Return Φ with at most ``rank`` columns (256 if None), and the residual."""
+    """Return Φ with at most ``rank`` columns (256 if None), and its error."""
     if not kernel.known_psd:
         check_gram(kernel(_sample(y)), f"the Gram matrix of {kernel!r}")
     rank = min(DEFAULT_RANK if rank is None else rank, len(y))
@@ -47,10 +47,11 @@ def pivoted_cholesky(
 ) -> tuple[Floats, float]:
     """Return the factor of an incomplete Cholesky decomposition with random pivots.
 
-    An output is drawn with a chance in proportion to its residual (Chen, Epperly, Tropp and Webber,
-    "Randomly pivoted Cholesky", 2025), which leaves less than the largest residual does: that goes
-    for outliers. Columns of K are computed for several candidates at a time, and a candidate
-    becomes a pivot if those before it leave it a fair part of the largest residual among them.
+    An output is drawn with probability proportional to its residual (Chen, Epperly, Tropp and
+    Webber, "Randomly pivoted Cholesky", 2025). The residual trace is smaller than if the output
+    with the largest residual were taken, which may be an outlier. Columns of K are computed for
+    several candidates at a time. A candidate becomes a pivot if its residual, given the pivots
+    before it, is at least the share ``FAIR`` of the largest among the candidates.
     """
     diag = kernel.diag(y)
     residual, trace = diag.copy(), diag.sum()
@@ -58,17 +59,17 @@ def pivoted_cholesky(
     rng = np.random.default_rng(seed)
     done = 0
     while done < rank and residual.sum() > TOLERANCE * trace:
-        chance = residual / residual.sum()
-        n_tried = min(PIVOTS, int(np.count_nonzero(chance)))
-        tried = rng.choice(len(y), n_tried, replace=False, p=chance)
+        probability = residual / residual.sum()
+        n_tried = min(PIVOTS, int(np.count_nonzero(probability)))
+        tried = rng.choice(len(y), n_tried, replace=False, p=probability)
         columns = kernel(y, y[tried]) - phi[:, :done] @ phi[tried, :done].T
         if not np.isfinite(columns).all():
-            raise ValueError(f"{kernel!r} has NaN or infinite values; a kernel has none.")
+            raise ValueError(f"{kernel!r} has NaN or infinite values; they must be finite.")
         lower, order, n_sound, _ = lapack.dpstrf(
             columns[tried], lower=1, tol=FAIR * residual[tried].max()
         )
         n_new = min(n_sound, rank - done)
-        if n_new == 0:  # what is left is rounding
+        if n_new == 0:  # the rest is rounding
             break
         pivots = order[:n_new] - 1
         new = sla.solve_triangular(lower[:n_new, :n_new], columns[:, pivots].T, lower=True).T
@@ -76,8 +77,8 @@ def pivoted_cholesky(
         residual -= np.einsum("ij,ij->i", new, new)
         if residual.min() < -INDEFINITE * diag.max():
             raise ValueError(
-                f"{kernel!r} is indefinite: a residual of its Cholesky decomposition is "
-                f"{residual.min():.3g}, and a kernel has none below zero."
+                f"{kernel!r} is indefinite: its Cholesky decomposition has a negative residual, "
+                f"{residual.min():.3g}. Use a positive semi-definite kernel."
             )
         residual[tried[pivots]] = 0.0
         np.maximum(residual, 0.0, out=residual)
@@ -86,7 +87,7 @@ def pivoted_cholesky(
 
 
 def nystrom(kernel: OutputKernel, y: Outputs, rank: int, seed: int) -> tuple[Floats, float]:
-    """Return K_nm K_mm^(−1/2) for m landmarks, drawn without replacement."""
+    """Return K_nm K_mm^(−1/2) for m random landmarks, and its error."""
     landmarks = y[np.random.default_rng(seed).choice(len(y), rank, replace=False)]
     values, vectors = np.linalg.eigh(kernel(landmarks))
     sound = values > TOLERANCE * values[-1]
@@ -99,11 +100,11 @@ def nystrom(kernel: OutputKernel, y: Outputs, rank: int, seed: int) -> tuple[Flo
 
 
 def fourier(kernel: OutputKernel, y: Outputs, rank: int, seed: int) -> tuple[Floats, float]:
-    """Return cosines and sines at random frequencies."""
+    """Return cosines and sines of random frequencies, and their error."""
     n_frequencies = rank // 2
     if n_frequencies == 0:
         raise ValueError(
-            "embedding='fourier' has a cosine and a sine for every frequency; embedding_rank must "
+            "embedding='fourier' has a cosine and a sine for every frequency: embedding_rank must "
             "be at least 2."
         )
     phases = kernel.phases(y, n_frequencies, np.random.default_rng(seed))
@@ -112,13 +113,13 @@ def fourier(kernel: OutputKernel, y: Outputs, rank: int, seed: int) -> tuple[Flo
     np.sin(phases, out=phi[:, n_frequencies:])
     phi /= np.sqrt(n_frequencies)
     K, some = kernel(_sample(y)), _sample(phi)
-    error = K - some @ some.T  # zero on the diagonal, whatever the frequencies
+    error = K - some @ some.T  # zero on the diagonal for all frequencies
     np.fill_diagonal(K, 0.0)
     return phi, _share(float(np.linalg.norm(error)), float(np.linalg.norm(K)))
 
 
 def _sample(values: Outputs) -> Outputs:
-    """Return some outputs, evenly spread."""
+    """Return a sample of outputs, evenly spread."""
     return values[np.linspace(0, len(values) - 1, min(len(values), SAMPLE)).astype(int)]
 
 

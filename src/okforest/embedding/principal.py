@@ -1,8 +1,8 @@
 """The principal directions of embedded outputs, in which splits can be searched.
 
-A grown tree keeps the members of its leaves alone: what it is grown from decides which splits are
-chosen, while predictions stay exact. A node costs n·rank per feature, so that few directions
-of a large variance are a cheap stand-in for all.
+A tree stores only the members of its leaves. The outputs it is grown from determine which splits
+are chosen, while predictions stay exact. The cost of a node is n·rank per feature: a few directions
+with most of the variance are a cheap substitute for all.
 """
 
 from collections.abc import Callable
@@ -15,14 +15,13 @@ import scipy.linalg as sla
 from okforest._typing import Floats
 from okforest.embedding.choice import Embedding
 
-# "auto" tries these ranks, up to this part of N, and takes the first that keeps this much of the
-# variance.
+# "auto" tries these ranks, up to this fraction of N, and takes the first that keeps this share of
+# the variance.
 RANKS = (16, 32, 64, 128)
 LARGEST_PART = 1 / 8
 LEAST_SHARE = 0.95
 
-# The subspace is sought with some more directions than are asked for, by so many products with the
-# Gram matrix beside the last one.
+# Subspace iteration: additional directions, and passes over the Gram matrix before the last one.
 MORE = 10
 PASSES = 2
 
@@ -30,11 +29,11 @@ PASSES = 2
 def principal_directions(
     embedding: Embedding, rank: int | Literal["auto"] | None, weight: Floats, seed: int
 ) -> tuple[Embedding, float]:
-    """Return outputs in their first principal directions, and the share of variance kept there.
+    """Return outputs in their first principal directions, and the share of variance they keep.
 
     Directions and variance are those of the outputs weighted by ``weight``. The embedding itself is
-    returned where it has no more columns than are asked for or, with "auto", where few directions
-    do not keep enough.
+    returned if it has at most ``rank`` columns or, with "auto", if a few directions do not keep
+    enough variance.
     """
     if rank is None:
         return embedding, 1.0
@@ -54,9 +53,9 @@ def principal_directions(
 def _cross_products(
     embedding: Embedding, weight: Floats
 ) -> tuple[Callable[[Floats], Floats], float]:
-    """Return the product with the Gram matrix of the outputs around their mean, and their variance.
+    """Return the product with the Gram matrix of centred outputs as a function, and their variance.
 
-    Weights sum to one.
+    Weights must sum to one.
     """
     values = embedding.values
     if embedding.kind == "gram":
@@ -75,7 +74,7 @@ def _cross_products(
         def cross(Q: Floats) -> Floats:
             return centred @ (centred.T @ Q)
 
-    # Embeddings have their origin among the outputs: a far smaller variance is rounding.
+    # The origin of an embedding is among the outputs: a much smaller variance is rounding.
     return cross, float(variance) if variance > 1e-9 * (weight @ squares) else 0.0
 
 
@@ -84,8 +83,8 @@ def _top(
 ) -> tuple[Floats, float]:
     """Return outputs in ``rank`` directions, and their variance, by subspace iteration.
 
-    Every direction is a sum Σ_i √ω_i q_i φ(y_i). The subspace is approximate, by so little that it
-    does not show where the spectrum falls; coordinates and variance in it are exact.
+    Every direction is a sum Σ_i √ω_i q_i φ(y_i). The subspace is approximate, with a small error if
+    the spectrum decays; coordinates and variance in it are exact.
     """
     n_columns = min(rank + MORE, len(root))
     Q: Floats = np.random.default_rng(seed).standard_normal((len(root), n_columns))
@@ -93,8 +92,7 @@ def _top(
         product = root[:, None] * cross(root[:, None] * Q)
         Q = np.asarray(sla.qr(product, mode="economic", check_finite=False)[0], dtype=np.float64)
     products = cross(root[:, None] * Q)
-    # The directions' own Gram matrix makes them orthonormal, and the variance in them puts the
-    # largest first.
+    # Make the directions orthonormal by their Gram matrix, then sort them by variance.
     norms, basis = np.linalg.eigh(Q.T @ (root[:, None] * products))
     sound = norms > 1e-12 * norms[-1]
     values = products @ (basis[:, sound] / np.sqrt(norms[sound]))

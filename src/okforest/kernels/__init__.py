@@ -1,7 +1,7 @@
-"""Output kernels: what outputs are, and how alike two of them are."""
+"""Output kernels, which measure how similar two outputs are."""
 
+from okforest.kernels._as_kernel import as_kernel
 from okforest.kernels._base import OutputKernel
-from okforest.kernels._names import as_kernel
 from okforest.kernels.callables import FromCallable
 from okforest.kernels.classes import Dirac
 from okforest.kernels.composition import Normalized, Product, Scaled, Sum

@@ -1,56 +1,98 @@
-"""The contract of an output kernel."""
+"""The interface of an output kernel."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from okforest._typing import Floats, Outputs
+from okforest.kernels._parameters import NestedParametersMixin
 
 if TYPE_CHECKING:
     from okforest.kernels.composition import Product, Scaled, Sum
 
-BLOCK = 256  # side of the Gram blocks whose diagonals give k(a_i, b_i) where nothing better does
+BLOCK = 256  # side of the Gram blocks whose diagonals the default `pairs` takes
 
 
-class OutputKernel(ABC, BaseEstimator):
-    """A positive semi-definite kernel k(y, y') = ⟨φ(y), φ(y')⟩ on outputs of some kind.
+class OutputKernel(NestedParametersMixin, ABC):
+    """A measure k(y, y') of how similar two outputs are.
 
-    To add a kernel, subclass it and write :meth:`check` and :meth:`__call__`; parameters are the
-    arguments of ``__init__``, stored unchanged, and become searchable as ``kernel__name``. The
-    other methods have defaults that are right, and can be overridden to be fast.
+    It must be symmetric and positive semi-definite, so that k(y, y') = ⟨φ(y), φ(y')⟩ for some
+    feature map φ.
 
-    Kernels add and multiply: ``RBF(2.0) + 0.5 * Linear()``.
+    To add a kernel, subclass this class and implement :meth:`check` and :meth:`__call__`. The
+    arguments of ``__init__`` are its parameters: store them unchanged, and they can be searched as
+    ``kernel__name``. The other methods have correct defaults; override them for speed.
+
+    Kernels can be added and multiplied: ``RBF(2.0) + 0.5 * Linear()``.
+
+    Attributes
+    ----------
+    known_psd : bool, default=False
+        Whether the kernel is positive semi-definite by construction. Otherwise the Gram matrix of
+        the training outputs is tested.
+    numeric : bool, default=False
+        Whether outputs are numbers or vectors of numbers, as in regression.
+    default_decoder : str or Decoder, default="training_set"
+        What ``decoder="auto"`` means for this kernel: the name of a decoder ("mean", "majority",
+        "training_set", "support") or an object of :mod:`okforest.decode`. Set it where the output
+        nearest to a prediction has a closed form, as the mean has for the linear kernel.
+
+    Examples
+    --------
+    A kernel on sets of labels, which predicts one of the sets that support the prediction:
+
+    >>> import numpy as np
+    >>> from okforest import OKTree
+    >>> from okforest.kernels import OutputKernel
+    >>> class Overlap(OutputKernel):
+    ...     default_decoder = "support"
+    ...
+    ...     def check(self, y):
+    ...         return np.array([frozenset(labels) for labels in y], dtype=object)
+    ...
+    ...     def __call__(self, a, b=None):
+    ...         b = a if b is None else b
+    ...         return np.array([[len(u & v) for v in b] for u in a], dtype=float)
+    >>> X = np.arange(4.0).reshape(-1, 1)
+    >>> tree = OKTree(kernel=Overlap()).fit(X, [{"sun"}, {"sun"}, {"sea", "sand"}, {"sea", "sand"}])
+    >>> sorted(tree.predict([[3.0]])[0])
+    ['sand', 'sea']
     """
 
-    #: Whether every Gram matrix is known to be positive semi-definite; others are tested.
     known_psd: bool = False
-    #: The closed form of the pre-image, if there is one.
-    preimage: Literal["mean", "majority"] | None = None
-    #: Whether outputs are vectors of numbers, as regressors have them.
     numeric: bool = False
+    default_decoder: Any = "training_set"
 
     @abstractmethod
     def check(self, y: Any) -> Outputs:
-        """Return outputs in canonical form, an array with one output per entry of its first axis.
+        """Return outputs in canonical form: an array with one output per entry of its first axis.
 
-        Raise a ValueError that says what to do if they are not of this kernel's kind.
+        Raise a ValueError that explains what to do if y holds anything else.
         """
 
     @abstractmethod
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
-        """Return the Gram matrix of a and b, or of a and a, as a new array."""
+        """Return the Gram matrix of a and b, or of a with itself, as a new array."""
 
     def resolve(self, y: Outputs) -> OutputKernel:
-        """Return this kernel with the parameters that depend on the training outputs filled in."""
+        """Return this kernel with parameters that depend on the training outputs filled in."""
         return self
 
     def restrict(self, y: Outputs) -> OutputKernel:
-        """Return a kernel that need be known on these outputs only, to save memory."""
+        """Return a kernel that stores only what it needs for these outputs.
+
+        A model's ``compact()`` calls it with the training outputs, to drop data that prediction
+        does not need. The result must agree with this kernel on y, and may raise an error for any
+        other output.
+
+        Return ``self``, the same object, if there is nothing to drop. This is the default and right
+        for a kernel that stores parameters only, or that needs all its data for any output, as a
+        kernel on the vertices of a graph does.
+        """
         return self
 
     def diag(self, a: Outputs) -> Floats:
@@ -63,24 +105,24 @@ class OutputKernel(ABC, BaseEstimator):
         return np.concatenate([np.diagonal(self(a[block], b[block])) for block in blocks])
 
     def feature_dim(self, y: Outputs) -> int | None:
-        """Return the dimension of :meth:`features`, or None where there are none."""
+        """Return the number of explicit features, or None if the kernel has none."""
         return None
 
     def features(self, a: Outputs) -> Floats:
         """Return explicit features Φ, of shape (n, feature_dim), with k(a, b) = Φ(a) Φ(b)ᵀ.
 
-        Asked of a resolved kernel only. At least one of a and b is a training output.
+        Only called on a resolved kernel. At least one of a and b is a training output.
         """
         raise TypeError(f"{type(self).__name__} has no explicit features")
 
     def phases(self, a: Outputs, n: int, rng: np.random.Generator) -> Floats:
         """Return ⟨ω_j, a_i⟩ for n random frequencies ω_j, with k(a, b) = E cos⟨ω, a − b⟩.
 
-        Kernels that depend on a difference of vectors have them: random Fourier features.
+        Random Fourier features use it; kernels that depend on a − b only can implement it.
         """
         raise ValueError(
-            f"embedding='fourier' needs an RBF or Laplacian kernel on vectors, and this is "
-            f"{self!r}; use 'cholesky' or 'nystrom'."
+            f"embedding='fourier' needs an RBF or Laplacian kernel on vectors, but the kernel is "
+            f"{self!r}; use embedding='cholesky' or 'nystrom'."
         )
 
     def __add__(self, other: OutputKernel) -> Sum:

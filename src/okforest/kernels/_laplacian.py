@@ -1,4 +1,4 @@
-"""Functions r(L) of the Laplacian L of a graph: whole for small graphs, products for large ones."""
+"""Functions r(L) of a graph Laplacian L: by its spectrum, or as products r(L) B if L is large."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -14,25 +14,25 @@ from scipy.special import ive
 
 from okforest._typing import Floats
 
-ROUNDING = 1e-17  # Chebyshev coefficients below it are left out
-LONGEST = 1e8  # βλ up to which the series of exp(−βλ) has terms of full precision
-PROBES = 64  # random vectors that estimate a trace
+ROUNDING = 1e-17  # smaller Chebyshev coefficients are left out
+LONGEST = 1e8  # largest βλ for which the terms of the series of exp(−βλ) have full precision
+PROBES = 64  # random vectors to estimate a trace
 
 Positions = npt.NDArray[np.intp]
 Product = Callable[[Floats], Floats]
 
 
 class GraphLaplacian:
-    """A sparse Laplacian, block diagonal, and what is computed from it once.
+    """A sparse block-diagonal Laplacian, with cached decompositions.
 
     Parameters
     ----------
     matrix : csr_array of shape (n, n)
-        The matrix L, positive semi-definite.
+        The positive semi-definite matrix L.
     component : ndarray of shape (n,)
         The connected component of each vertex, 0, 1, …
     null_vector : ndarray of shape (n,)
-        A vector v without zeros with L v = 0.
+        A vector v with L v = 0 and no zero entries.
     """
 
     def __init__(self, matrix: sp.csr_array, component: Positions, null_vector: Floats):
@@ -46,20 +46,20 @@ class GraphLaplacian:
 
     @cached_property
     def null_space(self) -> sp.csc_array:
-        """Return an orthonormal basis of {v: L v = 0}, one vector a component."""
+        """Return an orthonormal basis of {v: L v = 0}, one vector per component."""
         norms = np.sqrt(np.bincount(self.component, weights=self.null_vector**2))
         places = (np.arange(len(self)), self.component)
         return sp.csc_array((self.null_vector / norms[self.component], places))
 
     def outside_null_space(self, B: Floats) -> Floats:
-        """Return B less its projection on the null space."""
+        """Return B minus its projection on the null space."""
         return B - self.null_space @ (self.null_space.T @ B)
 
     @cached_property
     def spectrum(self) -> tuple[Floats, Floats]:
-        """Return all eigenvalues and vectors, by component.
+        """Return all eigenvalues and eigenvectors, computed per component.
 
-        So the zeros between components and the eigenvalues 0, one a component, are exact.
+        The zeros between components and the eigenvalue 0 of each component are then exact.
         """
         values, vectors = np.zeros(len(self)), np.zeros((len(self), len(self)))
         order = np.argsort(self.component, kind="stable")
@@ -74,16 +74,16 @@ class GraphLaplacian:
     def exponential_product(self, beta: float, B: Floats) -> Floats:
         """Return exp(−βL) B, by the Chebyshev series of the exponential.
 
-        Its number of products grows as the root of β; SciPy's expm_multiply takes more, and draws
-        from NumPy's global random numbers.
+        The number of products is proportional to √β; SciPy's expm_multiply needs more, and uses
+        NumPy's global random state.
         """
-        half = float(abs(self.matrix).sum(axis=1).max()) / 2  # no eigenvalue is above 2 half
+        half = float(abs(self.matrix).sum(axis=1).max()) / 2  # all eigenvalues are at most 2 half
         if half == 0:
             return B
         if beta * half > LONGEST:
             raise ValueError(
-                f"beta={beta:.3g} times the largest degree, {half:.3g}, is beyond {LONGEST:.0e}, "
-                "too much for a graph of this size; use a smaller beta."
+                f"beta={beta:.3g} times the largest degree, {half:.3g}, exceeds {LONGEST:.0e}, the "
+                "limit for large graphs; use a smaller beta."
             )
         coefficients = _exponential_series(beta * half)
         result = coefficients[0] * B
@@ -94,7 +94,7 @@ class GraphLaplacian:
         return result
 
     def pseudo_inverse_product(self, B: Floats) -> Floats:
-        """Return L⁺ B: solve with one vertex of each component held at 0, then centre."""
+        """Return L⁺ B: solve with one vertex of each component fixed at 0, then project."""
         result = np.zeros_like(B)
         free, solver = self._grounded
         if solver is not None:
@@ -103,10 +103,10 @@ class GraphLaplacian:
 
     @cached_property
     def _grounded(self) -> tuple[Positions, spla.SuperLU | None]:
-        """Return all vertices but one of each component, and a factorisation of L on them."""
+        """Return all vertices but one per component, and a factorisation of L on them."""
         by_degree = np.lexsort((-self.matrix.diagonal(), self.component))
         grounds = by_degree[np.unique(self.component[by_degree], return_index=True)[1]]
-        free = np.setdiff1d(np.arange(len(self)), grounds)  # without hubs there is less fill-in
+        free = np.setdiff1d(np.arange(len(self)), grounds)  # removing hubs reduces fill-in
         if not len(free):
             return free, None
         block = sp.csc_array(self.matrix[free][:, free])
@@ -116,18 +116,18 @@ class GraphLaplacian:
     def shifted_solve(self, beta: float, B: Floats) -> Floats:
         """Return (I + βL)⁻¹ B.
 
-        By iterations, for a factorisation of a large network is nearly dense; their number is
-        bounded, as the matrix is far from singular.
+        By conjugate gradients, because the factors of a large network are nearly dense. The number
+        of iterations is bounded, because the matrix is well conditioned.
         """
         matrix = sp.csr_array(sp.eye_array(len(self)) + beta * self.matrix)
         scale = sp.diags_array(1.0 / matrix.diagonal())
         return np.column_stack([spla.cg(matrix, b, rtol=1e-13, M=scale)[0] for b in B.T])
 
     def smallest(self, n_values: int, null_space: bool) -> tuple[Floats, Floats]:
-        """Return the smallest eigenvalues, with vectors, those that are 0 if asked for.
+        """Return the smallest eigenvalues and their vectors; zeros only with ``null_space``.
 
-        By Lanczos iterations with (I + βL)⁻¹, whose largest they are, outside the null space: that
-        is known, and iterations may miss some of so many equal values.
+        Lanczos iterations with (I + βL)⁻¹ find the others. The null space is known, and left out,
+        because the iterations may miss copies of a repeated eigenvalue.
         """
         key = n_values, null_space
         if key not in self._smallest:
@@ -148,7 +148,7 @@ class GraphLaplacian:
 
             operator = spla.LinearOperator((n, n), product, matmat=product, dtype=np.float64)
             start = product(np.random.default_rng(0).standard_normal(n))[:, 0]
-            # Restarts draw random numbers too, since SciPy 1.17 from a generator of ours.
+            # Restarts draw random numbers too; SciPy ≥ 1.17 lets us seed them.
             seed: dict[str, Any] = {"rng": 0} if "rng" in signature(spla.eigsh).parameters else {}
             found = spla.eigsh(operator, n_wanted, which="LA", v0=start, **seed)[1][:, ::-1]
             values = np.r_[values, np.einsum("ij,ij->j", found, self.matrix @ found)]
@@ -157,15 +157,15 @@ class GraphLaplacian:
 
 
 def residual_trace(product: Product, vectors: Floats) -> float:
-    """Estimate the trace of what is left of a positive operator outside some eigenvectors."""
+    """Estimate the trace of a positive operator outside the span of some eigenvectors."""
     probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(vectors), PROBES))
     probes -= vectors @ (vectors.T @ probes)
     return max(0.0, float(np.einsum("ij,ij->", probes, product(probes))) / PROBES)
 
 
 def _exponential_series(h: float) -> Floats:
-    """Return the Chebyshev coefficients of exp(−h(1 + t)) for t in [−1, 1], those that matter."""
-    order = np.arange(30 + int(10 * np.sqrt(h)))  # beyond, they are below exp(−order² / 2h)
+    """Return the non-negligible Chebyshev coefficients of exp(−h(1 + t)) for t in [−1, 1]."""
+    order = np.arange(30 + int(10 * np.sqrt(h)))  # the rest are below exp(−order² / 2h)
     coefficients = np.asarray(2.0 * (-1.0) ** order * ive(order, h), dtype=np.float64)
     coefficients[0] /= 2
     return coefficients[: np.flatnonzero(np.abs(coefficients) > ROUNDING)[-1] + 1]

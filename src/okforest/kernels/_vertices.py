@@ -1,4 +1,4 @@
-"""From the graph that users pass to its vertices and Laplacian, or to what is wrong with it."""
+"""Checking the graph that users pass, and deriving its vertices and Laplacian."""
 
 from functools import cached_property
 from typing import Any
@@ -9,20 +9,21 @@ from scipy.sparse.csgraph import connected_components
 
 from okforest._typing import Floats, Outputs
 from okforest.kernels._laplacian import GraphLaplacian, Positions
+from okforest.kernels._outputs import array_of_objects, check_collection
 
-# Relative to the largest weight: below it, asymmetry is rounding.
+# Relative to the largest weight: smaller asymmetries are rounding errors.
 TOLERANCE = 1e-8
 
 
 class Vertices:
-    """An undirected graph, checked, and what is derived from it, once.
+    """The vertices of an undirected graph, known by position or by name, and its Laplacians.
 
     Parameters
     ----------
     graph : array-like, sparse matrix or networkx graph
         The graph.
     names : array-like, optional
-        Names of the vertices, in order; those of a networkx graph are its nodes.
+        Names of the vertices, in order; by default the nodes of a networkx graph.
     """
 
     def __init__(self, graph: Any, names: Any = None):
@@ -37,10 +38,10 @@ class Vertices:
         return int(self.adjacency.shape[0])
 
     def check(self, y: Any) -> Outputs:
-        """Return y as a 1-d array of positions, or of names where the vertices have names."""
+        """Return y as a 1-d array of positions, or of names if the vertices have names."""
         named = self.names is not None
         what = "names of vertices" if named else f"positions of vertices, 0…{len(self) - 1}"
-        vertices = _as_outputs(y)
+        vertices = _as_outputs(check_collection(y))
         if vertices.ndim != 1 or (not named and vertices.dtype.kind not in "iu"):
             raise ValueError(
                 f"y holds an array of shape {vertices.shape} and type {vertices.dtype}; with a "
@@ -50,12 +51,12 @@ class Vertices:
         if not known.all():
             bad = vertices[~known].tolist()[0]
             raise ValueError(
-                f"y holds {bad!r}, which is no vertex of the graph; it must hold {what}."
+                f"y holds {bad!r}, which is not a vertex of the graph; it must hold {what}."
             )
         return vertices
 
     def positions(self, vertices: Outputs) -> Positions:
-        """Return where vertices are in the adjacency matrix; -1 where they are not."""
+        """Return the position of each vertex in the adjacency matrix, -1 for an unknown one."""
         if self.names is None:
             return np.where((vertices >= 0) & (vertices < len(self)), vertices, -1).astype(np.intp)
         return np.fromiter(map(self._find, vertices.tolist()), np.intp, len(vertices))
@@ -63,7 +64,7 @@ class Vertices:
     def _find(self, name: Any) -> int:
         try:
             return self._index.get(name, -1)
-        except TypeError:  # it cannot be hashed, and is no name
+        except TypeError:  # not hashable, so not a name
             return -1
 
     @cached_property
@@ -76,17 +77,17 @@ class Vertices:
             return
         if self.names.shape != (len(self),):
             raise ValueError(
-                f"names has shape {self.names.shape}, and the graph has {len(self)} vertices; pass "
+                f"names has shape {self.names.shape}, but the graph has {len(self)} vertices; pass "
                 "one name for each."
             )
         try:
-            different = len(self._index)
+            n_distinct = len(self._index)
         except TypeError as error:
-            raise ValueError(f"names must be hashable, as text and numbers are: {error}.") from None
-        if different < len(self):
+            raise ValueError(f"names must be hashable, like text or numbers: {error}.") from None
+        if n_distinct < len(self):
             raise ValueError(
-                f"names has {len(self)} entries but {different} different ones; each vertex needs "
-                "a name of its own."
+                f"names has {len(self)} entries but only {n_distinct} distinct ones; each vertex "
+                "needs its own name."
             )
 
     @cached_property
@@ -118,22 +119,19 @@ class Vertices:
 
 
 def _as_outputs(values: Any) -> Outputs:
-    """Return an array with one entry a vertex, whatever vertices are; tuples stay whole."""
+    """Return an array with one entry per vertex; tuples and mixed types are kept as objects."""
     if hasattr(values, "__array__"):
         return np.asarray(values)
     values = list(values)
     if not any(isinstance(value, tuple | list | frozenset) for value in values):
         kinds = {np.asarray(value).dtype.kind for value in values}
-        if len(kinds) <= 1:  # of numbers and text together, NumPy would make text
+        if len(kinds) <= 1:  # NumPy would convert numbers among text to text
             return np.asarray(values)
-    outputs = np.empty(len(values), dtype=object)
-    for i, value in enumerate(values):  # assigned whole, NumPy would unpack tuples
-        outputs[i] = value
-    return outputs
+    return array_of_objects(values)
 
 
 def _read_networkx(graph: Any) -> tuple[list[Any], sp.coo_array]:
-    """Return the nodes and the adjacency matrix of a networkx graph, without importing it."""
+    """Return the nodes and the adjacency matrix of a graph, without importing networkx."""
     if graph.is_directed():
         raise ValueError("the graph is directed; pass graph.to_undirected().")
     nodes = list(graph.nodes)
@@ -141,12 +139,12 @@ def _read_networkx(graph: Any) -> tuple[list[Any], sp.coo_array]:
     edges = [(index[u], index[v], w) for u, v, w in graph.edges(data="weight", default=1.0)]
     rows, columns, weights = np.array(edges, dtype=np.float64).reshape(-1, 3).T
     ends = np.r_[rows, columns].astype(int), np.r_[columns, rows].astype(int)
-    # Parallel edges add up.
+    # Entries of parallel edges are added when the matrix is converted.
     return nodes, sp.coo_array((np.r_[weights, weights], ends), shape=(len(nodes), len(nodes)))
 
 
 def _check_adjacency(graph: Any) -> sp.csr_array:
-    """Return an adjacency matrix as CSR, float64, without loops, or say what is wrong with it."""
+    """Return an adjacency matrix as a CSR array of float64, without loops."""
     matrix: Any = graph if sp.issparse(graph) else np.asarray(graph)
     shape = matrix.shape
     if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
@@ -173,7 +171,7 @@ def _check_adjacency(graph: Any) -> sp.csr_array:
             f"differ by {abs(difference.data[worst]):.3g}. For links without direction, use "
             "A.maximum(A.T) if A is sparse, np.maximum(A, A.T) if not."
         )
-    # Loops cancel in D − A; without them they do so in degrees as well.
+    # Loops cancel in D − A; removing them corrects the degrees, too.
     links = sp.coo_array(adjacency)
     kept = (links.row != links.col) & (links.data > 0)
     return sp.csr_array((links.data[kept], (links.row[kept], links.col[kept])), shape=shape)

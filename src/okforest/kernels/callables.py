@@ -1,4 +1,4 @@
-"""Any function as a kernel, on any objects."""
+"""Any function as a kernel, on objects of any type."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 
 from okforest._typing import Floats, Outputs
 from okforest.kernels._base import OutputKernel
+from okforest.kernels._outputs import read_objects
 
 
 class FromCallable(OutputKernel):
@@ -16,8 +17,8 @@ class FromCallable(OutputKernel):
     ----------
     function : callable
         ``function(a, b)`` returns the Gram matrix, of shape (len(a), len(b)), of two arrays of
-        outputs (of objects, if y was a list of objects). With ``elementwise=True`` it returns
-        the number k(a, b) of two outputs.
+        outputs (arrays of objects if y was a list). With ``elementwise=True`` it returns the
+        number k(a, b) for two outputs.
     elementwise : bool, default=False
         Whether the function takes two outputs instead of two arrays of them.
 
@@ -38,43 +39,52 @@ class FromCallable(OutputKernel):
 
     def check(self, y: Any) -> Outputs:
         """Return an array as it is, and anything else as a 1-d array of objects."""
-        if isinstance(y, np.ndarray):
-            outputs = y
-        elif hasattr(y, "__array__"):
-            outputs = np.asarray(y)
-        else:
-            y = list(y)
-            outputs = np.empty(len(y), dtype=object)
-            for i, output in enumerate(y):  # assigned whole, NumPy would unpack lists of lists
-                outputs[i] = output
-        if outputs.ndim == 0:
-            raise ValueError(f"y is the single object {y!r}; it must hold one output per row.")
-        return outputs
+        return read_objects(y)
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
         if self.elementwise:
             if b is None:
-                half = np.empty((len(a), len(a)))
-                for i, u in enumerate(a):
-                    half[i, : i + 1] = half[: i + 1, i] = [self._number(u, v) for v in a[: i + 1]]
-                return half
+                K = np.empty((len(a), len(a)))
+                for i, u in enumerate(a):  # half of the matrix, and its mirror image
+                    K[i, : i + 1] = K[: i + 1, i] = [self._number(u, v) for v in a[: i + 1]]
+                return K
             return np.array([[self._number(u, v) for v in b] for u in a]).reshape(len(a), len(b))
-        value: Any = self.function(a, a if b is None else b)
-        K: Floats = np.asarray(value.todense() if hasattr(value, "todense") else value)
-        if K.dtype.kind not in "fiub":
+        b = a if b is None else b
+        value = self._matrix(a, b)
+        if value.dtype.kind not in "fiub":
             raise ValueError(
-                f"the kernel function returned {K.dtype}; it must return real numbers."
+                f"the kernel function returned values of type {value.dtype}; it must return real "
+                "numbers."
             )
-        K = np.array(K, dtype=np.float64)  # a copy: the function may keep its own
-        expected = (len(a), len(a if b is None else b))
-        if K.shape != expected:
+        if value.shape != (len(a), len(b)):
             raise ValueError(
-                f"the kernel function returned an array of shape {K.shape} for {expected[0]} and "
-                f"{expected[1]} outputs; it must be {expected}. If it takes two single outputs, "
-                "pass FromCallable(function, elementwise=True)."
+                f"the kernel function returned an array of shape {value.shape} for {len(a)} and "
+                f"{len(b)} outputs; the shape must be {(len(a), len(b))}. If it takes two single "
+                "outputs, pass kernel=FromCallable(function, elementwise=True)."
             )
-        return K
+        return np.array(value, dtype=np.float64)  # a copy: the function may keep its array
+
+    def _matrix(self, a: Outputs, b: Outputs) -> Outputs:
+        """Call the function on two arrays, or explain that it takes two single outputs."""
+        try:
+            value = self.function(a, b)
+            return np.asarray(value.todense() if hasattr(value, "todense") else value)
+        except Exception as error:
+            if not self._takes_single_outputs(a, b):
+                raise
+            raise ValueError(
+                f"the kernel function takes two single outputs: on two arrays of outputs it raises "
+                f"{type(error).__name__} ({error}). Pass "
+                "kernel=FromCallable(function, elementwise=True)."
+            ) from error
+
+    def _takes_single_outputs(self, a: Outputs, b: Outputs) -> bool:
+        try:
+            value = self.function(a[0], b[0])
+            return np.ndim(value) == 0 and np.isfinite(float(value))
+        except Exception:
+            return False
 
     def pairs(self, a: Outputs, b: Outputs) -> Floats:
         """Return k(a_i, b_i)."""
@@ -88,6 +98,6 @@ class FromCallable(OutputKernel):
             return float(value)
         except (TypeError, ValueError):
             raise ValueError(
-                f"the kernel function returned {type(value).__name__} for two outputs; with "
-                "elementwise=True it must return a number."
+                f"the kernel function returned an object of type {type(value).__name__} for two "
+                "outputs; with elementwise=True it must return a number."
             ) from None

@@ -3,19 +3,19 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_array
 
 from okforest._typing import Floats, Outputs
 from okforest.kernels._base import OutputKernel
+from okforest.kernels._outputs import read_labels
 
 
 class Dirac(OutputKernel):
-    """1 if two labels are equal, else 0: classification with the Gini index.
+    """1 if two labels are equal, 0 otherwise: classification with the Gini index.
 
     Parameters
     ----------
     classes : ndarray, optional
-        The labels seen in training, sorted; filled in by fitting.
+        The labels seen in training, sorted; filled in when a model is fitted.
 
     Examples
     --------
@@ -28,16 +28,14 @@ class Dirac(OutputKernel):
     """
 
     known_psd = True
-    preimage = "majority"
+    default_decoder = "majority"
 
     def __init__(self, classes: Outputs | None = None):
         self.classes = classes
 
     def check(self, y: Any) -> Outputs:
         """Return y as a 1-d array of labels."""
-        labels = np.asarray(y)
-        if labels.dtype.kind in "fc":
-            check_array(labels, ensure_2d=False, input_name="y")  # NaN and infinity are not labels
+        labels = read_labels(y)
         if labels.ndim == 2 and labels.shape[1] == 1:
             labels = labels[:, 0]
         if labels.ndim != 1:
@@ -52,7 +50,10 @@ class Dirac(OutputKernel):
         try:
             return Dirac(np.unique(y))
         except TypeError as error:
-            raise ValueError(f"y holds labels that cannot be sorted: {error}.") from None
+            raise ValueError(
+                f"y holds labels that cannot be sorted ({error}); convert them to text, "
+                "[str(label) for label in y]."
+            ) from None
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""

@@ -1,13 +1,13 @@
-"""Kernels made of kernels."""
+"""Kernels made of other kernels."""
 
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Self
 
 import numpy as np
 
 from okforest._typing import Floats, Outputs
+from okforest.kernels._as_kernel import as_kernel
 from okforest.kernels._base import OutputKernel
-from okforest.kernels._names import as_kernel
 
 
 class _Pair(OutputKernel):
@@ -30,17 +30,20 @@ class _Pair(OutputKernel):
         return all(part.numeric for part in self._parts)
 
     def check(self, y: Any) -> Outputs:
-        """Return what both kernels accept."""
+        """Return y in a form that both kernels accept."""
         first, second = self._parts
         return second.check(first.check(y))
 
-    def resolve(self, y: Outputs) -> "_Pair":
+    def resolve(self, y: Outputs) -> Self:
         """Resolve both kernels."""
         return type(self)(*(part.resolve(y) for part in self._parts))
 
-    def restrict(self, y: Outputs) -> "_Pair":
-        """Restrict both kernels."""
-        return type(self)(*(part.restrict(y) for part in self._parts))
+    def restrict(self, y: Outputs) -> Self:
+        """Restrict both kernels; return this one if there is nothing to drop."""
+        first, second = (part.restrict(y) for part in self._parts)
+        if first is self.k1 and second is self.k2:
+            return self
+        return type(self)(first, second)
 
     def _feature_dims(self, y: Outputs) -> tuple[int, int] | None:
         d1, d2 = (part.feature_dim(y) for part in self._parts)
@@ -124,29 +127,41 @@ class Product(_Pair):
 
 
 class _Wrapper(OutputKernel):
-    """One kernel, changed; outputs are its."""
+    """A transformed kernel, on the same outputs; a subclass has the parameter ``base``."""
 
-    kernel: OutputKernel | str
+    base: OutputKernel | str
 
     @property
-    def _kernel(self) -> OutputKernel:
-        return as_kernel(self.kernel)
+    def _base(self) -> OutputKernel:
+        return as_kernel(self.base)
 
     @property
     def known_psd(self) -> bool:  # type: ignore[override]
-        return self._kernel.known_psd
+        return self._base.known_psd
 
     @property
     def numeric(self) -> bool:  # type: ignore[override]
-        return self._kernel.numeric
+        return self._base.numeric
 
     def check(self, y: Any) -> Outputs:
-        """Return what the kernel makes of y."""
-        return self._kernel.check(y)
+        """Return y in the canonical form of the base kernel."""
+        return self._base.check(y)
+
+    def resolve(self, y: Outputs) -> Self:
+        """Resolve the base kernel."""
+        return self._with_base(self._base.resolve(y))
+
+    def restrict(self, y: Outputs) -> Self:
+        """Restrict the base kernel; return this one if there is nothing to drop."""
+        restricted = self._base.restrict(y)
+        return self if restricted is self.base else self._with_base(restricted)
 
     def feature_dim(self, y: Outputs) -> int | None:
-        """Return the dimension of the kernel's features."""
-        return self._kernel.feature_dim(y)
+        """Return the number of features of the base kernel."""
+        return self._base.feature_dim(y)
+
+    def _with_base(self, base: OutputKernel) -> Self:
+        return type(self)(**self.get_params(deep=False) | {"base": base})
 
 
 class Scaled(_Wrapper):
@@ -154,7 +169,7 @@ class Scaled(_Wrapper):
 
     Parameters
     ----------
-    kernel : OutputKernel or str
+    base : OutputKernel or str
         Any kernel.
     scale : float, default=1.0
         The number.
@@ -168,48 +183,44 @@ class Scaled(_Wrapper):
            [0., 2.]])
     """
 
-    def __init__(self, kernel: OutputKernel | str, scale: float = 1.0):
-        self.kernel = kernel
+    def __init__(self, base: OutputKernel | str, scale: float = 1.0):
+        self.base = base
         self.scale = scale
 
     @property
-    def preimage(self) -> Literal["mean", "majority"] | None:  # type: ignore[override]
-        """The kernel's own: a scale does not move it."""
-        return self._kernel.preimage
+    def default_decoder(self) -> Any:
+        """The decoder of the base kernel: scaling does not change which output is nearest."""
+        return self._base.default_decoder
 
-    def resolve(self, y: Outputs) -> "Scaled":
-        """Resolve the kernel and check the scale."""
+    def resolve(self, y: Outputs) -> Self:
+        """Check the scale and resolve the base kernel."""
         if not isinstance(self.scale, Real) or not 0 < self.scale < np.inf:
             raise ValueError(f"Scaled got scale={self.scale!r}; use a positive number.")
-        return Scaled(self._kernel.resolve(y), self.scale)
-
-    def restrict(self, y: Outputs) -> "Scaled":
-        """Restrict the kernel."""
-        return Scaled(self._kernel.restrict(y), self.scale)
+        return super().resolve(y)
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        return self.scale * self._kernel(a, b)
+        return self.scale * self._base(a, b)
 
     def diag(self, a: Outputs) -> Floats:
         """Return k(a_i, a_i)."""
-        return self.scale * self._kernel.diag(a)
+        return self.scale * self._base.diag(a)
 
     def pairs(self, a: Outputs, b: Outputs) -> Floats:
         """Return k(a_i, b_i)."""
-        return self.scale * self._kernel.pairs(a, b)
+        return self.scale * self._base.pairs(a, b)
 
     def features(self, a: Outputs) -> Floats:
-        """Return the kernel's features times the root of the scale."""
-        return np.sqrt(self.scale) * self._kernel.features(a)
+        """Return the features of the base kernel times the square root of the scale."""
+        return np.sqrt(self.scale) * self._base.features(a)
 
 
 class Normalized(_Wrapper):
-    """The cosine of a kernel, k(y, y') / √(k(y, y) k(y', y')); 0 where that is 0 / 0.
+    """The cosine similarity of a kernel, k(y, y') / √(k(y, y) k(y', y')), with 0 / 0 = 0.
 
     Parameters
     ----------
-    kernel : OutputKernel or str
+    base : OutputKernel or str
         Any kernel.
 
     Examples
@@ -221,36 +232,28 @@ class Normalized(_Wrapper):
            [0.707, 1.   ]])
     """
 
-    def __init__(self, kernel: OutputKernel | str):
-        self.kernel = kernel
-
-    def resolve(self, y: Outputs) -> "Normalized":
-        """Resolve the kernel."""
-        return Normalized(self._kernel.resolve(y))
-
-    def restrict(self, y: Outputs) -> "Normalized":
-        """Restrict the kernel."""
-        return Normalized(self._kernel.restrict(y))
+    def __init__(self, base: OutputKernel | str):
+        self.base = base
 
     def _scale(self, a: Outputs) -> Floats:
-        norm = np.sqrt(self._kernel.diag(a))
+        norm = np.sqrt(self._base.diag(a))
         return np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        K = self._kernel(a, b)
+        K = self._base(a, b)
         K *= self._scale(a)[:, None]
         K *= self._scale(a if b is None else b)[None, :]
         return K
 
     def diag(self, a: Outputs) -> Floats:
-        """Return ones, and zeros where the kernel's own are."""
-        return (self._kernel.diag(a) > 0).astype(np.float64)
+        """Return ones, and zeros where the base kernel has zeros."""
+        return (self._base.diag(a) > 0).astype(np.float64)
 
     def pairs(self, a: Outputs, b: Outputs) -> Floats:
         """Return k(a_i, b_i)."""
-        return self._scale(a) * self._scale(b) * self._kernel.pairs(a, b)
+        return self._scale(a) * self._scale(b) * self._base.pairs(a, b)
 
     def features(self, a: Outputs) -> Floats:
-        """Return the kernel's features, each row scaled to norm one."""
-        return self._scale(a)[:, None] * self._kernel.features(a)
+        """Return the features of the base kernel, each row scaled to norm one."""
+        return self._scale(a)[:, None] * self._base.features(a)

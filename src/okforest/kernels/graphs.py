@@ -7,7 +7,7 @@ import numpy as np
 
 from okforest._typing import Floats
 from okforest.kernels._laplacian import GraphLaplacian
-from okforest.kernels._spectral import VertexKernel, document
+from okforest.kernels._vertex_kernel import VertexKernel, fill_docstring
 
 
 def _check_beta(kernel: VertexKernel, beta: Any) -> None:
@@ -15,7 +15,7 @@ def _check_beta(kernel: VertexKernel, beta: Any) -> None:
         raise ValueError(f"{type(kernel).__name__} got beta={beta!r}; use a positive number.")
 
 
-@document
+@fill_docstring
 class Diffusion(VertexKernel):
     """The diffusion kernel exp(−βL) on the vertices of a graph, L = D − A.
 
@@ -25,7 +25,7 @@ class Diffusion(VertexKernel):
     ----------
     {graph}
     beta : float, default=1.0
-        The time β of diffusion: the larger, the farther apart are vertices that are alike.
+        The diffusion time β. With a larger β, more distant vertices are similar.
     {shared}
 
     References
@@ -64,14 +64,14 @@ class Diffusion(VertexKernel):
         super()._check_parameters()
         _check_beta(self, self.beta)
 
-    def _spectral(self, eigenvalues: Floats) -> Floats:
+    def _spectral_function(self, eigenvalues: Floats) -> Floats:
         return np.exp(-self.beta * eigenvalues)
 
     def _product(self, B: Floats) -> Floats:
         return self._laplacian.exponential_product(self.beta, B)
 
 
-@document
+@fill_docstring
 class RegularizedLaplacian(VertexKernel):
     """The regularised Laplacian kernel (I + βL)⁻¹ on the vertices of a graph, L = D − A.
 
@@ -81,7 +81,7 @@ class RegularizedLaplacian(VertexKernel):
     ----------
     {graph}
     beta : float, default=1.0
-        The weight β of the graph: the larger, the farther apart are vertices that are alike.
+        The weight β of the graph. With a larger β, more distant vertices are similar.
     {shared}
 
     References
@@ -115,20 +115,20 @@ class RegularizedLaplacian(VertexKernel):
         super()._check_parameters()
         _check_beta(self, self.beta)
 
-    def _spectral(self, eigenvalues: Floats) -> Floats:
+    def _spectral_function(self, eigenvalues: Floats) -> Floats:
         return 1.0 / (1.0 + self.beta * eigenvalues)
 
     def _product(self, B: Floats) -> Floats:
         return self._laplacian.shifted_solve(self.beta, B)
 
 
-@document
+@fill_docstring
 class CommuteTime(VertexKernel):
     """The commute time kernel L⁺, the pseudo-inverse of L = D − A, on the vertices of a graph.
 
-    The squared distance it gives two vertices of a connected graph, times the sum of all degrees,
-    is the mean number of steps of a random walk from one to the other and back. Vertices of
-    different components have k = 0, and an isolated vertex is like nothing, itself included.
+    In a connected graph, the squared distance between two vertices in feature space, times the sum
+    of all degrees, is the mean number of steps of a random walk from one to the other and back.
+    Between vertices of different components, and for an isolated vertex, the kernel is 0.
 
     {outputs}
 
@@ -163,7 +163,7 @@ class CommuteTime(VertexKernel):
         self.rank = rank
         self.names = names
 
-    def _spectral(self, eigenvalues: Floats) -> Floats:
+    def _spectral_function(self, eigenvalues: Floats) -> Floats:
         inverse = np.zeros_like(eigenvalues)
         return np.divide(1.0, eigenvalues, out=inverse, where=eigenvalues > 0)
 
@@ -171,11 +171,11 @@ class CommuteTime(VertexKernel):
         return self._laplacian.pseudo_inverse_product(B)
 
 
-@document
+@fill_docstring
 class RandomWalk(VertexKernel):
     """The p-step random walk kernel (aI − L̃)ᵖ on the vertices of a graph.
 
-    L̃ = D^(−1/2) (D − A) D^(−1/2) is the normalised Laplacian; a row of zeros for an isolated
+    L̃ = D^(−1/2) (D − A) D^(−1/2) is the normalised Laplacian, with a row of zeros for an isolated
     vertex.
 
     {outputs}
@@ -186,7 +186,7 @@ class RandomWalk(VertexKernel):
     steps : int, default=2
         The number p of steps.
     a : float, default=2.0
-        How much a walk stays where it is, at least 2.
+        The weight a ≥ 2 of staying at a vertex.
     {shared}
 
     References
@@ -225,11 +225,11 @@ class RandomWalk(VertexKernel):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if not isinstance(self.steps, Integral) or self.steps < 1:
-            raise ValueError(f"RandomWalk got steps={self.steps!r}; use a whole number ≥ 1.")
+            raise ValueError(f"RandomWalk got steps={self.steps!r}; use an integer ≥ 1.")
         if not isinstance(self.a, Real) or not 2 <= float(self.a) < np.inf:
-            raise ValueError(f"RandomWalk got a={self.a!r}; it is a kernel only for a ≥ 2.")
+            raise ValueError(f"RandomWalk got a={self.a!r}; use a number ≥ 2.")
 
-    def _spectral(self, eigenvalues: Floats) -> Floats:
+    def _spectral_function(self, eigenvalues: Floats) -> Floats:
         return np.maximum(self.a - eigenvalues, 0.0) ** self.steps
 
     def _product(self, B: Floats) -> Floats:

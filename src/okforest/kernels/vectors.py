@@ -8,28 +8,29 @@ from typing import Any, Literal
 import numpy as np
 import scipy.linalg as sla
 from sklearn.metrics.pairwise import manhattan_distances
-from sklearn.utils.validation import check_array
 
 from okforest._typing import Floats, Outputs
+from okforest.kernels._as_kernel import as_kernel
 from okforest.kernels._base import OutputKernel
-from okforest.kernels._names import as_kernel
+from okforest.kernels._gram_checks import check_symmetric
+from okforest.kernels._outputs import read_numbers
 
-MEDIAN_SAMPLE = 1000  # outputs, evenly spread, whose distances give sigma="median"
+MEDIAN_SAMPLE = 1000  # sigma="median" is computed from at most this number of outputs
 
 
 def _rows(y: Outputs) -> Floats:
-    """See outputs as rows of float64: (n,) numbers as (n, 1)."""
+    """Return outputs as a float64 matrix; numbers, of shape (n,), become one column."""
     return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
 
 
 def _median_distance(distances: Floats) -> float:
-    """Return the median of the positive distances between different outputs, or 1 if none is."""
+    """Return the median of the positive distances between outputs, or 1 if all are zero."""
     between = distances[np.triu_indices_from(distances, k=1)]
     between = between[between > 0]
     return float(np.median(between)) if len(between) else 1.0
 
 
-def _some(y: Outputs) -> Outputs:
+def _evenly_spaced(y: Outputs) -> Outputs:
     return y[np.linspace(0, len(y) - 1, min(len(y), MEDIAN_SAMPLE)).astype(int)]
 
 
@@ -37,8 +38,8 @@ def _check_sigma(kernel: OutputKernel, sigma: Any) -> None:
     name = type(kernel).__name__
     if isinstance(sigma, str) and sigma == "median":
         raise ValueError(
-            f"{name}(sigma='median') takes its sigma from training outputs; fit an estimator "
-            "with it, or call resolve(y) first."
+            f"{name}(sigma='median') computes sigma from the training outputs; fit a model with "
+            "it, or call resolve(y) first."
         )
     if not isinstance(sigma, Real) or not 0 < float(sigma) < np.inf:
         raise ValueError(f"{name} got sigma={sigma!r}; use a positive number or 'median'.")
@@ -50,10 +51,7 @@ class _VectorKernel(OutputKernel):
 
     def check(self, y: Any) -> Outputs:
         """Return y as float64, of shape (n,) or (n, q)."""
-        if np.isscalar(y):
-            raise ValueError(f"y is the single value {y!r}; it must hold one output per row.")
-        outputs: Outputs = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-        return outputs
+        return read_numbers(y)
 
 
 class Linear(_VectorKernel):
@@ -68,7 +66,7 @@ class Linear(_VectorKernel):
            [11., 25.]])
     """
 
-    preimage = "mean"
+    default_decoder = "mean"
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
@@ -93,10 +91,10 @@ class RBF(OutputKernel):
     Parameters
     ----------
     sigma : float or "median", default="median"
-        The width σ; "median" takes the median distance between training outputs (of 1,000 evenly
-        spread ones, if there are more).
+        The width σ; "median" is the median distance between training outputs (between 1,000
+        evenly spaced ones if there are more).
     base : OutputKernel, optional
-        The kernel whose distance ‖φ(y) − φ(y')‖ is used; by default the Euclidean distance.
+        A kernel whose distance ‖φ(y) − φ(y')‖ replaces the Euclidean distance.
 
     Examples
     --------
@@ -106,7 +104,7 @@ class RBF(OutputKernel):
     array([[1.   , 0.135],
            [0.135, 1.   ]])
 
-    On the distances of a given Gram matrix, outputs being positions in it:
+    With the distances of a given Gram matrix; outputs are positions in it:
 
     >>> RBF(sigma=1.0, base=Precomputed(np.eye(2)))(np.array([0, 1])).round(3)
     array([[1.   , 0.368],
@@ -121,7 +119,7 @@ class RBF(OutputKernel):
 
     @property
     def known_psd(self) -> bool:  # type: ignore[override]
-        """Whether the base is known to be a kernel: then so is this."""
+        """Whether the base kernel is positive semi-definite by construction."""
         return self._base.known_psd
 
     @property
@@ -130,11 +128,11 @@ class RBF(OutputKernel):
 
     @property
     def numeric(self) -> bool:  # type: ignore[override]
-        """Whether outputs are vectors of numbers."""
+        """Whether outputs are numbers or vectors of numbers."""
         return self._base.numeric
 
     def check(self, y: Any) -> Outputs:
-        """Return what the base makes of y."""
+        """Return y in the canonical form of the base kernel."""
         return self._base.check(y)
 
     def resolve(self, y: Outputs) -> "RBF":
@@ -142,13 +140,14 @@ class RBF(OutputKernel):
         base = None if self.base is None else self._base.resolve(y)
         sigma = self.sigma
         if isinstance(sigma, str) and sigma == "median":
-            sigma = _median_distance(np.sqrt(RBF(1.0, base)._squared_distances(_some(y))))
+            sigma = _median_distance(np.sqrt(RBF(1.0, base)._squared_distances(_evenly_spaced(y))))
         _check_sigma(self, sigma)
         return RBF(sigma, base)
 
     def restrict(self, y: Outputs) -> "RBF":
-        """Restrict the base."""
-        return RBF(self.sigma, None if self.base is None else self._base.restrict(y))
+        """Restrict the base kernel; return this one if there is nothing to drop."""
+        restricted = None if self.base is None else self._base.restrict(y)
+        return self if restricted is self.base else RBF(self.sigma, restricted)
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
@@ -173,7 +172,7 @@ class RBF(OutputKernel):
         return np.exp(squares / float(self.sigma) / (-2.0 * float(self.sigma)))
 
     def phases(self, a: Outputs, n: int, rng: np.random.Generator) -> Floats:
-        """Return the base's features times normal frequencies, of variance 1 / σ²."""
+        """Return the features of the base kernel times normal frequencies of variance 1 / σ²."""
         if self._base.feature_dim(a) is None:
             return super().phases(a, n, rng)
         features = self._base.features(a)
@@ -181,7 +180,7 @@ class RBF(OutputKernel):
 
     def _squared_distances(self, a: Outputs, b: Outputs | None = None) -> Floats:
         base = self._base
-        if self.base is None:  # distances do not depend on the origin, but their rounding does
+        if self.base is None:  # centring reduces rounding errors
             origin = _rows(a).mean(axis=0)
             a, b = _rows(a) - origin, None if b is None else _rows(b) - origin
         squares = base(a, b)
@@ -199,8 +198,8 @@ class Laplacian(_VectorKernel):
     Parameters
     ----------
     sigma : float or "median", default="median"
-        The width σ; "median" takes the median distance between training outputs (of 1,000 evenly
-        spread ones, if there are more).
+        The width σ; "median" is the median distance between training outputs (between 1,000
+        evenly spaced ones if there are more).
 
     Examples
     --------
@@ -218,7 +217,7 @@ class Laplacian(_VectorKernel):
         """Fill in the median distance."""
         sigma = self.sigma
         if isinstance(sigma, str) and sigma == "median":
-            sigma = _median_distance(manhattan_distances(_rows(_some(y))))
+            sigma = _median_distance(manhattan_distances(_rows(_evenly_spaced(y))))
         _check_sigma(self, sigma)
         return Laplacian(sigma)
 
@@ -234,7 +233,7 @@ class Laplacian(_VectorKernel):
         return np.ones(len(a))
 
     def phases(self, a: Outputs, n: int, rng: np.random.Generator) -> Floats:
-        """Return the outputs times Cauchy frequencies, of scale 1 / σ."""
+        """Return the outputs times Cauchy frequencies of scale 1 / σ."""
         rows = _rows(a)
         return rows @ (rng.standard_cauchy((rows.shape[1], n)) / float(self.sigma))
 
@@ -249,7 +248,7 @@ class Polynomial(_VectorKernel):
     gamma : float, default=1.0
         The factor γ of the inner product, positive.
     coef0 : float, default=1.0
-        The constant c, not negative.
+        The constant c, at least 0.
 
     Examples
     --------
@@ -266,14 +265,14 @@ class Polynomial(_VectorKernel):
         self.coef0 = coef0
 
     def resolve(self, y: Outputs) -> "Polynomial":
-        """Check the parameters; nothing depends on the outputs."""
+        """Check the parameters; none depends on the outputs."""
         if not isinstance(self.degree, Integral) or self.degree < 1:
-            raise ValueError(f"Polynomial got degree={self.degree!r}; use a whole number ≥ 1.")
+            raise ValueError(f"Polynomial got degree={self.degree!r}; use an integer ≥ 1.")
         numbers = isinstance(self.gamma, Real) and isinstance(self.coef0, Real)
         if not numbers or not (0 < self.gamma < np.inf and 0 <= self.coef0 < np.inf):
             raise ValueError(
-                f"Polynomial got gamma={self.gamma!r} and coef0={self.coef0!r}; it is a kernel "
-                "only for gamma > 0 and coef0 ≥ 0."
+                f"Polynomial got gamma={self.gamma!r} and coef0={self.coef0!r}; it is positive "
+                "semi-definite only for gamma > 0 and coef0 ≥ 0."
             )
         return self
 
@@ -290,7 +289,7 @@ class Polynomial(_VectorKernel):
         return comb(_rows(y).shape[1] + int(self.degree), int(self.degree))
 
     def features(self, a: Outputs) -> Floats:
-        """Return the monomials of degree d of (√γ y, √c), weighted by the multinomial theorem."""
+        """Return the monomials of degree d of (√γ y, √c), with multinomial coefficients."""
         rows = _rows(a)
         extended = np.column_stack([sqrt(self.gamma) * rows, np.full(len(rows), sqrt(self.coef0))])
         columns = []
@@ -302,12 +301,12 @@ class Polynomial(_VectorKernel):
 
 
 class Mahalanobis(_VectorKernel):
-    """The inner product yᵀ V⁻¹ y' of outputs whose covariance is V (Segal's trees).
+    """The inner product yᵀ V⁻¹ y' of outputs with covariance V, as in Segal's trees.
 
     Parameters
     ----------
     V : ndarray of shape (q, q), optional
-        A positive definite matrix; by default the covariance of the training outputs.
+        A symmetric positive definite matrix; by default the covariance of the training outputs.
 
     Examples
     --------
@@ -317,13 +316,13 @@ class Mahalanobis(_VectorKernel):
     array([[2.]])
     """
 
-    preimage = "mean"
+    default_decoder = "mean"
 
     def __init__(self, V: Floats | None = None):
         self.V = V
 
     def resolve(self, y: Outputs) -> "Mahalanobis":
-        """Fill in the covariance of the outputs, and check it."""
+        """Fill in the covariance of the outputs, and check V."""
         rows = _rows(y)
         V = np.cov(rows.T).reshape(rows.shape[1], -1) if self.V is None else self.V
         kernel = Mahalanobis(np.asarray(V, dtype=np.float64))
@@ -343,17 +342,20 @@ class Mahalanobis(_VectorKernel):
         return _rows(y).shape[1]
 
     def features(self, a: Outputs) -> Floats:
-        """Return the outputs whitened: rows of Y L⁻ᵀ with V = L Lᵀ."""
+        """Return the whitened outputs, the rows of Y L⁻ᵀ with V = L Lᵀ."""
         rows = _rows(a)
         if self.V is None:
             raise ValueError(
-                "Mahalanobis() takes V from training outputs; fit an estimator with it, call "
+                "Mahalanobis() computes V from the training outputs; fit a model with it, call "
                 "resolve(y) first, or pass V."
             )
         V = np.asarray(self.V, dtype=np.float64)
         q = rows.shape[1]
         if V.shape != (q, q):
-            raise ValueError(f"Mahalanobis got V of shape {V.shape}; outputs need ({q}, {q}).")
+            raise ValueError(
+                f"Mahalanobis got V of shape {V.shape}; outputs with {q} values need ({q}, {q})."
+            )
+        check_symmetric(V, "the matrix V of Mahalanobis", "V")  # Cholesky reads one half of it
         try:
             L = sla.cholesky(V, lower=True)
         except sla.LinAlgError:

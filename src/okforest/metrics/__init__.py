@@ -1,8 +1,14 @@
-"""Losses in the kernel's feature space H, with and without pre-images, and scorers; rankings."""
+"""Losses in a kernel's feature space, with and without decoding; scorers; quality of rankings."""
 
 from okforest.metrics.losses import kernel_loss, kernel_r2, output_loss
 from okforest.metrics.ranking import AveragedCurve, average_curve, precision_at_k
-from okforest.metrics.scorers import kernel_loss_scorer, kernel_r2_scorer, output_loss_scorer
+from okforest.metrics.scorers import (
+    kernel_loss_scorer,
+    kernel_r2_scorer,
+    make_kernel_scorer,
+    make_output_scorer,
+    output_loss_scorer,
+)
 
 __all__ = [
     "AveragedCurve",
@@ -11,6 +17,8 @@ __all__ = [
     "kernel_loss_scorer",
     "kernel_r2",
     "kernel_r2_scorer",
+    "make_kernel_scorer",
+    "make_output_scorer",
     "output_loss",
     "output_loss_scorer",
     "precision_at_k",

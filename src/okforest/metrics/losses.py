@@ -1,4 +1,4 @@
-"""How far predictions are from the truth, measured in the kernel's feature space H."""
+"""How far predictions are from the true outputs, measured in a kernel's feature space H."""
 
 import warnings
 from typing import Any
@@ -9,13 +9,19 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length
 
 from okforest._compat import check_sample_weight
-from okforest._typing import Floats, Outputs, WeightMatrix
-from okforest.embedding import Span, check_alike
+from okforest._outputs import check_same_type
+from okforest._typing import Floats, Outputs
 from okforest.kernels import OutputKernel, as_kernel
+from okforest.weights import Span, WeightMatrix
 
 
-def kernel_loss(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """Return the mean loss in H, ‖φ(y) − F(x)‖², which needs no pre-image.
+def kernel_loss(
+    model: Any, X: Any, y: Any, sample_weight: Any = None, *, kernel: Any = None
+) -> float:
+    """Return the mean squared distance ‖φ(y) − F(x)‖² between predictions and true outputs.
+
+    A model predicts F(x), a weighted sum of the training outputs' features. The loss compares it
+    with the features φ(y) of the true output directly, without decoding an output.
 
     Parameters
     ----------
@@ -24,9 +30,12 @@ def kernel_loss(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     X : array-like of shape (n, p)
         Inputs.
     y : array-like
-        Their true outputs, of the kernel's kind.
+        Their true outputs, as accepted by the kernel.
     sample_weight : array-like of shape (n,), optional
         Weights of the mean.
+    kernel : OutputKernel, str or callable, optional
+        The kernel in whose feature space the loss is measured; by default the kernel of the
+        model. Use the same kernel to compare models that have different ones.
 
     Returns
     -------
@@ -42,15 +51,17 @@ def kernel_loss(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     >>> kernel_loss(OKTree(random_state=0).fit(X, y), X, y)
     0.0
     """
-    span, W, outputs, weight = _predicted(model, X, y, sample_weight)
+    span, W, outputs, weight = _predicted(model, X, y, sample_weight, kernel)
     return float(np.average(span.losses(W, outputs), weights=weight))
 
 
-def kernel_r2(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+def kernel_r2(
+    model: Any, X: Any, y: Any, sample_weight: Any = None, *, kernel: Any = None
+) -> float:
     """Return the kernel R², 1 − Σ‖φ(y) − F(x)‖² / Σ‖φ(y) − φ̄‖².
 
-    φ̄ is the mean of the given outputs, as in :func:`sklearn.metrics.r2_score`, to which it is equal
-    for the linear kernel (with ``multioutput="variance_weighted"``).
+    φ̄ is the mean of φ over the given outputs. For the linear kernel it equals
+    :func:`sklearn.metrics.r2_score` with ``multioutput="variance_weighted"``.
 
     Parameters
     ----------
@@ -59,14 +70,17 @@ def kernel_r2(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     X : array-like of shape (n, p)
         Inputs.
     y : array-like
-        Their true outputs, of the kernel's kind.
+        Their true outputs, as accepted by the kernel.
     sample_weight : array-like of shape (n,), optional
         Weights of the sums.
+    kernel : OutputKernel, str or callable, optional
+        The kernel in whose feature space the score is measured; by default the kernel of the
+        model. Use the same kernel to compare models that have different ones.
 
     Returns
     -------
     score : float
-        1 for perfect predictions, 0 for the mean of y.
+        1 for perfect predictions, 0 for predicting the mean of y.
 
     Examples
     --------
@@ -77,11 +91,11 @@ def kernel_r2(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     >>> kernel_r2(OKTree(random_state=0).fit(X, y), X, y)
     1.0
     """
-    return weights_r2(*_predicted(model, X, y, sample_weight))
+    return weights_r2(*_predicted(model, X, y, sample_weight, kernel))
 
 
 def weights_r2(span: Span, W: WeightMatrix, outputs: Outputs, sample_weight: Floats) -> float:
-    """Return the kernel R² of predictions given by their weights; outputs are canonical."""
+    """Return the kernel R² of predictions given by their weights, for outputs in canonical form."""
     return loss_r2(span.kernel, span.losses(W, outputs), outputs, sample_weight)
 
 
@@ -93,21 +107,22 @@ def loss_r2(kernel: OutputKernel, losses: Floats, outputs: Outputs, sample_weigh
     weight = sample_weight
     spread = Span(kernel.resolve(outputs), outputs).spread(weight)
     loss = weight @ losses
-    if spread == 0.0:  # constant outputs: predicted, up to rounding, or not
-        return 1.0 if loss <= 1e-13 * (weight @ kernel.diag(outputs)) else 0.0
+    square = weight @ kernel.diag(outputs)
+    if spread <= 1e-28 * square:  # constant outputs, up to the rounding of their mean
+        return 1.0 if loss <= 1e-13 * square else 0.0
     return float(1.0 - loss / spread)
 
 
 def output_loss(kernel: Any, y_true: Any, y_pred: Any, sample_weight: Any = None) -> float:
-    """Return the mean loss of predicted outputs in H, ‖φ(y) − φ(ŷ)‖².
+    """Return the mean squared distance ‖φ(y) − φ(ŷ)‖² between true and predicted outputs.
 
     Parameters
     ----------
     kernel : OutputKernel, str or callable
-        The kernel; one with a parameter that is learnt, such as ``sigma="median"``, must be taken
-        from a fitted model (``model.kernel_``).
+        The kernel. If it has a parameter that is learnt, such as ``sigma="median"``, pass the
+        kernel of a fitted model (``model.kernel_``).
     y_true, y_pred : array-like
-        True and predicted outputs, of the kernel's kind.
+        True and predicted outputs, as accepted by the kernel.
     sample_weight : array-like of shape (n,), optional
         Weights of the mean.
 
@@ -125,34 +140,44 @@ def output_loss(kernel: Any, y_true: Any, y_pred: Any, sample_weight: Any = None
     kernel = as_kernel(kernel)
     true, predicted = kernel.check(y_true), kernel.check(y_pred)
     check_consistent_length(true, predicted)
-    check_alike(predicted, true, "y_pred")
+    check_same_type(predicted, true, "y_pred")
     weight = check_sample_weight(sample_weight, true, ensure_non_negative=True)
     losses = kernel.diag(true) + kernel.diag(predicted) - 2.0 * kernel.pairs(true, predicted)
     return float(np.average(np.maximum(losses, 0.0), weights=weight))
 
 
 def unwrap(model: Any, X: Any) -> tuple[Any, Any]:
-    """Return the model at the end of a pipeline, and X as it gets there."""
+    """Return the model at the end of a pipeline, and X as transformed by the steps before it."""
     while isinstance(model, Pipeline):
         X = model[:-1].transform(X) if len(model) > 1 else X
         model = model[-1]
     return model, X
 
 
+def span_in(kernel: Any, model: Any) -> Span:
+    """Return the training outputs of a model in the feature space of a kernel, None for its own."""
+    span: Span = model.span_
+    if kernel is None:
+        return span
+    kernel = as_kernel(kernel)
+    outputs = kernel.check(span.outputs)
+    return Span(kernel.resolve(outputs), outputs)
+
+
 def check_truth(span: Span, X: Any, y: Any) -> Outputs:
-    """Return the true outputs of X's rows in canonical form; they are like those of training."""
+    """Return true outputs in canonical form, checked against X and the training outputs."""
     outputs = span.kernel.check(y)
     check_consistent_length(X, outputs)
-    check_alike(outputs, span.outputs, "y")
+    check_same_type(outputs, span.outputs, "y")
     return outputs
 
 
 def _predicted(
-    model: Any, X: Any, y: Any, sample_weight: Any
+    model: Any, X: Any, y: Any, sample_weight: Any, kernel: Any
 ) -> tuple[Span, WeightMatrix, Outputs, Floats]:
-    """Return what a model predicts for X, beside the true outputs and their weights."""
+    """Return the predictions for X in a kernel's feature space, the true outputs, their weights."""
     model, X = unwrap(model, X)
-    span = model.span_
+    span = span_in(kernel, model)
     outputs = check_truth(span, X, y)
     weight = check_sample_weight(sample_weight, outputs, ensure_non_negative=True)
-    return span, model._weights(X), outputs, weight
+    return span, model.weight_matrix(X), outputs, weight

@@ -1,4 +1,4 @@
-"""How well scores rank what is true above what is not: curves averaged over folds, precision."""
+"""How well scores rank true items above false ones: precision, and curves averaged over folds."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class AveragedCurve:
     x : ndarray of shape (n_points,)
         False positive rates, or recalls.
     folds : ndarray of shape (n_folds, n_points)
-        True positive rates, or precisions, of every fold; NaN where a fold has no curve.
+        True positive rates, or precisions, of each fold; NaN for a fold without a curve.
     """
 
     x: Floats
@@ -35,7 +35,7 @@ class AveragedCurve:
 
     @property
     def std(self) -> Floats:
-        """The standard deviation over folds: half the width of the band."""
+        """The standard deviation over folds."""
         return np.asarray(np.nanstd(self.folds, axis=0))
 
 
@@ -44,23 +44,24 @@ def average_curve(
 ) -> AveragedCurve:
     """Average ROC or precision–recall curves vertically.
 
-    At each false positive rate the mean of the folds' true positive rates is taken, straight lines
-    joining the points of an ROC curve; at each recall, the mean of the precisions with which folds
-    reach it, without interpolation, so that a mean under a curve is an average precision.
+    An averaged ROC curve is the mean, at each false positive rate, of the folds' true positive
+    rates, interpolated linearly. An averaged precision–recall curve is the mean, at each recall, of
+    the precision at which each fold reaches it. It is not interpolated, so the mean of a fold's
+    curve is its average precision.
 
     Parameters
     ----------
     folds : iterable of pairs of array-like
-        For each fold which items are true, and their scores.
+        For each fold, which items are true (n,) and their scores (n,).
     curve : {"roc", "pr"}, default="roc"
-        Which curve.
+        The type of curve.
     n_points : int, default=201
-        Number of points, from 0 to 1.
+        Number of points, evenly spaced from 0 to 1.
 
     Returns
     -------
     averaged : AveragedCurve
-        The curve. A fold without anything true (or, for ROC, without anything false) has none.
+        The curve. A fold without true items (or, for ROC, without false ones) has no curve.
 
     References
     ----------
@@ -77,27 +78,29 @@ def average_curve(
         raise ValueError(f"curve={curve!r}; use 'roc' or 'pr'.")
     x = np.linspace(0.0, 1.0, n_points)
     draw = _roc_at if curve == "roc" else _precision_at_recall
-    values = [draw(np.asarray(truth).astype(bool), np.asarray(s), x) for truth, s in folds]
-    return AveragedCurve(x, np.array(values).reshape(-1, n_points))
+    values = [draw(*_check_scores(truth, scores), x) for truth, scores in folds]
+    if not values:
+        raise ValueError("folds is empty; pass at least one pair (truth, scores).")
+    return AveragedCurve(x, np.array(values))
 
 
 def precision_at_k(truth: Any, scores: Any, k: int) -> float:
-    """Return which share of the k items with the largest scores is true.
+    """Return the share of true items among the k items with the highest scores.
 
     Parameters
     ----------
     truth : array-like of shape (n,)
         Which items are true.
     scores : array-like of shape (n,)
-        Their scores. Of items that are equal at the k-th place, some are taken at random: the
-        result is the mean over all such choices.
+        Their scores. If items are tied at the k-th place, the result is the mean over all ways to
+        break the tie.
     k : int
-        How many; all, if there are fewer.
+        The number of items; all of them if there are fewer.
 
     Returns
     -------
     precision : float
-        The share; NaN of nothing.
+        The share, or NaN if there are no items.
 
     Examples
     --------
@@ -107,30 +110,41 @@ def precision_at_k(truth: Any, scores: Any, k: int) -> float:
     >>> precision_at_k([1, 0, 1, 0], [4, 2, 2, 1], k=2)
     0.75
     """
-    truth, scores = np.asarray(truth).astype(bool), np.asarray(scores)
-    check_consistent_length(truth, scores)
+    truth, scores = _check_scores(truth, scores)
     if not isinstance(k, Integral) or k < 1:
         raise ValueError(f"k={k!r}; use a positive integer.")
     k = min(int(k), len(scores))
     if k == 0:
         return float("nan")
     last = -np.partition(-scores, k - 1)[k - 1]
-    above, level = scores > last, scores == last
-    left = k - above.sum()
-    return float((truth[above].sum() + left * truth[level].mean()) / k)
+    above, tied = scores > last, scores == last
+    n_tied = k - above.sum()  # places left for the tied items
+    return float((truth[above].sum() + n_tied * truth[tied].mean()) / k)
+
+
+def _check_scores(truth: Any, scores: Any) -> tuple[npt.NDArray[np.bool_], Floats]:
+    truth, scores = np.asarray(truth).astype(bool), np.asarray(scores)
+    check_consistent_length(truth, scores)
+    n_missing = int(np.isnan(scores).sum()) if scores.dtype.kind == "f" else 0
+    if n_missing:
+        raise ValueError(
+            f"scores contains NaN for {n_missing} of {len(scores)} items, which then have no rank; "
+            "remove these items, or give them the lowest score."
+        )
+    return truth, scores
 
 
 def _roc_at(truth: npt.NDArray[np.bool_], scores: Floats, x: Floats) -> Floats:
     if truth.all() or not truth.any():
         return np.full(len(x), np.nan)
     false_rate, true_rate, _ = roc_curve(truth, scores)
-    return np.interp(x, false_rate, true_rate)  # of a straight rise, the top
+    return np.interp(x, false_rate, true_rate)  # the top of a vertical segment
 
 
 def _precision_at_recall(truth: npt.NDArray[np.bool_], scores: Floats, x: Floats) -> Floats:
     if not truth.any():
         return np.full(len(x), np.nan)
     precision, recall, _ = precision_recall_curve(truth, scores)
-    # From the highest threshold on, without the point that scikit-learn adds at recall 0.
+    # From the highest threshold down, without the point that scikit-learn adds at recall 0.
     precision, recall = precision[-2::-1], recall[-2::-1]
-    return precision[np.searchsorted(recall, np.minimum(x, recall[-1]), side="left")]
+    return precision[np.searchsorted(recall, x, side="left")]

@@ -1,12 +1,12 @@
-"""From what users pass as ``kernel=`` to a kernel."""
+"""Converting what users pass as ``kernel=`` to a kernel."""
 
 from typing import Any
 
 from okforest.kernels._base import OutputKernel
 
 
-def _names() -> dict[str, type[OutputKernel]]:
-    from okforest.kernels import classes, vectors  # they use as_kernel for their parts
+def _named_kernels() -> dict[str, type[OutputKernel]]:
+    from okforest.kernels import classes, vectors  # which import as_kernel for their inner kernels
 
     return {
         "dirac": classes.Dirac,
@@ -19,7 +19,19 @@ def _names() -> dict[str, type[OutputKernel]]:
 
 
 def as_kernel(kernel: Any) -> OutputKernel:
-    """Return a kernel from a kernel, the name of one, or a function of two lists of outputs.
+    """Convert a kernel, the name of one, or a function of two arrays of outputs to a kernel.
+
+    Parameters
+    ----------
+    kernel : OutputKernel, str or callable
+        A kernel, which is returned unchanged; a name ("dirac", "laplacian", "linear",
+        "mahalanobis", "polynomial", "rbf"), which gives that kernel with default parameters; or a
+        function that returns a Gram matrix, see :class:`FromCallable`.
+
+    Returns
+    -------
+    kernel : OutputKernel
+        The kernel.
 
     Examples
     --------
@@ -30,11 +42,11 @@ def as_kernel(kernel: Any) -> OutputKernel:
     if isinstance(kernel, OutputKernel):
         return kernel
     if isinstance(kernel, str):
-        names = _names()
-        if kernel in names:
-            return names[kernel]()
+        named = _named_kernels()
+        if kernel in named:
+            return named[kernel]()
         raise ValueError(
-            f"kernel={kernel!r} is not known; use one of {', '.join(map(repr, names))}, "
+            f"kernel={kernel!r} is not known; use one of {', '.join(map(repr, named))}, "
             "an object of okforest.kernels, or a function."
         )
     if isinstance(kernel, type) and issubclass(kernel, OutputKernel):

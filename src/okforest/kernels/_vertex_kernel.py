@@ -1,7 +1,7 @@
-"""What kernels on the vertices of a graph share: they are functions r(L) of a Laplacian L.
+"""The base class of kernels on the vertices of a graph, which are functions r(L) of a Laplacian L.
 
-With L = U Λ Uᵀ, r(L) = U r(Λ) Uᵀ. Small graphs are decomposed once; of large ones the requested
-columns are computed by products with L or by solving with it, so that no N × N array is made.
+With L = U Λ Uᵀ, r(L) = U r(Λ) Uᵀ. A small graph is decomposed once. For a large graph, only the
+requested columns are computed, by products with L or linear solves, without an N × N array.
 """
 
 from abc import abstractmethod
@@ -16,43 +16,43 @@ from okforest.kernels._base import OutputKernel
 from okforest.kernels._laplacian import GraphLaplacian, Positions, residual_trace
 from okforest.kernels._vertices import Vertices
 
-DENSE = 2000  # vertices up to which the Laplacian is decomposed as a whole
-BLOCK = 64  # columns of a large kernel that are computed at a time: they stay in the cache
-# Relative to the largest diagonal entry: below it, a vertex has no features but rounding.
-NOTHING = 1e-12
+DENSE = 2000  # up to this number of vertices, the full spectrum of the Laplacian is computed
+BLOCK = 64  # columns of a large kernel computed at a time, so that they stay in cache
+# Relative to the largest diagonal entry: smaller squared norms are rounding errors.
+ZERO = 1e-12
 
 T = TypeVar("T", bound=type)
 
-# Texts of docstrings, written once.
-DOCS = {
-    "outputs": """Outputs are vertices: integer positions in the adjacency matrix, or names where
-    they have names. The graph is shared by clones and must not be changed afterwards.""",
+# Parts of docstrings that all kernels on vertices share.
+SHARED_DOCS = {
+    "outputs": """Outputs are vertices: positions in the adjacency matrix, or names if the vertices
+    have names. Clones share the graph, so it must not be modified afterwards.""",
     "graph": """graph : array-like or sparse matrix of shape (n, n), or networkx graph, optional
-        The adjacency matrix A: symmetric weights ≥ 0 of links, 0 for none. Loops are ignored: they
-        cancel in D − A. Of a networkx graph, edges have their ``weight``, or 1; parallel ones add
-        up, and its nodes are the names of the vertices. Without a graph the kernel waits for
-        ``set_params(graph=...)``.""",
+        The adjacency matrix A: symmetric, with weights ≥ 0, where 0 means no link. Self-loops are
+        ignored, because they cancel in D − A. In a networkx graph, edges have their ``weight``, or
+        1, the weights of parallel edges are added, and the nodes are the names of the vertices. A
+        kernel created without a graph needs ``set_params(graph=...)`` before use.""",
     "shared": """normalized : bool, default=False
-        Whether to divide k(y, y') by √(k(y, y) k(y', y')); 0 where that is 0 / 0.
+        Whether to divide k(y, y') by √(k(y, y) k(y', y')), with 0 / 0 = 0.
     rank : int, optional
-        Keep the largest eigenvalues only, so many. That is an approximation, whose cost
-        :meth:`residual_share` tells, by explicit features: for large graphs, trees grow from
-        an array of n × rank instead of n × n. By default the kernel is exact.
+        Keep only this number of largest eigenvalues, as explicit features: for large graphs, trees
+        are grown from an array of shape (n, rank) instead of (n, n). :meth:`residual_share` reports
+        the error of this approximation. By default the kernel is exact.
     names : array-like of shape (n,), optional
         Names of the vertices, in the order of the matrix; outputs are then names.""",
 }
 
 
-def document(kernel: T) -> T:
-    """Fill in the shared texts."""
-    kernel.__doc__ = (kernel.__doc__ or "").format(**DOCS)
+def fill_docstring(kernel: T) -> T:
+    """Insert the shared parts into a kernel's docstring."""
+    kernel.__doc__ = (kernel.__doc__ or "").format(**SHARED_DOCS)
     return kernel
 
 
 class VertexKernel(OutputKernel):
-    """A kernel r(L) on vertices; a subclass has r, and r(L) B by sparse products.
+    """A kernel r(L) on vertices; a subclass implements r, and r(L) B by sparse products.
 
-    ``graph``, ``names``, ``normalized`` and ``rank`` are parameters of every subclass.
+    Every subclass has the parameters ``graph``, ``names``, ``normalized`` and ``rank``.
     """
 
     known_psd = True
@@ -60,24 +60,24 @@ class VertexKernel(OutputKernel):
     names: Any
     normalized: bool
     rank: int | None
-    # What is derived from the parameters, beside what it was derived from.
+    # Cached results, each stored with the parameters that it was computed from.
     _vertices_of: tuple[Any, Any, Vertices] | None = None
     _factor_of: tuple[Any, Floats] | None = None
     _diagonal_of: tuple[Any, Floats] | None = None
 
     @abstractmethod
-    def _spectral(self, eigenvalues: Floats) -> Floats:
-        """Return r(λ) ≥ 0, which decreases where λ > 0."""
+    def _spectral_function(self, eigenvalues: Floats) -> Floats:
+        """Return r(λ) ≥ 0, which must decrease for λ > 0."""
 
     @abstractmethod
     def _product(self, B: Floats) -> Floats:
         """Return r(L) B."""
 
     def _check_parameters(self) -> None:
-        """Raise a ValueError unless r(L) is a kernel."""
+        """Raise a ValueError unless r(L) is positive semi-definite."""
         if self.rank is not None and (not isinstance(self.rank, Integral) or self.rank < 1):
             raise ValueError(
-                f"{type(self).__name__} got rank={self.rank!r}; use a whole number ≥ 1, or None."
+                f"{type(self).__name__} got rank={self.rank!r}; use an integer ≥ 1, or None."
             )
 
     @property
@@ -85,11 +85,11 @@ class VertexKernel(OutputKernel):
         return self._vertices.laplacian
 
     def check(self, y: Any) -> Outputs:
-        """Return y as positions or names of vertices, after checking the graph (once)."""
+        """Return y as an array of positions or names, after checking the graph (once)."""
         return self._vertices.check(y)
 
     def resolve(self, y: Outputs) -> Self:
-        """Put the graph into one form, a CSR array and names."""
+        """Convert the graph to a CSR array and names."""
         vertices = self._vertices
         canonical = {"graph": vertices.adjacency, "names": vertices.names}
         resolved = type(self)(**self.get_params(deep=False) | canonical)
@@ -137,38 +137,38 @@ class VertexKernel(OutputKernel):
         return self._diagonal(positions)
 
     def feature_dim(self, y: Outputs) -> int | None:
-        """Return the rank; without one there are no features."""
+        """Return the number of features, which is the rank; without ``rank`` there are none."""
         factor = None if self.rank is None else self._factor
         return None if factor is None else factor.shape[1]
 
     def features(self, a: Outputs) -> Floats:
-        """Return the leading eigenvectors' entries, scaled."""
+        """Return the entries of the leading eigenvectors, scaled."""
         if self.rank is None or self._factor is None:
             return super().features(a)
         return self._factor[self._vertices.positions(a)]
 
     def residual_share(self) -> float:
-        """Return which share of the trace of r(L) ``rank`` leaves out: 0 is none, 1 all.
+        """Return the share of the trace of r(L) that ``rank`` leaves out, from 0 to 1.
 
-        For graphs of more than 2,000 vertices it is estimated, from 64 random vectors.
+        For graphs of more than 2,000 vertices it is estimated from 64 random vectors.
         """
         if self.rank is None:
             return 0.0
         values, vectors = self._leading
         if self._is_small:
-            total = float(self._spectral(self._laplacian.spectrum[0]).sum())
+            total = float(self._spectral_function(self._laplacian.spectrum[0]).sum())
         else:
             total = float(values.sum()) + residual_trace(self._product, vectors)
         return max(0.0, 1.0 - float(values.sum()) / total) if total > 0 else 0.0
 
     @property
     def _vertices(self) -> Vertices:
-        """Return the graph, checked, as the parameters are."""
+        """Return the checked graph of the current parameters."""
         self._check_parameters()
         if self.graph is None:
             name = type(self).__name__
             raise ValueError(
-                f"{name}() has no graph; pass one as {name}(graph), or set it by "
+                f"{name}() has no graph; pass one as {name}(graph), or set it with "
                 "kernel.set_params(graph=...)."
             )
         known = self._vertices_of
@@ -178,7 +178,7 @@ class VertexKernel(OutputKernel):
 
     @property
     def _state(self) -> tuple[Any, ...]:
-        """Return what features depend on."""
+        """Return everything that the cached results depend on."""
         params = self.get_params(deep=False)
         del params["graph"], params["names"]
         return self._vertices, tuple(params.items())
@@ -186,24 +186,24 @@ class VertexKernel(OutputKernel):
     @property
     def _is_small(self) -> bool:
         n = len(self._vertices)
-        # Lanczos iterations pay for a small part of the spectrum alone.
+        # Lanczos iterations only pay off for a small part of the spectrum.
         return n <= DENSE or (self.rank is not None and 4 * self.rank >= n)
 
     @property
     def _leading(self) -> tuple[Floats, Floats]:
-        """Return the largest eigenvalues of r(L), with vectors; all where there is no rank."""
+        """Return the ``rank`` largest eigenvalues of r(L), or all, with their vectors."""
         if self.rank is not None and not self._is_small:
-            at_zero = float(self._spectral(np.zeros(1))[0])
+            at_zero = float(self._spectral_function(np.zeros(1))[0])
             smallest, vectors = self._laplacian.smallest(self.rank, null_space=at_zero > 0)
-            return self._spectral(smallest), vectors
+            return self._spectral_function(smallest), vectors
         eigenvalues, vectors = self._laplacian.spectrum
-        values = self._spectral(eigenvalues)
+        values = self._spectral_function(eigenvalues)
         kept = np.argsort(-values, kind="stable")[: self.rank]
         return values[kept], vectors[:, kept]
 
     @property
     def _factor(self) -> Floats | None:
-        """Return Φ with r(L) = Φ Φᵀ, or None where the graph is too large for an exact one."""
+        """Return Φ with r(L) = Φ Φᵀ, or None if the graph is too large for an exact factor."""
         if self.rank is None and not self._is_small:
             return None
         state = self._state
@@ -212,18 +212,18 @@ class VertexKernel(OutputKernel):
             factor = vectors * np.sqrt(values)
             if self.normalized:
                 squares = np.einsum("ij,ij->i", factor, factor)
-                factor *= _inverse_roots(squares, NOTHING * squares.max())[:, None]
+                factor *= _inverse_roots(squares, ZERO * squares.max())[:, None]
             self._factor_of = state, factor
         return self._factor_of[1]
 
     def _columns(self, positions: Positions) -> Iterator[tuple[Positions, Positions, Floats]]:
-        """Compute columns of r(L), a block of different ones at a time.
+        """Compute the columns of r(L) at these positions, a block of distinct ones at a time.
 
-        Yield the indices into positions that a block has, its columns that they are, the block.
+        Yield the indices of the positions in a block, their columns in the block, and the block.
         """
-        different, which = np.unique(positions, return_inverse=True)
-        for start in range(0, len(different), BLOCK):
-            block = different[start : start + BLOCK]
+        distinct, which = np.unique(positions, return_inverse=True)
+        for start in range(0, len(distinct), BLOCK):
+            block = distinct[start : start + BLOCK]
             unit = np.zeros((len(self._vertices), len(block)))
             unit[block, np.arange(len(block))] = 1.0
             wanted = np.flatnonzero((which >= start) & (which < start + BLOCK))
@@ -233,7 +233,7 @@ class VertexKernel(OutputKernel):
 
     @property
     def _known_diagonal(self) -> Floats:
-        """Return the diagonal of r(L) as far as its columns were computed, NaN elsewhere."""
+        """Return the diagonal of r(L) where its columns have been computed, NaN elsewhere."""
         state = self._state
         if self._diagonal_of is None or self._diagonal_of[0] != state:
             self._diagonal_of = state, np.full(len(self._vertices), np.nan)
@@ -241,26 +241,26 @@ class VertexKernel(OutputKernel):
 
     def _diagonal(self, positions: Positions) -> Floats:
         for _ in self._columns(positions[np.isnan(self._known_diagonal[positions])]):
-            pass  # it is kept
+            pass  # _columns stores the diagonal
         return self._known_diagonal[positions]
 
     def _scale(self, positions: Positions) -> Floats:
         return _inverse_roots(self._diagonal(positions))
 
     def __sklearn_clone__(self) -> Self:
-        # A search must not copy, check nor decompose the graph for every candidate.
+        # A search must not copy, check or decompose the graph for every candidate.
         clone = type(self)(**self.get_params(deep=False))
         clone._vertices_of, clone._factor_of = self._vertices_of, self._factor_of
         clone._diagonal_of = self._diagonal_of
         return clone
 
     def __getstate__(self) -> dict[str, Any]:
-        derived = ("_vertices_of", "_factor_of", "_diagonal_of")
+        cached = ("_vertices_of", "_factor_of", "_diagonal_of")
         state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in derived}
+        return {name: value for name, value in state.items() if name not in cached}
 
 
-def _inverse_roots(squares: Floats, nothing: float = 0.0) -> Floats:
-    """Return 1 / √s, and 0 where s is nothing."""
+def _inverse_roots(squares: Floats, zero: float = 0.0) -> Floats:
+    """Return 1 / √s, and 0 where s is at most ``zero``."""
     roots = np.sqrt(np.maximum(squares, 0.0))
-    return np.divide(1.0, roots, out=np.zeros_like(roots), where=squares > nothing)
+    return np.divide(1.0, roots, out=np.zeros_like(roots), where=squares > zero)

@@ -1,18 +1,18 @@
-"""Checks of Gram matrices that okforest did not compute itself."""
+"""Checks of matrices that okforest did not compute itself."""
 
 import numpy as np
 import scipy.linalg as sla
 
 from okforest._typing import Floats
 
-# Relative to the largest entry: below it, asymmetry and negative eigenvalues are rounding.
+# Relative to the largest entry: smaller asymmetries and negative eigenvalues are rounding errors.
 TOLERANCE = 1e-8
-# Larger matrices are tested on a principal block of this size, evenly spread.
+# Larger matrices are tested on an evenly spaced principal block of this size.
 LARGEST_TESTED = 2048
 
 
 def check_gram(K: Floats, name: str) -> None:
-    """Raise a ValueError that says what is wrong unless K is finite, symmetric and PSD."""
+    """Raise a ValueError unless K is finite, symmetric and positive semi-definite."""
     check_symmetric(K, name)
     _check_pairs(K, name)
     if len(K) > LARGEST_TESTED:
@@ -20,19 +20,19 @@ def check_gram(K: Floats, name: str) -> None:
         K = K[np.ix_(some, some)]
     scale = np.abs(K).max()
     try:
-        # Succeeds just when no eigenvalue is below minus the shift.
+        # Succeeds if and only if no eigenvalue is below minus the shift.
         sla.cholesky(K + len(K) * TOLERANCE * max(scale, 1e-300) * np.eye(len(K)))
     except sla.LinAlgError:
         smallest = sla.eigvalsh(K, subset_by_index=[0, 0])[0]
         raise ValueError(
-            f"{name} is indefinite: its smallest eigenvalue is {smallest:.3g}, and a kernel has "
-            f"none below zero. Add {-smallest:.3g} to the diagonal, or set negative "
+            f"{name} is indefinite: its smallest eigenvalue is {smallest:.3g}, but a kernel is "
+            f"positive semi-definite. Add {-smallest:.3g} to the diagonal, or set negative "
             "eigenvalues to zero."
         ) from None
 
 
 def _check_pairs(K: Floats, name: str) -> None:
-    """Check every block of two outputs: k_ii ≥ 0 and k_ij² ≤ k_ii k_jj."""
+    """Check every 2 × 2 principal block: k_ii ≥ 0 and k_ij² ≤ k_ii k_jj."""
     diag = np.diagonal(K)
     tolerance = TOLERANCE * max(float(np.abs(diag).max(initial=0.0)), 1e-300)
     if diag.min(initial=0.0) < -tolerance:
@@ -44,19 +44,19 @@ def _check_pairs(K: Floats, name: str) -> None:
         if excess.max(initial=0.0) > tolerance:
             row, column = np.unravel_index(excess.argmax(), excess.shape)
             raise ValueError(
-                f"{name} is indefinite: entry ({i + row}, {column}) is larger than entries "
-                f"({i + row}, {i + row}) and ({column}, {column}) allow; a kernel has "
+                f"{name} is indefinite: entry ({i + row}, {column}) is too large for entries "
+                f"({i + row}, {i + row}) and ({column}, {column}); a kernel satisfies "
                 "k(a, b)² ≤ k(a, a) k(b, b)."
             )
 
 
-def check_symmetric(K: Floats, name: str) -> None:
-    """Raise a ValueError that says what is wrong unless K is finite and symmetric."""
+def check_symmetric(K: Floats, name: str, symbol: str = "K") -> None:
+    """Raise a ValueError, which calls K by its symbol, unless it is finite and symmetric."""
     scale = 0.0
-    for i in range(0, len(K), 256):  # by blocks: no second N x N array
+    for i in range(0, len(K), 256):  # by blocks, to avoid a second N × N array
         block = K[i : i + 256].astype(float)
         if not np.isfinite(block).all():
-            raise ValueError(f"{name} has NaN or infinite entries; a kernel has none.")
+            raise ValueError(f"{name} has NaN or infinite entries; all entries must be finite.")
         scale = max(scale, float(np.abs(block).max(initial=0.0)))
     for i in range(0, len(K), 256):
         difference = np.abs(K[i : i + 256].astype(float) - K[:, i : i + 256].T)
@@ -65,5 +65,5 @@ def check_symmetric(K: Floats, name: str) -> None:
             raise ValueError(
                 f"{name} is asymmetric: entries ({i + row}, {column}) and ({column}, {i + row}) "
                 f"differ by {difference[row, column]:.3g}. If it should be symmetric, "
-                "use (K + K.T) / 2."
+                f"use ({symbol} + {symbol}.T) / 2."
             )
