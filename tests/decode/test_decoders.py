@@ -5,10 +5,10 @@ import pytest
 import scipy.sparse as sp
 
 import okforest.decode._base as decode_module
-import okforest.embedding.span as span_module
+import okforest.weights.span as span_module
 from okforest.decode import Candidates, Decoder, Majority, Mean, Support, TrainingSet, as_decoder
-from okforest.embedding import Span
 from okforest.kernels import RBF, Dirac, FromCallable, Linear, Mahalanobis, Precomputed
+from okforest.weights import Span
 
 rng = np.random.default_rng(0)
 Y = rng.normal(size=(30, 2))
@@ -96,7 +96,9 @@ def test_top_is_ranked_by_distance():
     assert (np.diff(losses, axis=1) >= 0).all()
     for j in range(4):
         np.testing.assert_allclose(losses[:, j], SPAN.losses(W, outputs[:, j]))
-    with pytest.raises(ValueError, match="with 30 different candidates use a whole number"):
+    with pytest.raises(
+        ValueError, match="there are 30 different candidates, so pass an integer from 1 to 30"
+    ):
         TrainingSet().top(W, SPAN, 31)
 
 
@@ -160,7 +162,11 @@ def test_auto_takes_the_closed_form():
 def test_closed_forms_refuse_other_outputs():
     """The mean of labels and the majority of vectors are errors."""
     with pytest.raises(ValueError, match="needs numeric outputs"):
-        Mean().decode(weights(), Span(Dirac(), np.array(["a"] * 30)))
+        Mean().check(Span(Dirac(), np.array(["a"] * 30)))
+    with pytest.raises(ValueError, match="needs one label per row, got outputs of shape"):
+        Majority().check(SPAN)
+    with pytest.raises(ValueError, match="candidates is None; pass at least one"):
+        Candidates(None).check(SPAN)
     with pytest.raises(ValueError, match="candidates is empty"):
         Candidates(np.empty(0, int)).decode(weights(), Span(Precomputed(np.eye(30)), np.arange(30)))
 

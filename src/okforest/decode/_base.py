@@ -9,9 +9,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from okforest._typing import Floats, Outputs, WeightMatrix
-from okforest.embedding import Span
-from okforest.embedding.alike import distinct
+from okforest._typing import Floats, Outputs
+from okforest.decode._search import bounds_pay_off, search_all, search_with_bounds
+from okforest.weights import OutputSet, Span, WeightMatrix, as_weights
 
 ROWS = 4096  # predictions searched at a time, by blocks of candidates
 
@@ -19,10 +19,18 @@ ROWS = 4096  # predictions searched at a time, by blocks of candidates
 class Decoder(ABC, BaseEstimator):
     """Turns predictions, given by weights over the training outputs, into outputs.
 
-    To add a decoder, subclass it and write :meth:`decode`. The span knows the kernel and the
-    training outputs (``span.kernel``, ``span.outputs``) and answers questions on weights:
-    ``span.inner(W, y)``, ``span.squared_norms(W)`` and others.
+    To add a decoder, subclass it and write :meth:`decode`, and :meth:`check` if it is made for some
+    outputs only; parameters are the arguments of ``__init__``, stored unchanged, and become
+    searchable as ``decoder__name``. The span holds the kernel and the training outputs
+    (``span.kernel``, ``span.outputs``), and computes what the weights imply: ``span.inner(W, y)``,
+    ``span.squared_norms(W)`` and others.
     """
+
+    def check(self, span: Span) -> None:
+        """Raise a ValueError if this decoder cannot return outputs like the training outputs.
+
+        Models call it when they are fitted.
+        """
 
     @abstractmethod
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
@@ -32,29 +40,26 @@ class Decoder(ABC, BaseEstimator):
 class SearchDecoder(Decoder):
     """Searches a list of candidates c for the least ‖φ(c) − F‖², F being the prediction.
 
-    To add one, write :meth:`candidates`, and :meth:`allowed` if predictions differ in the
-    candidates they may take.
+    To add one, write :meth:`candidates`, and :meth:`allowed` if the candidates differ between
+    predictions.
     """
 
     @abstractmethod
-    def candidates(self, span: Span) -> Outputs:
-        """Return the candidates, in the kernel's canonical form."""
+    def candidates(self, span: Span) -> OutputSet:
+        """Return the candidates: ``OutputSet(span.kernel, outputs)``, or ``span.training``."""
 
     def allowed(self, W: WeightMatrix) -> sp.csr_array | None:
-        """Return which candidates (columns) each prediction (row) may take; None for all.
+        """Return which of the outputs given as candidates (columns) a prediction (row) may take.
 
-        Nonzero entries of a sparse matrix are allowed.
+        Nonzero entries of a sparse matrix are allowed; None allows all.
         """
         return None
 
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
-        """Return the nearest candidate to each prediction; the first, of several."""
+        """Return the nearest candidate to each prediction; the first of equals."""
         candidates = self.candidates(span)
-        nearest = [
-            self._nearest(rows, span, candidates, self.allowed(rows), 1)[0][:, 0]
-            for rows in _parts(W)
-        ]
-        return candidates[np.concatenate(nearest)]
+        nearest = [self._nearest(rows, span, candidates, 1)[0][:, 0] for rows in _parts(W)]
+        return candidates.outputs[np.concatenate(nearest)]
 
     def top(self, W: WeightMatrix, span: Span, k: int) -> tuple[Outputs, Floats]:
         """Return the k nearest different candidates to each prediction, and their distances.
@@ -63,53 +68,46 @@ class SearchDecoder(Decoder):
         where fewer are allowed.
         """
         candidates = self.candidates(span)
-        first, group = distinct(candidates)
-        if not isinstance(k, Integral) or not 1 <= k <= len(first):
+        if not isinstance(k, Integral) or not 1 <= k <= len(candidates):
             raise ValueError(
-                f"k={k!r}; with {len(first)} different candidates use a whole number up to that."
+                f"k={k!r}; there are {len(candidates)} different candidates, so pass an integer "
+                f"from 1 to {len(candidates)}."
             )
-        # A candidate is allowed if one that equals it is.
-        equals = sp.csr_array((np.ones(len(group)), (np.arange(len(group)), group)))
         picks, losses = [], []
         for rows in _parts(W):
-            allowed = self.allowed(rows)
-            allowed = None if allowed is None else abs(allowed) @ equals
-            nearest, distances = self._nearest(rows, span, candidates[first], allowed, k)
-            picks.append(first[nearest])
+            nearest, distances = self._nearest(rows, span, candidates, k)
+            picks.append(nearest)
             losses.append(distances + span.squared_norms(rows)[:, None])
-        return candidates[np.concatenate(picks)], np.maximum(np.concatenate(losses), 0.0)
+        return candidates.outputs[np.concatenate(picks)], np.maximum(np.concatenate(losses), 0.0)
 
     def _nearest(
-        self, W: WeightMatrix, span: Span, candidates: Outputs, allowed: Any, k: int
+        self, W: WeightMatrix, span: Span, candidates: OutputSet, k: int
     ) -> tuple[npt.NDArray[np.intp], Floats]:
-        """Return the k nearest candidates to each prediction, nearest first (the first, of equals).
+        """Return the k nearest candidates to each prediction, nearest first, the first of equals.
 
-        Distances are ‖φ(c) − F‖² less ‖F‖², infinite where a candidate is not allowed. Those of one
-        block of candidates at a time are held, beside the k nearest so far.
+        Distances are ‖φ(c) − F‖² − ‖F‖², infinite where a candidate is not allowed.
         """
-        diag = span.kernel.diag(candidates)
-        nearest = np.zeros((W.shape[0], 0), dtype=np.intp)
-        least = np.zeros((W.shape[0], 0))
-        allowed = None if allowed is None else sp.csc_array(allowed)
-        for block, inner in span.inner_blocks(W, candidates):
-            distances = diag[block] - 2.0 * inner
-            if allowed is not None:
-                distances[allowed[:, block].toarray() == 0] = np.inf
-            places = _smallest(distances, k)
-            least = np.hstack([least, np.take_along_axis(distances, places, axis=1)])
-            nearest = np.hstack([nearest, places + block.start])
-            order = _smallest(least, k)
-            least = np.take_along_axis(least, order, axis=1)
-            nearest = np.take_along_axis(nearest, order, axis=1)
-        return nearest, least
+        allowed = self._allowed_groups(W, candidates)
+        if allowed is None:
+            if bounds_pay_off(W, span, candidates):
+                return search_with_bounds(W, span, k)
+            return search_all(W, span, candidates, None, k)
+        used = np.flatnonzero(np.diff(sp.csc_array(allowed).indptr))
+        if not k <= len(used) <= len(candidates) / 2:
+            return search_all(W, span, candidates, allowed, k)
+        nearest, distances = search_all(W, span, candidates.take(used), allowed[:, used], k)
+        return used[nearest], distances
+
+    def _allowed_groups(self, W: WeightMatrix, candidates: OutputSet) -> sp.csr_array | None:
+        """Return which different candidates are allowed: those that equal an allowed one."""
+        allowed = self.allowed(W)
+        if allowed is None:
+            return None
+        columns = candidates.group[allowed.indices]
+        shape = (allowed.shape[0], len(candidates))
+        return sp.csr_array((abs(allowed.data), columns, allowed.indptr), shape=shape)
 
 
-def _parts(W: WeightMatrix) -> list[WeightMatrix]:
+def _parts(W: Any) -> list[WeightMatrix]:
+    W = as_weights(W)
     return [W[i : i + ROWS] for i in range(0, W.shape[0], ROWS)]
-
-
-def _smallest(values: Floats, k: int) -> npt.NDArray[np.intp]:
-    """Return where each row has its k smallest values, in order; the first, of equals."""
-    if k == 1:
-        return values.argmin(axis=1)[:, None]
-    return np.argsort(values, axis=1, kind="stable")[:, :k]

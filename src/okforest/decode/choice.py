@@ -16,16 +16,18 @@ NAMES: dict[str, type[Decoder]] = {
 
 
 def as_decoder(decoder: Any, kernel: OutputKernel) -> Decoder:
-    """Return a decoder from a decoder, the name of one, or "auto".
-
-    "auto" takes the closed form where the kernel has one, else the search over the training set.
-    """
+    """Return a decoder from a decoder, the name of one, or "auto", the kernel's own choice."""
+    if isinstance(decoder, str) and decoder == "auto":
+        decoder = kernel.default_decoder
     if isinstance(decoder, Decoder):
         return decoder
-    if isinstance(decoder, str) and decoder == "auto":
-        return NAMES[kernel.preimage or "training_set"]()
     if isinstance(decoder, str) and decoder in NAMES:
         return NAMES[decoder]()
+    if isinstance(decoder, type) and issubclass(decoder, Decoder):
+        raise ValueError(
+            f"decoder={decoder.__name__} is a class; pass an object, such as "
+            f"{decoder.__name__}(...)."
+        )
     raise ValueError(
         f"decoder={decoder!r} is not known; use 'auto', {', '.join(map(repr, NAMES))}, "
         "or an object of okforest.decode."

@@ -2,36 +2,52 @@
 
 import numpy as np
 
-from okforest._typing import Outputs, WeightMatrix
+from okforest._typing import Outputs
 from okforest.decode._base import Decoder
-from okforest.embedding import Span
+from okforest.kernels import Dirac, Linear
+from okforest.weights import Span, WeightMatrix, as_weights
 
 
 class Mean(Decoder):
     """The weighted mean of the training outputs: exact for the linear kernel on vectors."""
 
-    def decode(self, W: WeightMatrix, span: Span) -> Outputs:
-        """Return W y."""
+    def check(self, span: Span) -> None:
+        """Check that outputs are numbers."""
         if span.outputs.dtype.kind not in "fiu":
             raise ValueError(
-                f"decoder 'mean' needs numeric outputs, and these are of type {span.outputs.dtype};"
-                " use decoder='auto'."
+                f"decoder 'mean' needs numeric outputs, got type {span.outputs.dtype}; use "
+                "decoder='auto'."
             )
+
+    def decode(self, W: WeightMatrix, span: Span) -> Outputs:
+        """Return W y."""
+        W = as_weights(W)
+        if isinstance(span.kernel, Linear) and span.features is not None:  # these are the outputs
+            return W.feature_sums(span).reshape(W.shape[0], *span.outputs.shape[1:])
         return W @ span.outputs
 
 
 class Majority(Decoder):
-    """The label with the largest total weight (the first of equals): exact for the Dirac kernel."""
+    """The label with the largest total weight, the first of equals: exact for the Dirac kernel."""
 
-    def decode(self, W: WeightMatrix, span: Span) -> Outputs:
-        """Return the winner of each row's vote."""
-        classes, codes = np.unique(span.outputs, return_inverse=True)
-        if codes.ndim != 1:
+    def check(self, span: Span) -> None:
+        """Check that there is one label per row."""
+        if span.outputs.ndim != 1:
             raise ValueError(
-                f"decoder 'majority' needs one label per row, and outputs have shape "
+                f"decoder 'majority' needs one label per row, got outputs of shape "
                 f"{span.outputs.shape}; use decoder='auto'."
             )
-        votes = W @ np.eye(len(classes))[codes]
+
+    def decode(self, W: WeightMatrix, span: Span) -> Outputs:
+        """Return the label that wins each row's vote."""
+        classes = span.kernel.classes if isinstance(span.kernel, Dirac) else None
+        if classes is not None and span.features is not None:  # features indicate the classes
+            labels, votes = classes, as_weights(W).feature_sums(span)
+        else:
+            (weights,), positions = span.terms(as_weights(W))
+            order = np.argsort(span.training.outputs, kind="stable")
+            labels = span.training.outputs[order]
+            votes = (weights @ np.eye(len(labels))[positions])[:, order]
         most = votes.max(axis=1, keepdims=True)
-        # Votes equal up to rounding are equal; the most may be below zero, as weights may.
-        return classes[np.argmax(votes >= most - 1e-12 * np.abs(most), axis=1)]
+        # Votes that differ by rounding are equal; the most may be negative, as weights may be.
+        return labels[np.argmax(votes >= most - 1e-12 * np.abs(most), axis=1)]

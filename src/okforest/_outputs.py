@@ -1,0 +1,79 @@
+"""Comparing arrays of outputs: whether two have the same type, and which entries are equal."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from okforest._typing import Outputs
+
+Positions = npt.NDArray[np.intp]
+
+HASH_BYTES = 2**22  # of outputs hashed at a time
+
+
+class Distinct(NamedTuple):
+    """The different entries of an array of outputs."""
+
+    first: Positions  # where each is found first, ascending
+    group: Positions  # for every output, which of them it equals
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+def check_same_type(outputs: Outputs, training: Outputs, name: str) -> None:
+    """Raise a ValueError unless outputs have the shape and type of the training outputs."""
+    width, expected = (int(np.prod(y.shape[1:])) for y in (outputs, training))
+    if width != expected:
+        raise ValueError(
+            f"{name} has {width} values in each output; the training outputs have {expected}."
+        )
+    is_text, expects_text = (y.dtype.kind in "UST" for y in (outputs, training))
+    if is_text != expects_text and "O" not in (outputs.dtype.kind, training.dtype.kind):
+        raise ValueError(
+            f"{name} has type {outputs.dtype}; the training outputs have type {training.dtype}, "
+            "and text never equals a number."
+        )
+
+
+def distinct(outputs: Outputs) -> Distinct:
+    """Find the different outputs. Objects that cannot be hashed count as different."""
+    if outputs.dtype.kind == "O":
+        group = _group_objects(outputs)
+    elif outputs.dtype.kind == "f":
+        group = _group_floats(outputs)
+    else:
+        group = np.unique(outputs, axis=0, return_inverse=True)[1].ravel()
+    _, first, group = np.unique(group, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return Distinct(first[order], rank[group])
+
+
+def _group_objects(outputs: Outputs) -> Positions:
+    numbers: dict[object, int] = {}
+    try:
+        # With their types: a kernel may tell 1 from True, which are equal in Python.
+        keys = [(type(output), output) for output in outputs.ravel()]
+        return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
+    except TypeError:
+        return np.arange(len(outputs))
+
+
+def _group_floats(outputs: Outputs) -> Positions:
+    """Group rows by a hash of their bits: much faster than sorting them."""
+    rows = np.ascontiguousarray(outputs, dtype=np.float64).reshape(len(outputs), -1)
+    factors = np.random.default_rng(0).integers(2**63, size=rows.shape[1], dtype=np.uint64) * 2 + 1
+    hashes = np.empty(len(rows), dtype=np.uint64)
+    size = max(1, HASH_BYTES // (8 * max(1, rows.shape[1])))
+    for i in range(0, len(rows), size):
+        bits = (rows[i : i + size] + 0.0).view(np.uint64)  # −0.0 becomes 0.0
+        bits ^= bits >> np.uint64(29)
+        bits *= factors
+        hashes[i : i + size] = bits.sum(axis=1, dtype=np.uint64)
+    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+    if np.array_equal(rows, rows[first[group]], equal_nan=True):
+        return group
+    return np.unique(rows, axis=0, return_inverse=True)[1].ravel()  # two hashes collided

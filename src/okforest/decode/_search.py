@@ -1,0 +1,105 @@
+"""Searching candidates for those nearest to predictions: all of them, or with the help of bounds.
+
+Both searches are exact. Bounds come from the projections of F and φ(c) on a small subspace, with
+coordinates z and distances ρ from the subspace: ‖φ(c) − F‖² ≥ ‖z_c − z_F‖² + (ρ_c − ρ_F)². They
+leave few candidates of many, so that a prediction costs little more than the kernel among the
+outputs of its support.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from okforest._typing import Floats, Outputs
+from okforest.weights import OutputSet, Span, WeightMatrix
+
+Positions = npt.NDArray[np.intp]
+
+FEWEST = 1024  # different candidates from which bounds may pay off
+NEAR = 64  # candidates of the smallest bounds, whose distances are computed first
+ROW_COST = 2**16  # kernel evaluations that take as long as the other work for a row
+MARGIN = 1e-6  # relative to the largest norm: bounds may err by this much
+
+
+def search_all(
+    W: WeightMatrix, span: Span, candidates: OutputSet, allowed: sp.csr_array | None, k: int
+) -> tuple[Positions, Floats]:
+    """Return the k nearest candidates of every row, nearest first, and their distances less ‖F‖².
+
+    Candidates are searched block by block, keeping the k nearest so far. Nonzero entries of
+    ``allowed`` are the candidates (columns) of each row; others are infinitely far.
+    """
+    nearest = np.zeros((W.shape[0], 0), dtype=np.intp)
+    least = np.zeros((W.shape[0], 0))
+    columns = None if allowed is None else sp.csc_array(allowed)
+    for block, inner in span.inner_blocks(W, candidates):
+        distances = candidates.squares[block] - 2.0 * inner
+        if columns is not None:
+            distances[columns[:, block].toarray() == 0] = np.inf
+        places = _smallest(distances, k)
+        least = np.hstack([least, np.take_along_axis(distances, places, axis=1)])
+        nearest = np.hstack([nearest, places + block.start])
+        order = _smallest(least, k)
+        least = np.take_along_axis(least, order, axis=1)
+        nearest = np.take_along_axis(nearest, order, axis=1)
+    return nearest, least
+
+
+def bounds_pay_off(W: WeightMatrix, span: Span, candidates: OutputSet) -> bool:
+    """Return whether the training outputs are searched faster with bounds, judged by counts."""
+    n, n_train = W.shape
+    support = W.max_entries / max(1, n)
+    return (
+        candidates is span.training
+        and span.features is None
+        and len(candidates) >= FEWEST
+        and not candidates.keeps_gram
+        and support >= 1.5 * candidates.n_landmarks  # else finding the subspace costs more
+        and 2 * n * (ROW_COST + support**2) <= n_train * len(candidates)
+    )
+
+
+def search_with_bounds(W: WeightMatrix, span: Span, k: int) -> tuple[Positions, Floats]:
+    """Return what :func:`search_all` returns for the training outputs, row by row."""
+    found = [_search_row(W[i : i + 1], span, k) for i in range(W.shape[0])]
+    return np.array([row[0] for row in found]), np.array([row[1] for row in found])
+
+
+def _search_row(W: WeightMatrix, span: Span, k: int) -> tuple[Positions, Floats]:
+    training = span.training
+    (terms,), positions = span.terms(W)
+    weights: Floats = np.asarray(terms.tocsr().toarray()[0])
+    support = training.outputs[positions]
+    square = float(weights @ span.kernel(support) @ weights)
+    coordinates, residuals = training.projection
+    z = weights @ coordinates[positions]
+    residual = np.sqrt(max(0.0, square - float(z @ z)))
+    # Less ‖F‖², as distances are.
+    bounds = np.einsum("ij,ij->i", coordinates, coordinates) - 2.0 * (coordinates @ z)
+    bounds += float(z @ z) - square + (residuals - residual) ** 2
+    near = np.argpartition(bounds, min(NEAR + k, len(bounds) - 1))[: NEAR + k]
+    distances = np.full(len(training), np.inf)
+    distances[near] = _distances(span, weights, support, near)
+    limit = np.partition(distances, k - 1)[k - 1] + MARGIN * training.squares.max()
+    others = np.flatnonzero((bounds <= limit) & np.isinf(distances))
+    distances[others] = _distances(span, weights, support, others)
+    nearest = _smallest(distances[None, :], k)[0]
+    return nearest, distances[nearest]
+
+
+def _distances(span: Span, weights: Floats, support: Outputs, candidates: Positions) -> Floats:
+    """Return k(c, c) − 2⟨φ(c), F⟩ of some training outputs c."""
+    training = span.training
+    distances = np.empty(len(candidates))
+    for block in span.blocks(len(candidates), len(weights)):
+        some = candidates[block]
+        inner = weights @ span.kernel(support, training.outputs[some])
+        distances[block] = training.squares[some] - 2.0 * inner
+    return distances
+
+
+def _smallest(values: Floats, k: int) -> Positions:
+    """Return where each row has its k smallest values, in order, the first of equals."""
+    if k == 1:
+        return values.argmin(axis=1)[:, None]
+    return np.argsort(values, axis=1, kind="stable")[:, :k]

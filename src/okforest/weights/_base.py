@@ -1,0 +1,69 @@
+"""The contract of weights over training outputs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from okforest._typing import Floats
+
+if TYPE_CHECKING:
+    from okforest.weights.span import Span
+
+
+class WeightMatrix(ABC):
+    """Weights of training outputs, one row per prediction, in a form that saves memory.
+
+    To add a form, subclass it and write :attr:`shape`, ``W[rows]``, ``W @ values`` and
+    :meth:`tocsr`; the other methods have defaults that are right, and can be overridden to be fast.
+    """
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Number of predictions and of training outputs."""
+
+    @abstractmethod
+    def __getitem__(self, rows: slice) -> WeightMatrix:
+        """Return some of the rows."""
+
+    @abstractmethod
+    def __matmul__(self, values: Floats) -> Floats:
+        """Return the weighted sums of values of the training outputs, of shape (n_train, ...)."""
+
+    @abstractmethod
+    def tocsr(self) -> sp.csr_array:
+        """Return the matrix, sparse."""
+
+    def feature_sums(self, span: Span) -> Floats:
+        """Return the predictions Σ_i w_i φ(y_i) in the span's explicit features, which must exist.
+
+        A model that knows these sums without its weights returns a form that overrides this.
+        """
+        assert span.features is not None
+        return self @ span.features
+
+    def transposed_product(self, values: Floats) -> Floats:
+        """Return the product of the transposed matrix with values of the predictions."""
+        return np.asarray(self.entries().T @ values)
+
+    def entries(self) -> sp.csr_array | Floats:
+        """Return the matrix, sparse or dense, whichever costs less to make."""
+        return self.tocsr()
+
+    @property
+    def max_entries(self) -> int:
+        """An upper bound on the number of nonzero weights, known without making the matrix."""
+        return prod(self.shape)
+
+    def support(self) -> npt.NDArray[np.intp]:
+        """Return the positions of the training outputs with a nonzero weight in any row."""
+        matrix = self.tocsr()
+        used = np.zeros(self.shape[1], dtype=bool)
+        used[matrix.indices[matrix.data != 0]] = True
+        return np.flatnonzero(used)

@@ -1,0 +1,42 @@
+"""Weights as a dense array, for models whose weights are rarely zero."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from okforest._typing import Floats
+from okforest.weights._base import WeightMatrix
+
+
+@dataclass(frozen=True)
+class DenseWeights(WeightMatrix):
+    """A dense array of weights.
+
+    Parameters
+    ----------
+    dense : ndarray of shape (n, n_train)
+        One row per prediction.
+    """
+
+    dense: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of predictions and of training outputs."""
+        n, n_train = self.dense.shape
+        return n, n_train
+
+    def __getitem__(self, rows: slice) -> "DenseWeights":
+        return DenseWeights(self.dense[rows])
+
+    def __matmul__(self, values: Floats) -> Floats:
+        return np.asarray(np.tensordot(self.dense, values, axes=1))
+
+    def tocsr(self) -> sp.csr_array:
+        """Return the array as a sparse matrix."""
+        return sp.csr_array(self.dense)
+
+    def entries(self) -> Floats:
+        """Return the array."""
+        return self.dense

@@ -1,0 +1,73 @@
+"""Weights of tree ensembles, as the leaves that inputs reach."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from okforest._typing import Floats, Ints
+from okforest.engine import Trees, leaf_means, leaf_weights
+from okforest.weights._base import WeightMatrix
+
+# Below this mean number of rows per leaf, the sparse matrix is small, and its products are faster.
+SMALL_LEAF = 3
+
+
+@dataclass(frozen=True)
+class LeafWeights(WeightMatrix):
+    """The mean over trees of the weights of the training rows in a leaf.
+
+    Large leaves have many members: the matrix of n predictions may have n × n_train entries, while
+    a product with it needs every leaf's mean only once.
+
+    Parameters
+    ----------
+    trees : Trees
+        The trees.
+    leaves : ndarray of shape (n, n_trees)
+        The leaf of each prediction in each tree; -1 where a tree does not contribute.
+    n_threads : int
+        Number of threads.
+    """
+
+    trees: Trees
+    leaves: Ints
+    n_threads: int = 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of predictions and of training outputs."""
+        return len(self.leaves), len(self.trees.row_weight)
+
+    def __getitem__(self, rows: slice) -> "LeafWeights":
+        return LeafWeights(self.trees, self.leaves[rows], self.n_threads)
+
+    def __matmul__(self, values: Floats) -> Floats:
+        if len(values) != self.shape[1]:
+            raise ValueError(f"got {len(values)} values for {self.shape[1]} training rows.")
+        if self._leaf_sizes.sum() < SMALL_LEAF * len(self._leaf_sizes):
+            return np.asarray(self._matrix @ values)
+        matrix = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+        means = leaf_means(self.trees, self.leaves, matrix, self.n_threads)
+        return means.reshape(len(self.leaves), *np.shape(values)[1:])
+
+    @cached_property
+    def _leaf_sizes(self) -> npt.NDArray[np.int32]:
+        nodes = (self.leaves + self.trees.node_offsets[:-1])[self.leaves >= 0]
+        return self.trees.end[nodes] - self.trees.begin[nodes]
+
+    @property
+    def max_entries(self) -> int:
+        """The number of members of all leaves."""
+        return min(int(self._leaf_sizes.sum(dtype=np.int64)), prod(self.shape))
+
+    def tocsr(self) -> sp.csr_array:
+        """Return the matrix, sparse."""
+        return self._matrix
+
+    @cached_property
+    def _matrix(self) -> sp.csr_array:
+        return leaf_weights(self.trees, self.leaves, self.n_threads)

@@ -1,0 +1,67 @@
+"""Weights as a product of two matrices."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+import scipy.sparse as sp
+
+from okforest._typing import Floats
+from okforest.weights._base import WeightMatrix
+
+BLOCK_PRODUCTS = 2**31  # multiplications in one matrix product, which cannot be interrupted
+
+
+@dataclass(frozen=True)
+class ProductWeights(WeightMatrix):
+    """The weights W = LR, multiplied out only where that costs less than R first and then L.
+
+    Parameters
+    ----------
+    left : ndarray or csr_array of shape (n, r)
+        One row per prediction, such as kernel values, or indicators of leaves.
+    right : ndarray of shape (r, n_train)
+        One column per training output.
+    """
+
+    left: Floats | sp.csr_array
+    right: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of predictions and of training outputs."""
+        return self.left.shape[0], self.right.shape[1]
+
+    def __getitem__(self, rows: slice) -> "ProductWeights":
+        return ProductWeights(self.left[rows], self.right)
+
+    def __matmul__(self, values: Floats) -> Floats:
+        n, n_train = self.shape
+        width = prod(values.shape[1:])
+        stored = self.left.nnz if sp.issparse(self.left) else self.left.size
+        two_products = (stored + self.right.size) * width
+        making = 0 if "_product" in vars(self) else stored * n_train
+        if two_products < making + n * n_train * width:
+            return np.asarray(self.left @ (self.right @ values))
+        return np.asarray(self._product @ values)
+
+    def transposed_product(self, values: Floats) -> Floats:
+        """Return the product of the transposed matrix with values of the predictions."""
+        return np.asarray(self.right.T @ (self.left.T @ values))
+
+    @cached_property
+    def _product(self) -> Floats:
+        result = np.empty(self.shape)
+        size = max(1, BLOCK_PRODUCTS // max(1, self.right.size))
+        for i in range(0, len(result), size):
+            result[i : i + size] = self.left[i : i + size] @ self.right
+        return result
+
+    def entries(self) -> Floats:
+        """Return the product, a dense array."""
+        return self._product
+
+    def tocsr(self) -> sp.csr_array:
+        """Return the product as a sparse matrix."""
+        return sp.csr_array(self._product)

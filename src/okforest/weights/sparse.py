@@ -1,0 +1,62 @@
+"""Weights as a sparse matrix."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from okforest._typing import Floats
+from okforest.weights._base import WeightMatrix
+from okforest.weights.dense import DenseWeights
+
+
+@dataclass(frozen=True)
+class SparseWeights(WeightMatrix):
+    """A sparse matrix of weights.
+
+    Parameters
+    ----------
+    matrix : csr_array of shape (n, n_train)
+        One row per prediction.
+    """
+
+    matrix: sp.csr_array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of predictions and of training outputs."""
+        n, n_train = self.matrix.shape
+        return n, n_train
+
+    def __getitem__(self, rows: slice) -> "SparseWeights":
+        return SparseWeights(self.matrix[rows])
+
+    def __matmul__(self, values: Floats) -> Floats:
+        return np.asarray(self.matrix @ values)
+
+    def tocsr(self) -> sp.csr_array:
+        """Return the matrix."""
+        return self.matrix
+
+    @property
+    def max_entries(self) -> int:
+        """The number of stored entries."""
+        return int(self.matrix.nnz)
+
+
+def as_weights(W: Any) -> WeightMatrix:
+    """Return weights from weights of any form, a sparse matrix or a dense array.
+
+    Examples
+    --------
+    >>> from okforest.weights import as_weights
+    >>> as_weights([[0.5, 0.5, 0.0]]).support()
+    array([0, 1])
+    """
+    if isinstance(W, WeightMatrix):
+        return W
+    if sp.issparse(W):
+        matrix: Any = W
+        return SparseWeights(sp.csr_array(matrix))
+    return DenseWeights(np.atleast_2d(np.asarray(W, dtype=np.float64)))
