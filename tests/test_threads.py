@@ -1,4 +1,4 @@
-"""How many threads are used, and that they survive fork and Ctrl-C."""
+"""The number of threads, and behaviour on fork and Ctrl-C."""
 
 import multiprocessing
 import os
@@ -24,12 +24,12 @@ def no_limits(monkeypatch):
 
 
 def test_number_of_threads(monkeypatch):
-    """None is one or joblib's setting, -1 all cores; the environment caps both."""
+    """None is one or joblib's setting, -1 all cores; environment variables limit both."""
     assert thread_count(None) == 1
     assert thread_count(-1) == joblib.cpu_count()
     assert thread_count(5) == 5
     assert thread_count(-100) == 1
-    with pytest.raises(ValueError, match="n_jobs=0 means nothing"):
+    with pytest.raises(ValueError, match="n_jobs=0 is not valid"):
         thread_count(0)
     with joblib.parallel_config(n_jobs=3, backend="threading"):
         assert thread_count(None) == 3
@@ -47,17 +47,17 @@ def _score(_):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 def test_a_forked_child_can_fit():
-    """Threads used before a fork do not hang the child."""
+    """A forked child does not hang if threads were used before."""
     expected = _score(0)
     with multiprocessing.get_context("fork").Pool(1) as pool:
         assert pool.map_async(_score, [0]).get(timeout=60) == [expected]
 
 
 def test_ctrl_c_stops_a_fit():
-    """SIGINT during a long fit raises KeyboardInterrupt and leaves a usable interpreter."""
+    """SIGINT during a long fit raises KeyboardInterrupt; the interpreter stays usable."""
     program = """
         import numpy as np, signal
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # may be ignored in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
         from okforest import OKBagging, OKTree
         X = np.random.default_rng(0).normal(size=(3000, 50))
         print("ready", flush=True)

@@ -1,13 +1,16 @@
 """okforest: trees and forests that predict anything that has a kernel."""
 
+from importlib import import_module
 from importlib.metadata import version
+from types import ModuleType
 
-from okforest import decode, kernels, metrics, persistence
+from okforest import decode, kernels, metrics, persistence, weights
 from okforest.models import (
     DirectionBase,
     OKBagging,
     OKBoost,
     OKExtraTrees,
+    OKModel,
     OKNeighbors,
     OKRandomForest,
     OKRidge,
@@ -19,11 +22,15 @@ from okforest.persistence import load, save
 
 __version__ = version("okforest")
 
+# Submodules that are imported when they are first used, as okforest.network for example.
+_LAZY = ("datasets", "inspection", "network", "papers")
+
 __all__ = [
     "DirectionBase",
     "OKBagging",
     "OKBoost",
     "OKExtraTrees",
+    "OKModel",
     "OKNeighbors",
     "OKRandomForest",
     "OKRidge",
@@ -37,4 +44,15 @@ __all__ = [
     "persistence",
     "save",
     "select_ccp_alpha",
+    "weights",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _LAZY:
+        return import_module(f"okforest.{name}")
+    raise AttributeError(f"module 'okforest' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LAZY])

@@ -1,7 +1,7 @@
-"""Categorical features: which they are, and their values as codes for the engine.
+"""Categorical features: which features are categorical, and their values as codes.
 
-A category's code is its position among the sorted values seen in training. A value never seen gets
-a code beyond them, which the trees treat as missing.
+The code of a category is its position among the sorted values seen in training. Values not seen in
+training get the next code, which trees treat as missing.
 """
 
 from typing import Any
@@ -10,50 +10,65 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from okforest._columns import as_floats, column, is_frame, label, missing, type_of
 from okforest._typing import Booleans, Floats
 
 # For each feature, the sorted values of its categories, or None if it is numeric.
 Categories = list[npt.NDArray[Any] | None]
 
-# A feature with more has no categories worth splitting, but names or identifiers.
-MOST_CATEGORIES = 1024
+# A feature with more categories is rather a name or an identifier.
+MAX_CATEGORIES = 1024
 
 CATEGORICAL_TYPES = ("category", "categorical", "enum", "str", "utf8")
 
 
 def learn_categories(X: Any, categorical_features: Any, sample_weight: Any = None) -> Categories:
-    """Return the categories of the features that are categorical.
+    """Return the categories of the categorical features.
 
     ``categorical_features`` is None, "from_dtype" (categorical and text columns of a frame), or
-    names, indices or a mask of features. Rows of weight zero are not looked at.
+    names, indices or a mask of features. Rows of weight zero are ignored.
     """
-    X = _as_table(X)
-    if len(X.shape) != 2:  # for the general check of inputs to explain
+    if len(X.shape) != 2:  # the general check of inputs explains it
         return []
-    _refuse_dates(X)
     mask = _categorical_mask(X, categorical_features)
     if sp.issparse(X) and mask.any():
         raise ValueError(
-            "categorical_features names features of a sparse X; categories need a dense array or "
-            "a frame."
+            "categorical_features is not supported for sparse X; pass a dense array or a frame."
         )
     weighs = np.ones(X.shape[0], dtype=bool)
     if sample_weight is not None:
         weight = np.asarray(sample_weight)
-        if weight.shape == weighs.shape:  # else for the check of weights to explain
+        if weight.shape == weighs.shape:  # otherwise the check of weights explains it
             weighs = weight > 0
     return [_learn(X, j, weighs) if chosen else None for j, chosen in enumerate(mask)]
 
 
-def encode(X: Any, categories: Categories) -> Floats:
-    """Return X as numbers, categories being codes."""
-    X = _as_table(X)
+def encode(X: Any, categories: Categories, text_advice: str) -> Floats:
+    """Return X as numbers, with categories as codes.
+
+    ``text_advice`` is the advice in the error about text in other columns.
+    """
     if sp.issparse(X):
-        raise ValueError("X is sparse; this model has categorical features, and needs it dense.")
-    _refuse_dates(X)
+        raise ValueError(
+            "X is sparse, but this model has categorical features; pass a dense array or a frame."
+        )
     encoded = np.empty(X.shape, order="F")
-    for j, values in enumerate(categories):
-        encoded[:, j] = _numbers(X, j) if values is None else _codes(_column(X, j), values)
+    text: dict[int, str] = {}
+    for j, known in enumerate(categories):
+        values = column(X, j)
+        if known is not None:
+            encoded[:, j] = _codes(values, known)
+            continue
+        try:
+            encoded[:, j] = as_floats(values)
+        except ValueError:
+            text[j] = _first_text(values)
+    if text:
+        names = ", ".join(label(X, j) for j in text)
+        raise ValueError(
+            f"X has text in column{'s' * (len(text) > 1)} {names}, such as "
+            f"{next(iter(text.values()))!r}. {text_advice}"
+        )
     return encoded
 
 
@@ -62,24 +77,20 @@ def category_counts(categories: Categories) -> npt.NDArray[np.int32]:
     return np.array([0 if c is None else len(c) for c in categories], dtype=np.int32)
 
 
-def _as_table(X: Any) -> Any:
-    if hasattr(X, "shape"):
-        return X
-    # Lists keep their objects: as one array, numbers beside text would become text.
-    return np.asarray(X) if hasattr(X, "__array__") else np.array(X, dtype=object)
+def categorical_names(X: Any, categories: Categories) -> str:
+    """Return the names of the categorical features, for messages."""
+    return ", ".join(label(X, j) for j, known in enumerate(categories) if known is not None)
 
 
-def _refuse_dates(X: Any) -> None:
-    kinds = map(str, X.dtypes) if _is_frame(X) else [str(getattr(X, "dtype", ""))]
-    for kind in kinds:
-        if kind.lower().startswith(("datetime", "timedelta", "date", "duration", "time")):
-            raise ValueError(
-                f"X has a column of type {kind}; make it a number first, such as days since a date."
-            )
-
-
-def _is_frame(X: Any) -> bool:
-    return hasattr(X, "columns") and hasattr(X, "dtypes")
+def _first_text(values: npt.NDArray[Any]) -> str:
+    """Return the first value that is not a number."""
+    for value in values:
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            if isinstance(value, str):
+                return str(value)
+    return ""
 
 
 def _categorical_mask(X: Any, categorical_features: Any) -> Booleans:
@@ -91,9 +102,9 @@ def _categorical_mask(X: Any, categorical_features: Any) -> Booleans:
         if categorical_features != "from_dtype":
             raise ValueError(
                 f"categorical_features={categorical_features!r}; use None, 'from_dtype', or a list "
-                "of feature names, indices or truth values."
+                "of feature names, indices or booleans."
             )
-        if _is_frame(X):
+        if is_frame(X):
             mask[:] = [_has_categorical_type(X, j) for j in range(n_features)]
         return mask
     chosen = np.asarray(list(categorical_features))
@@ -102,86 +113,56 @@ def _categorical_mask(X: Any, categorical_features: Any) -> Booleans:
     if chosen.dtype.kind in "iu" and ((-n_features <= chosen) & (chosen < n_features)).all():
         mask[chosen] = True
         return mask
-    names = list(X.columns) if _is_frame(X) else []
+    names = list(X.columns) if is_frame(X) else []
     if chosen.dtype.kind in "UOT" and all(name in names for name in chosen):
         mask[[names.index(name) for name in chosen]] = True
         return mask
     if chosen.size == 0:
         return mask
     raise ValueError(
-        f"categorical_features={categorical_features!r} does not fit X with {n_features} features"
-        f"{' named ' + ', '.join(map(str, names)) if names else ' without names'}; give names, "
-        "indices, or one truth value per feature."
+        f"categorical_features={categorical_features!r} does not match X, which has {n_features} "
+        f"features{' named ' + ', '.join(map(str, names)) if names else ' without names'}. Use a "
+        "list of names, of indices, or of one boolean per feature."
     )
 
 
 def _has_categorical_type(X: Any, j: int) -> bool:
-    kind = str(getattr(X.dtypes, "iloc", X.dtypes)[j]).lower()
-    if kind == "object":  # text, or numbers that came in boxes
-        column = _column(X, j)
-        present = column[~_missing(column)]
-        return any(isinstance(value, str) for value in present)
+    kind = type_of(X, j).lower()
+    if kind == "object":  # text, or numbers as Python objects
+        values = column(X, j)
+        return any(isinstance(value, str) for value in values[~missing(values)])
     return kind.startswith(CATEGORICAL_TYPES)
 
 
-def _column(X: Any, j: int) -> npt.NDArray[Any]:
-    if not _is_frame(X):
-        return np.asarray(X)[:, j]
-    series = X.iloc[:, j] if hasattr(X, "iloc") else X.to_series(j)
-    return np.asarray(series.to_numpy())
-
-
-def _numbers(X: Any, j: int) -> Floats:
-    column = _column(X, j)
-    if column.dtype.kind == "O":
-        column = np.where(_missing(column), np.nan, column)
-    return column.astype(np.float64)
-
-
-def _missing(column: npt.NDArray[Any]) -> Booleans:
-    if column.dtype.kind == "f":
-        return np.isnan(column)
-    if column.dtype.kind == "O":
-        return np.fromiter(map(_is_missing, column), dtype=bool, count=len(column))
-    return np.zeros(len(column), dtype=bool)
-
-
-def _is_missing(value: Any) -> bool:
-    try:
-        return value is None or bool(value != value)  # NaN alone differs from itself
-    except TypeError:
-        return True  # pandas' NA compares to nothing
-
-
 def _learn(X: Any, j: int, weighs: Booleans) -> npt.NDArray[Any]:
-    column = _column(X, j)[weighs]
+    values = column(X, j)[weighs]
     try:
-        values: npt.NDArray[Any] = np.unique(column[~_missing(column)])
-        if len(values) > MOST_CATEGORIES:
-            raise ValueError(
-                f"feature {j} has {len(values)} categories; at most {MOST_CATEGORIES} are allowed. "
-                "If it is an identifier, drop it; else put rare values together."
-            )
-        return values
+        known: npt.NDArray[Any] = np.unique(values[~missing(values)])
     except TypeError as error:
         raise ValueError(
-            f"feature {j} is categorical, and its values cannot be sorted: {error}. Make them all "
-            "text, or all numbers."
+            f"column {label(X, j)} of X is categorical, but its values cannot be sorted: {error}. "
+            "Convert all of them to text, or all to numbers."
         ) from None
+    if len(known) > MAX_CATEGORIES:
+        raise ValueError(
+            f"column {label(X, j)} of X has {len(known)} categories; at most {MAX_CATEGORIES} are "
+            "allowed. If it is an identifier, drop it; otherwise merge rare categories."
+        )
+    return known
 
 
-def _codes(column: npt.NDArray[Any], values: npt.NDArray[Any]) -> Floats:
-    codes = np.full(len(column), np.nan)
-    present = ~_missing(column)
-    if not len(values):
+def _codes(values: npt.NDArray[Any], known: npt.NDArray[Any]) -> Floats:
+    codes = np.full(len(values), np.nan)
+    present = ~missing(values)
+    if not len(known):
         codes[present] = 0.0  # no category was seen in training: every value is new
         return codes
     try:
-        place = np.searchsorted(values, column[present])
-        known = values[np.minimum(place, len(values) - 1)] == column[present]
-    except TypeError:  # text beside numbers has no order
-        place_of = {value: place for place, value in enumerate(values.tolist())}
-        codes[present] = [place_of.get(value, len(values)) for value in column[present].tolist()]
+        place = np.searchsorted(known, values[present])
+        found = known[np.minimum(place, len(known) - 1)] == values[present]
+    except TypeError:  # text and numbers have no common order
+        place_of = {value: place for place, value in enumerate(known.tolist())}
+        codes[present] = [place_of.get(value, len(known)) for value in values[present].tolist()]
         return codes
-    codes[present] = np.where(known, place, len(values))
+    codes[present] = np.where(found, place, len(known))
     return codes

@@ -1,5 +1,7 @@
-"""Checks of what users pass as X, y and weights; after them the package trusts its arrays."""
+"""Checks of X, y and weights as users pass them; the rest of the package trusts its arrays."""
 
+from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -7,70 +9,136 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
-from okforest._categories import encode, learn_categories
+from okforest._categories import Categories, categorical_names, encode, learn_categories
+from okforest._columns import as_columns, needs_conversion
 from okforest._compat import check_sample_weight
 from okforest._typing import Booleans, Floats, Outputs
 from okforest.engine.inputs import Inputs
 from okforest.kernels import OutputKernel
 
 
-def check_inputs(
-    estimator: BaseEstimator, X: Any, *, reset: bool, sample_weight: Any = None
-) -> Inputs:
-    """Return X as a float32 or float64 array or sparse matrix, copied only if it was neither.
+@dataclass(frozen=True)
+class TrainingInputs:
+    """The inputs of a fit, validated, and what is learnt from them.
 
-    With ``reset`` the number, names and categories of features are learnt, otherwise compared.
-    Categories become codes, which takes a copy.
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, p)
+        The inputs as numbers.
+    n_features : int
+        Number of features.
+    feature_names : ndarray of shape (p,) or None
+        Their names, if X has any.
+    categories : list
+        For each feature its categories, or None if it is numeric.
     """
-    if reset:
-        estimator.categories_ = learn_categories(X, estimator.categorical_features, sample_weight)
+
+    X: Inputs
+    n_features: int
+    feature_names: Outputs | None
+    categories: Categories
+
+    def store(self, estimator: BaseEstimator) -> None:
+        """Set the attributes that scikit-learn expects of a fitted estimator."""
+        estimator.n_features_in_ = self.n_features
+        if self.feature_names is not None:
+            estimator.feature_names_in_ = self.feature_names
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+
+
+def learn_inputs(estimator: BaseEstimator, X: Any, sample_weight: Any = None) -> TrainingInputs:
+    """Validate the X of a fit, for models that take missing values and categories.
+
+    X becomes a float32 or float64 array or sparse matrix, copied only if it is not one already.
+    Categories become codes, in a copy.
+    """
+    X = as_columns(X)
+    categories = learn_categories(X, estimator.categorical_features, sample_weight)
+    scratch = copy(estimator)  # scikit-learn writes what it learns to the estimator
+    return _training_inputs(scratch, _check_trees_X(scratch, X, categories, reset=True), categories)
+
+
+def check_inputs(estimator: BaseEstimator, X: Any) -> Inputs:
+    """Validate the X of a prediction in the same way, with the categories of the fit."""
+    return _check_trees_X(estimator, as_columns(X), estimator.categories_, reset=False)
+
+
+def learn_numbers(estimator: BaseEstimator, X: Any, missing: str = "") -> TrainingInputs:
+    """Validate the X of a fit, for models that require numbers.
+
+    X becomes a float64 array or CSR array. ``missing`` is the advice in the error about missing
+    values; if it is empty, they are allowed.
+    """
+    scratch = copy(estimator)
+    X = _check_numeric_X(scratch, X, missing, reset=True)
+    return _training_inputs(scratch, X, [None] * X.shape[1])
+
+
+def check_numbers(estimator: BaseEstimator, X: Any, missing: str = "") -> Inputs:
+    """Validate the X of a prediction in the same way."""
+    return _check_numeric_X(estimator, X, missing, reset=False)
+
+
+def _training_inputs(scratch: BaseEstimator, X: Inputs, categories: Categories) -> TrainingInputs:
+    names = getattr(scratch, "feature_names_in_", None)
+    return TrainingInputs(X, scratch.n_features_in_, names, categories)
+
+
+def _check_trees_X(
+    estimator: BaseEstimator, X: Any, categories: Categories, *, reset: bool
+) -> Inputs:
     rules = {
         "dtype": [np.float64, np.float32],
         "ensure_all_finite": "allow-nan",
         "ensure_min_samples": 2 if reset else 1,
     }
-    if any(values is not None for values in estimator.categories_):
+    if needs_conversion(X) or any(known is not None for known in categories):
+        advice = "Name columns of text in categorical_features, or convert them to numbers."
+        if not reset:
+            advice = "There were only numbers in training."
         validate_data(estimator, X, reset=reset, skip_check_array=True)
-        return check_array(encode(X, estimator.categories_), **rules)
+        return check_array(encode(X, categories, advice), input_name="X", **rules)
     X = validate_data(estimator, X, reset=reset, accept_sparse=("csr", "csc"), **rules)
     if not sp.issparse(X) and any(stride % X.itemsize for stride in X.strides):
-        X = X.copy()  # a field of records: the engine steps from number to number
+        X = X.copy()  # a field of a structured array, whose strides the engine does not support
     return X
 
 
-def check_numbers(estimator: BaseEstimator, X: Any, *, reset: bool, missing: str = "") -> Inputs:
-    """Return X as a float64 array or CSR array, for models that know numeric features alone.
-
-    With ``reset`` the number and names of features are learnt, otherwise compared. ``missing`` says
-    what to do about missing values; they are let through where it is empty.
-    """
-    if any(values is not None for values in learn_categories(X, "from_dtype")):
-        raise ValueError(
-            f"X has categorical or text columns; {type(estimator).__name__} takes numbers. Encode "
-            "them, for example by scikit-learn's OneHotEncoder in a pipeline, or use trees."
-        )
-    X = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse="csr",
-        dtype=np.float64,
-        ensure_all_finite="allow-nan",
-        ensure_min_samples=2 if reset else 1,
+def _check_numeric_X(estimator: BaseEstimator, X: Any, missing: str, *, reset: bool) -> Inputs:
+    X = as_columns(X)
+    advice = (
+        f"{type(estimator).__name__} requires numbers: encode categories, for example with "
+        "scikit-learn's OneHotEncoder in a pipeline, or use trees."
     )
+    categories = learn_categories(X, "from_dtype")
+    if any(known is not None for known in categories):
+        raise ValueError(
+            f"X has categorical or text columns: {categorical_names(X, categories)}. {advice}"
+        )
+    rules = {
+        "dtype": np.float64,
+        "ensure_all_finite": "allow-nan",
+        "ensure_min_samples": 2 if reset else 1,
+    }
+    if needs_conversion(X):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        X = check_array(encode(X, categories, advice), input_name="X", **rules)
+    else:
+        X = validate_data(estimator, X, reset=reset, accept_sparse="csr", **rules)
     if missing and missing_features(X).any():
         raise ValueError(f"X has missing values (NaN); {missing}")
     return X if isinstance(X, np.ndarray) else sp.csr_array(X)
 
 
 def check_pairwise(X: Inputs, parameter: str, *, square: bool) -> None:
-    """Check an X that holds a number for each pair of rows, as a parameter says."""
+    """Check an X that holds one value per pair of rows, as a parameter requires."""
     if sp.issparse(X):
         raise ValueError(f"X is sparse; with {parameter} it must be a dense array.")
     if square and X.shape[0] != X.shape[1]:
         raise ValueError(
-            f"X has shape {X.shape}; with {parameter} it holds a number for each pair of training "
-            "rows, and is square."
+            f"X has shape {X.shape}; with {parameter} it must be square, with one value per pair "
+            "of training rows."
         )
 
 
@@ -97,18 +165,20 @@ def check_outputs(estimator: BaseEstimator, kernel: OutputKernel, X: Any, y: Any
 
 
 def check_weights(sample_weight: Any, X: Inputs | Outputs) -> Floats:
-    """Return one non-negative float64 weight per row of X, ones by default."""
+    """Return a non-negative float64 weight for each row of X, 1 by default."""
+    if np.ma.is_masked(sample_weight):
+        raise ValueError("sample_weight has masked entries; pass a weight for every row.")
     weight: Floats = check_sample_weight(
         sample_weight, X, dtype=np.float64, ensure_non_negative=True
     )
     if np.count_nonzero(weight) < 2:
         raise ValueError(
-            f"sample_weight leaves {np.count_nonzero(weight)} rows with a positive weight; "
-            "at least 2 are needed. Remove it, or weigh more rows."
+            f"sample_weight has {np.count_nonzero(weight)} positive entries; at least 2 rows must "
+            "have a positive weight."
         )
     if weight.max() > 1e100 or weight[weight > 0].min() < 1e-100:
         raise ValueError(
-            f"sample_weight goes from {weight[weight > 0].min():.3g} to {weight.max():.3g}; "
+            f"sample_weight ranges from {weight[weight > 0].min():.3g} to {weight.max():.3g}; "
             "rescale it to between 1e-100 and 1e100."
         )
     return np.ascontiguousarray(weight)

@@ -1,4 +1,4 @@
-"""Boosting against the paper's algorithms, and against scikit-learn."""
+"""Boosting of trees against the algorithms of the paper and against scikit-learn."""
 
 import pickle
 import tracemalloc
@@ -15,7 +15,8 @@ from okforest import OKBagging, OKBoost
 from okforest.datasets import make_friedman1
 from okforest.kernels import RBF, Dirac, Linear, Precomputed
 from okforest.metrics import kernel_loss, kernel_r2
-from okforest.models import _course
+from okforest.models._growing import sample_count
+from okforest.models.boosting import trees
 from reference.boosting import learning_stage, prediction_stage, tree_learner
 
 rng = np.random.default_rng(0)
@@ -45,17 +46,19 @@ FORMS = {
     ],
     ids=["best", "by gain", "random", "small", "subsample"],
 )
-def test_both_forms_are_the_papers_algorithms(form, weight, params):
+def test_all_forms_are_the_algorithms_of_the_paper(form, weight, params):
     """Trees, weights of every stage, predicted kernels and losses are those of Algorithms 3 and 4.
 
-    So they are where leaves' weights are kept, and where weights are made from the rounds.
+    Weights are the same with leaf coefficients and, in a compact model, without them.
     """
     model = OKBoost(12, random_state=3, **{"learning_rate": 0.3, "max_splits": 5} | form | params)
     model.fit(X, Y, weight)
     weight = np.ones(40) if weight is None else weight
     drawn = [np.isin(np.arange(40), model.trees_[m].members) for m in range(12)]
     K = model.kernel_(Y)
-    learn = tree_learner(X, model._rules(weight), weight, model.seed_, lambda m: drawn[m])
+    learn = tree_learner(
+        X, model._rules(X.shape[1], sample_count(weight)), weight, model.seed_, lambda m: drawn[m]
+    )
 
     def scale(m):
         return model.learning_rate
@@ -68,8 +71,8 @@ def test_both_forms_are_the_papers_algorithms(form, weight, params):
         W = same.predict_weights(NEW)
         assert isinstance(W, sp.csr_array)
         np.testing.assert_allclose(W.toarray(), stages[-1], atol=1e-10)
-        np.testing.assert_allclose(same._weights(NEW) @ K, stages[-1] @ K, atol=1e-10)
-        np.testing.assert_allclose(same._weights(NEW) @ K[0], stages[-1] @ K[0], atol=1e-10)
+        np.testing.assert_allclose(same.weight_matrix(NEW) @ K, stages[-1] @ K, atol=1e-10)
+        np.testing.assert_allclose(same.weight_matrix(NEW) @ K[0], stages[-1] @ K[0], atol=1e-10)
     np.testing.assert_allclose(W.sum(axis=1), 1.0)
     np.testing.assert_allclose(model.predict_kernel(NEW), stages[-1] @ K @ stages[-1].T, atol=1e-10)
     training = prediction_stage(models, X, X, weight, scale)
@@ -81,7 +84,7 @@ def test_both_forms_are_the_papers_algorithms(form, weight, params):
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_stages_are_the_models_of_fewer_rounds(form):
-    """Predictions, scores and losses of stage m are those of a model of m rounds."""
+    """Predictions, scores, losses and weights of stage m are those of a model with m rounds."""
     model = OKBoost(6, random_state=0, **form).fit(X, Y)
     stages = zip(
         model.staged_predict(NEW),
@@ -129,8 +132,8 @@ def test_stumps_are_scikit_learns(seed):
     splitter=st.sampled_from(["best", "random"]),
     form=st.sampled_from(list(FORMS.values())),
 )
-def test_training_loss_never_rises(seed, rate, splitter, form):
-    """Every round leaves less, up to rounding, and F(x) is what the weights say."""
+def test_the_training_loss_never_increases(seed, rate, splitter, form):
+    """It decreases in every round, up to rounding, and losses follow from the weights."""
     model = OKBoost(25, learning_rate=rate, splitter=splitter, random_state=seed, **form)
     model.fit(X, Y)
     assert (np.diff(model.train_loss_) <= 1e-12).all()
@@ -138,26 +141,26 @@ def test_training_loss_never_rises(seed, rate, splitter, form):
     W = model.predict_weights(NEW)
     np.testing.assert_allclose(W.sum(axis=1), 1.0)
     losses = model.span_.losses(W, Y_NEW)
-    np.testing.assert_allclose(losses, model.span_.losses(model._weights(NEW), Y_NEW))
+    np.testing.assert_allclose(losses, model.span_.losses(model.weight_matrix(NEW), Y_NEW))
 
 
-def test_both_forms_choose_what_to_keep():
-    """Explicit features: means; a Gram matrix: weights, if they take little room."""
+def test_what_is_kept_of_leaves():
+    """Means with explicit features; coefficients with a Gram matrix, if they take little memory."""
     features = OKBoost(5).fit(X, Y)
     assert features.leaf_means_.shape == (55, 3)
-    assert not hasattr(features, "leaf_weights_")
+    assert not hasattr(features, "leaf_coefficients_")
     gram = OKBoost(5, kernel=RBF(1.0)).fit(X, Y)
-    assert gram.leaf_weights_.shape == (55, 40)
+    assert gram.leaf_coefficients_.shape == (55, 40)
     assert gram.embedding_ == "gram"
     assert features.training_leaves_.dtype == np.uint8
 
 
-def test_without_room_for_leaf_weights(monkeypatch):
-    """Where leaves' weights would take too much room the predictions are the same."""
+def test_without_leaf_coefficients(monkeypatch):
+    """If they would take too much memory, predictions are the same without them."""
     kept = OKBoost(8, kernel=RBF(1.0), random_state=0).fit(X, Y)
-    monkeypatch.setattr(_course, "LEAF_WEIGHTS_BYTES", 1000)
+    monkeypatch.setattr(trees, "COEFFICIENTS_BYTES", 1000)
     model = OKBoost(8, kernel=RBF(1.0), random_state=0).fit(X, Y)
-    assert not hasattr(model, "leaf_weights_")
+    assert not hasattr(model, "leaf_coefficients_")
     np.testing.assert_allclose(
         model.predict_weights(NEW).toarray(), kept.predict_weights(NEW).toarray(), atol=1e-12
     )
@@ -165,7 +168,7 @@ def test_without_room_for_leaf_weights(monkeypatch):
 
 
 def test_labels_and_positions():
-    """Labels are predicted by majority, and positions of a Gram matrix as positions."""
+    """Labels are predicted by majority; with a Gram matrix positions are predicted."""
     labels = np.where(X[:, 0] > 0, "up", "down")
     model = OKBoost(50, kernel=Dirac(), random_state=0).fit(X, labels)
     assert (model.predict(X) == labels).all()
@@ -176,8 +179,8 @@ def test_labels_and_positions():
     np.testing.assert_allclose(positions.predict_top(NEW, 3)[1], explicit.predict_top(NEW, 3)[1])
 
 
-def test_held_out_and_absent_rows_have_no_weight():
-    """Rows of weight zero are as if they were not there."""
+def test_rows_of_weight_zero_have_no_effect():
+    """The model equals one fitted without them."""
     model = OKBoost(10, kernel=RBF(1.0), random_state=0).fit(X, Y, WEIGHT)
     used = WEIGHT > 0
     fewer = OKBoost(10, kernel=RBF(1.0), random_state=0).fit(X[used], Y[used], WEIGHT[used])
@@ -187,7 +190,7 @@ def test_held_out_and_absent_rows_have_no_weight():
 
 
 def test_leaves_kernel_and_importances():
-    """Trees have leaves, a kernel and importances, as those of forests."""
+    """Boosted trees have leaves, a tree kernel and importances, like forests."""
     model = OKBoost(7, kernel="linear", random_state=0).fit(X, Y)
     leaves = model.apply(NEW)
     assert leaves.shape == (11, 7)
@@ -200,7 +203,7 @@ def test_leaves_kernel_and_importances():
 
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csc_array])
 def test_sparse_inputs_grow_the_same_trees(container):
-    """Sparse inputs give the model of dense ones."""
+    """Sparse inputs give the same model as dense ones."""
     dense = np.where(np.abs(X) > 0.5, X, 0.0)
     a = OKBoost(6, random_state=0).fit(dense, Y)
     b = OKBoost(6, random_state=0).fit(container(dense), Y)
@@ -225,7 +228,7 @@ def test_missing_values_and_categories():
 
 
 def test_constant_outputs():
-    """There is nothing to learn, and it is predicted."""
+    """The constant is predicted, and the loss is zero."""
     model = OKBoost(3, kernel=Linear()).fit(X, np.full(40, 7.0))
     np.testing.assert_allclose(model.predict(NEW), 7.0)
     np.testing.assert_allclose(model.train_loss_, 0.0, atol=1e-20)
@@ -233,7 +236,7 @@ def test_constant_outputs():
 
 @pytest.mark.parametrize("sample", range(3))
 def test_friedman(sample):
-    """Boosting is clearly better than bagging on Friedman1: 3.6 and 5.1 in the paper.
+    """Boosting has a clearly smaller loss than bagging on Friedman1: 3.6 and 5.1 in the paper.
 
     No model can have a loss below 1, the variance of the noise.
     """
@@ -244,8 +247,8 @@ def test_friedman(sample):
         assert 1.0 < kernel_loss(model, *test) < 0.8 * bagging
 
 
-def test_many_rows_take_no_square_matrix():
-    """Fitting, predicting and the weights of some rows take memory in proportion to the rows."""
+def test_no_square_matrix_of_many_rows():
+    """Fitting, predicting and the weights of some rows take memory proportional to the rows."""
     n = 4000
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 3))

@@ -48,7 +48,7 @@ def test_predictions_are_training_outputs_nearest_in_h(model):
 
 
 def test_candidates(model):
-    """Predictions can be chosen among outputs given by the user."""
+    """Predictions are chosen among the candidates given by the user."""
     candidates = rng.normal(size=(4, 2))
     predicted = model.predict(NEW, candidates=candidates)
     assert all((row == candidates).all(axis=1).any() for row in predicted)
@@ -57,7 +57,7 @@ def test_candidates(model):
 
 
 def test_support_decoder(model):
-    """The papers' decoder looks at outputs of non-zero weight alone."""
+    """The decoder of the papers only considers outputs with non-zero weight."""
     W = model.predict_weights(NEW).toarray()
     scores = np.where(W > 0, 1 - 2 * W @ RBF(1.0)(Y), np.inf)
     for decoder in ("support", Support()):
@@ -66,7 +66,7 @@ def test_support_decoder(model):
 
 
 def test_predicted_kernels(model):
-    """Convolving is WKWᵀ of the ensemble, averaging the mean of WKWᵀ over its trees; both PSD."""
+    """The convolved kernel is WKWᵀ; the average kernel is its mean over trees. Both are PSD."""
     K = RBF(1.0)(Y)
     w = model.predict_weights(NEW).toarray()
     np.testing.assert_allclose(model.predict_kernel(NEW), w @ K @ w.T)
@@ -84,7 +84,7 @@ def test_predicted_kernels(model):
 
 
 def test_leaves_and_tree_kernel(model):
-    """Apply names leaves; tree_kernel is the mean of 1/Ω over trees in which two share a leaf."""
+    """tree_kernel sums 1/weight(leaf) over the trees in which two rows share a leaf."""
     leaves = model.apply(NEW).reshape(15, -1)
     assert model.apply(NEW).shape == ((15,) if isinstance(model, OKTree) else (15, 8))
     expected = np.zeros((15, 15))
@@ -98,7 +98,7 @@ def test_leaves_and_tree_kernel(model):
 
 
 def test_importances(model):
-    """Importances sum to one; relevant inputs have most of them."""
+    """Importances sum to one; relevant inputs have the largest."""
     importances = model.feature_importances_
     assert importances.sum() == pytest.approx(1.0)
     assert (importances >= 0).all()
@@ -115,7 +115,7 @@ def test_fitted_state_is_plain(model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_score_of_training_data(model):
-    """Fully grown trees on all rows know their training outputs."""
+    """Fully grown trees without a bootstrap fit their training outputs."""
     model = make(model).fit(X, Y)
     assert model.score(X, Y) > (0.5 if getattr(model, "bootstrap", False) else 0.999)
 
@@ -132,14 +132,14 @@ def test_threads(model, n_jobs):
 
 @pytest.mark.parametrize("shape", [(60,), (60, 1), (60, 2)])
 def test_shapes_of_outputs(shape):
-    """Predictions have the shape that y had."""
+    """Predictions have the shape of y, apart from the number of rows."""
     y = Y[:, : shape[-1]] if len(shape) == 2 else Y[:, 0]
     for kernel in ("linear", "rbf"):
         assert OKTree(kernel=kernel).fit(X, y).predict(NEW).shape == (15, *shape[1:])
 
 
 def test_objects_as_outputs():
-    """A list of strings, with any function as the kernel."""
+    """Outputs may be a list of strings, with a function of two strings as kernel."""
     words = ["".join(rng.choice(list("abcd"), size=4)) for _ in range(60)]
     common = FromCallable(lambda a, b: len(set(a) & set(b)), elementwise=True)
     model = OKExtraTrees(5, kernel=common, random_state=0).fit(X, words)
@@ -182,28 +182,28 @@ def test_embedding_is_reported():
     [(None, 5), ("sqrt", 2), ("log2", 2), (0.5, 2), (0.01, 1), (3, 3), (99, 5)],
 )
 def test_max_features(max_features, expected):
-    """scikit-learn's meanings."""
+    """max_features has the same meaning as in scikit-learn."""
     model = OKTree(max_features=max_features).fit(X, Y)
-    assert model._rules(np.ones(60)).max_features == expected
+    assert model._rules(5, 60.0).max_features == expected
 
 
 @pytest.mark.parametrize(
     ("max_samples", "expected"), [(None, 60), (1.0, 60), (0.5, 30), (7, 7), (0.001, 1)]
 )
 def test_max_samples(max_samples, expected):
-    """Rows drawn for each tree."""
+    """max_samples sets the number of rows drawn for each tree."""
     model = make(OKBagging, max_samples=max_samples).fit(X, Y)
     assert [model.trees_[t].times.sum() for t in range(8)] == [expected] * 8
 
 
 def test_fractions_of_samples():
-    """Fractions count samples, rounded up, as in scikit-learn."""
-    rules = OKTree(min_samples_leaf=0.11, min_samples_split=0.21).fit(X, Y)._rules(np.ones(60))
+    """Fractions of the number of samples are rounded up, as in scikit-learn."""
+    rules = OKTree(min_samples_leaf=0.11, min_samples_split=0.21).fit(X, Y)._rules(5, 60.0)
     assert (rules.min_samples_leaf, rules.min_samples_split) == (7, 13)
 
 
 def test_verbose_shows_progress(capsys):
-    """A bar on the error stream, with verbose; silence without."""
+    """verbose=1 prints a progress bar to stderr; the default prints nothing."""
     make(OKExtraTrees, verbose=1).fit(X, Y)
     assert "growing trees [##############################] 8/8" in capsys.readouterr().err
     make(OKExtraTrees).fit(X, Y)
@@ -212,12 +212,14 @@ def test_verbose_shows_progress(capsys):
 
 
 def test_inputs_are_not_copied(monkeypatch):
-    """float32 and float64 arrays reach the engine as they are."""
-    import okforest.models._trees as trees_module
+    """float32 and float64 arrays are passed to the engine without a copy."""
+    import okforest.models._tree_model as module
 
     seen = []
-    grow = trees_module.grow
-    monkeypatch.setattr(trees_module, "grow", lambda X, *a, **k: seen.append(X) or grow(X, *a, **k))
+    grow = module.grow
+    monkeypatch.setattr(
+        module, "grow", lambda plan, *a, **k: seen.append(plan.X) or grow(plan, *a, **k)
+    )
     for dtype in (np.float32, np.float64):
         given = np.asfortranarray(X, dtype)
         OKTree().fit(given, Y)

@@ -1,4 +1,4 @@
-"""Special cases that must hold exactly: output kernel trees are the trees people know."""
+"""Special cases of output kernel trees, which equal well-known trees exactly."""
 
 import numpy as np
 import pytest
@@ -9,11 +9,11 @@ from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTotallyRandomTre
 from okforest.kernels import RBF, Dirac, Linear, Mahalanobis, Precomputed
 from reference.trees import engine_as_nested
 
-SEEDS = range(25)
+SEEDS = [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 25))]
 
 
 def continuous(seed, n=300, p=6, q=3):
-    """Random data in which no two splits tie; single precision, as scikit-learn's trees have it."""
+    """Return random data without tied splits, in single precision as scikit-learn's trees use."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(n, p)).astype(np.float32)
     signal = np.c_[np.sin(5 * X[:, 0]), X[:, 1] * X[:, 2], X[:, 3] > 0.5]
@@ -36,7 +36,7 @@ def test_linear_kernel_is_a_multi_output_regression_tree(seed, limits):
     """OKTree with Linear predicts what scikit-learn's DecisionTreeRegressor does."""
     X, Y, X_new = continuous(seed)
     theirs_limits = dict(limits)
-    if "min_impurity_decrease" in limits:  # theirs is of the mean over outputs, ours of the sum
+    if "min_impurity_decrease" in limits:  # theirs averages over outputs, ours sums
         theirs_limits["min_impurity_decrease"] /= Y.shape[1]
     ours = OKTree(random_state=seed, **limits).fit(X, Y)
     theirs = DecisionTreeRegressor(random_state=seed, **theirs_limits).fit(X, Y)
@@ -64,7 +64,7 @@ def test_dirac_kernel_is_a_gini_classification_tree(seed, limits):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_mahalanobis_kernel_is_segals_tree(seed):
-    """Splits by yᵀV⁻¹y are splits of the whitened outputs."""
+    """Splits with the kernel yᵀV⁻¹y are splits of the whitened outputs."""
     X, Y, X_new = continuous(seed)
     whitened = Y @ np.linalg.inv(np.linalg.cholesky(np.cov(Y.T))).T
     ours = OKTree(kernel=Mahalanobis(), max_depth=4, random_state=0).fit(X, Y)
@@ -79,7 +79,7 @@ def test_mahalanobis_kernel_is_segals_tree(seed):
 )
 @pytest.mark.parametrize("kernel", [Linear(), RBF(1.0), Dirac()], ids=repr)
 def test_every_embedding_grows_the_same_trees(model, kernel):
-    """Explicit features, Gram matrix, exact factor and Precomputed agree tree for tree."""
+    """Explicit features, Gram matrix, exact factor and Precomputed give the same trees."""
     X, Y, _ = continuous(7, n=100)
     y = np.round(Y[:, 0]).astype(int) if isinstance(kernel, Dirac) else Y
     models = [
@@ -95,7 +95,7 @@ def test_every_embedding_grows_the_same_trees(model, kernel):
 
 
 def test_extra_trees_are_as_good_as_scikit_learns():
-    """With the linear kernel the forest is extra-trees: the same loss, up to the seed."""
+    """With the linear kernel, the forest has the loss of scikit-learn's, up to the seed."""
     X, Y, _ = continuous(0, n=400)
     losses = {"ours": [], "theirs": []}
     for seed in range(10):

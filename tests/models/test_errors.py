@@ -1,4 +1,4 @@
-"""Bad input gives a clear error, in every model, and never a crash."""
+"""Invalid input raises a clear error in every model, and never crashes."""
 
 import numpy as np
 import pytest
@@ -17,9 +17,9 @@ CASES = {
     "no columns": (X[:, :0], y, {}, "0 feature"),
     "1-d inputs": (y, y, {}, "Expected 2D array"),
     "infinity in X": (np.where(X > 1, np.inf, X), y, {}, "Input X contains infinity"),
-    "text in X": (np.full((20, 3), "a"), y, {}, "could not convert string to float"),
+    "text in X": (np.full((20, 3), "a"), y, {}, "X has text in columns 0, 1, 2, such as 'a'"),
     "NaN in y": (X, np.where(y > 0, np.nan, y), {}, "Input y contains NaN"),
-    "text in y": (X, ["a"] * 20, {}, "could not convert string to float"),
+    "text in y": (X, ["a"] * 20, {}, r"y holds text, such as 'a'.*use kernel=Dirac\(\)"),
     "Gram matrix as y": (X, X @ X.T, {"kernel": Precomputed(X @ X.T)}, "must hold integer pos"),
     "position out of range": (X, np.arange(1, 21), {"kernel": Precomputed(X @ X.T)}, "position 20"),
     "unknown kernel": (X, y, {"kernel": "gaussian"}, "kernel='gaussian' is not known"),
@@ -29,7 +29,7 @@ CASES = {
     "indefinite": (X, y, {"kernel": lambda a, b: -1.0 * np.equal.outer(a, b)}, "is indefinite"),
     "kernel fails": (X, y, {"kernel": FromCallable(lambda a, b: 1 / 0)}, "division by zero"),
     "unknown embedding": (X, y, {"embedding": "eigen"}, "'embedding' parameter of"),
-    "no features": (X, y, {"kernel": "rbf", "embedding": "features"}, "has none; use 'auto'"),
+    "no features": (X, y, {"kernel": "rbf", "embedding": "features"}, "lacks; use 'auto'"),
     "negative depth": (X, y, {"max_depth": -1}, "'max_depth' parameter of"),
     "zero leaf": (X, y, {"min_samples_leaf": 0}, "'min_samples_leaf' parameter of"),
 }
@@ -40,7 +40,7 @@ CASES = {
     "model", [OKTree, OKExtraTrees, OKRandomForest, OKBagging, OKTotallyRandomTrees]
 )
 def test_bad_fits(model, X, y, params, message):
-    """What came, what was expected, what to do."""
+    """The error names the value, what is expected, and a remedy."""
     with pytest.raises((ValueError, ZeroDivisionError), match=message):
         model(**params).fit(X, y)
 
@@ -65,21 +65,31 @@ def test_bad_forest_parameters(params, message):
         OKBagging(**params).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    "model", [OKTree, OKExtraTrees, OKRandomForest, OKBagging, OKTotallyRandomTrees]
+)
+def test_misspelt_parameters(model):
+    """The error names the class, not a private base class."""
+    message = rf"{model.__name__}\.__init__\(\) got an unexpected keyword argument 'n_estimator'"
+    with pytest.raises(TypeError, match=message):
+        model(n_estimator=5)
+
+
 @pytest.mark.parametrize("model", [OKTree, OKExtraTrees, OKRandomForest, OKBagging])
 def test_missing_outputs(model):
-    """All but totally random trees need y."""
+    """All models but totally randomised trees require y."""
     with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
         model().fit(X, None)
 
 
 def test_bad_weights():
-    """Weights must be one per row, finite, not negative, and not nearly all zero."""
+    """Weights must be one per row, finite, non-negative, and positive for at least two rows."""
     for weight, message in (
         (np.ones(19), "sample_weight.shape"),
         (-np.ones(20), "Negative values"),
         (np.full(20, np.nan), "contains NaN"),
         (np.zeros(20), "at least one non-zero number|leaves 0 rows"),
-        (np.eye(20)[0], "leaves 1 rows with a positive weight"),
+        (np.eye(20)[0], "has 1 positive entries; at least 2 rows must"),
         (np.full(20, 1e200), "rescale it to between 1e-100 and 1e100"),
         (np.full(20, 1e-200), "rescale it to between 1e-100 and 1e100"),
     ):
@@ -88,7 +98,7 @@ def test_bad_weights():
 
 
 def test_bad_predictions():
-    """Other inputs than those of training, and unknown decoders."""
+    """Inputs that differ from those of training, and unknown decoders."""
     model = OKTree().fit(X, y)
     for method in (model.predict, model.predict_weights, model.apply, model.tree_kernel):
         with pytest.raises(ValueError, match="X has 2 features, but OKTree is expecting 3"):
@@ -100,7 +110,7 @@ def test_bad_predictions():
 
 
 def test_constant_inputs_and_outputs_are_one_leaf():
-    """What cannot be split is a leaf, not an error."""
+    """A sample that cannot be split is a leaf, not an error."""
     for inputs, outputs in ((np.ones((20, 3)), y), (X, np.ones(20))):
         model = OKTree().fit(inputs, outputs)
         assert len(model.trees_.feature) == 1
@@ -109,7 +119,7 @@ def test_constant_inputs_and_outputs_are_one_leaf():
 
 
 def test_huge_values():
-    """Values near the limits of float64 neither overflow into a crash nor into an endless loop."""
+    """Values near the limits of float64 cause neither a crash nor an endless loop."""
     huge = np.array([[-1e308], [-1.0], [1.0], [1e308]])
     for random in ("best", "random"):
         model = OKTree(splitter=random, random_state=0).fit(huge, [0.0, 1.0, 2.0, 3.0])

@@ -1,4 +1,4 @@
-"""Numbers at the edge: far from zero, with outliers, in clusters; and memory in large leaves."""
+"""Extreme outputs and weights, memory of large leaves, and misuse."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeRegressor
 
+import okforest.weights.leaves as leaves
+import okforest.weights.span as span_module
 from okforest import OKBagging, OKExtraTrees, OKTree
-from okforest.engine import Trees
 from okforest.kernels import RBF, Polynomial, Precomputed
 from okforest.metrics import kernel_loss, output_loss
 
@@ -29,7 +30,7 @@ Y = rng.normal(size=(200, 3))
 )
 @pytest.mark.parametrize("model", [OKTree, OKExtraTrees, OKBagging])
 def test_every_form_grows_the_same_trees(model, y):
-    """Gram, factor and features agree where numbers leave them digits to agree on."""
+    """Gram matrix, factor and features agree as long as rounding errors allow."""
     models = [
         model(embedding=embedding, random_state=1).fit(X, y)
         for embedding in ("features", "gram", "factor")
@@ -41,19 +42,19 @@ def test_every_form_grows_the_same_trees(model, y):
 
 @pytest.mark.parametrize("outlier", [1e5, 1e7, 1e9])
 def test_outliers_do_not_stop_the_growth(outlier):
-    """Trees learn what is small beside an outlier, as scikit-learn's do, and further."""
+    """Differences that are small beside an outlier are still learnt, as in scikit-learn."""
     y = Y[:, 0].copy()
     y[0] = outlier
     ours = OKTree(random_state=0).fit(X, y)
     theirs = DecisionTreeRegressor(random_state=0).fit(X, y)
-    if outlier < 1e9:  # from there on theirs stops at the outlier
+    if outlier < 1e9:  # beyond, theirs only separates the outlier
         assert len(ours.trees_.feature) == theirs.tree_.node_count
     np.testing.assert_allclose(ours.predict(X), y)
 
 
 @pytest.mark.parametrize("embedding", ["features", "gram", "factor"])
 def test_least_decrease_is_met_up_to_rounding(embedding):
-    """A gain equal to min_impurity_decrease is enough, in every form."""
+    """A decrease equal to min_impurity_decrease, up to rounding, is enough in every form."""
     labels = np.array(["a", "b", "c"] * 10)
     codes = np.unique(labels, return_inverse=True)[1][:, None].astype(float)
     model = OKTree(kernel="dirac", min_impurity_decrease=1 / 3, embedding=embedding)
@@ -61,15 +62,16 @@ def test_least_decrease_is_met_up_to_rounding(embedding):
 
 
 def test_large_leaves_make_no_large_matrix(monkeypatch):
-    """Where the kernel has features, predictions never hold n × n_train weights."""
+    """With an explicit feature map, prediction allocates no n × n_train matrix."""
     model = OKExtraTrees(3, max_depth=2, random_state=0).fit(X, Y)
     labels = OKTree(kernel="dirac", max_depth=2).fit(X, Y[:, 0] > 0)
     expected = model.predict_weights(X) @ Y
 
-    def refuse(self, *args):
+    def refuse(*args):
         raise AssertionError("the matrix of weights was made")
 
-    monkeypatch.setattr(Trees, "weights", refuse)
+    monkeypatch.setattr(leaves, "leaf_weights", refuse)
+    monkeypatch.setattr(span_module, "BLOCK_BYTES", 1000)
     np.testing.assert_allclose(model.predict(X), expected)
     assert model.score(X, Y) < 1
     assert model.predict_kernel(X, scheme="average").shape == (200, 200)
@@ -77,18 +79,29 @@ def test_large_leaves_make_no_large_matrix(monkeypatch):
     assert labels.predict(X).shape == (200,)
 
 
-def test_weights_stand_for_rows_in_a_bootstrap():
-    """Memory is that of the rows, not of the draws, and absurd weights are refused."""
-    model = OKBagging(5, random_state=0).fit(X, Y, np.full(200, 1000.0))
-    assert len(model.trees_.members) <= 5 * 200
-    assert model.trees_.times.sum() == 5 * 200_000
-    with pytest.raises(ValueError, match="scale the weights down, or set max_samples"):
-        OKBagging(5).fit(X, Y, np.full(200, 1e8))
-    OKBagging(5, max_samples=100).fit(X, Y, np.full(200, 1e8))
+def test_rows_drawn_in_a_bootstrap():
+    """As in scikit-learn: as many as in X, an integer, or a fraction of the sum of weights."""
+    weight = np.where(np.arange(200) < 50, 0.0, 1000.0)
+    for max_samples, weights, expected in (
+        (None, None, 200),
+        (None, weight, 150),  # rows of weight zero do not count
+        (70, weight, 70),
+        (0.5, None, 100),
+        (0.5, weight, 75_000),
+        (0.001, None, 1),
+    ):
+        model = OKBagging(5, max_samples=max_samples, random_state=0).fit(X, Y, weights)
+        assert model.trees_.times.sum() == 5 * expected
+    for scale in (0.25, 3.0, 1e80):
+        other = OKBagging(5, random_state=0).fit(X, Y, weight * scale)
+        same = OKBagging(5, random_state=0).fit(X, Y, weight)
+        np.testing.assert_array_equal(other.trees_.times, same.trees_.times)
+    with pytest.raises(ValueError, match="would draw 75000000000 rows for each tree; at most"):
+        OKBagging(5, max_samples=0.5).fit(X, Y, weight * 1e6)
 
 
 def test_outputs_of_another_width_are_refused():
-    """Numbers are never stretched to fit."""
+    """Outputs of different lengths are not broadcast."""
     model = OKTree(max_depth=3).fit(X, Y)
     message = "y has 1 values in each output; the training outputs have 3"
     with pytest.raises(ValueError, match=message):
@@ -98,12 +111,13 @@ def test_outputs_of_another_width_are_refused():
     with pytest.raises(ValueError, match="y_pred has 1 values"):
         output_loss(RBF(1.0), Y, Y[:, 0])
     labels = OKTree(kernel="dirac").fit(X, np.where(Y[:, 0] > 0, "a", "b"))
-    with pytest.raises(ValueError, match="text and numbers are never equal"):
+    with pytest.raises(ValueError, match="text never equals a number"):
         labels.score(X, Y[:, 0] > 0)
 
 
+@pytest.mark.filterwarnings("ignore:the kernel of this")
 def test_a_fitted_model_keeps_its_kernel():
-    """Changing the parameter afterwards, or searching over matrices, changes no other model."""
+    """Changing a parameter of the kernel later, or in a search, does not affect fitted models."""
     model = OKTree(kernel=Polynomial(2), max_depth=3).fit(X, Y)
     before = model.score(X, Y)
     model.set_params(kernel__degree=4)
@@ -114,8 +128,8 @@ def test_a_fitted_model_keeps_its_kernel():
     assert base.kernel.gram is grams[0]
 
 
-def test_unfitted_models_say_so():
-    """Before fitting, every question gets the same answer."""
+def test_unfitted_models_raise():
+    """Before fit, every method raises NotFittedError."""
     model = OKTree()
     for call in (model.predict, model.predict_weights, model.predict_kernel, model.apply):
         with pytest.raises(NotFittedError):
@@ -126,7 +140,7 @@ def test_unfitted_models_say_so():
 
 
 def test_weights_of_scores_are_checked():
-    """As in fitting: one per row, finite, not negative."""
+    """As in fit: one weight per row, finite and not negative."""
     model = OKTree(max_depth=3).fit(X, Y)
     for weight in (np.ones(3), -np.ones(200), np.full(200, np.nan)):
         with pytest.raises(ValueError, match=r"sample_weight|Negative|NaN"):
@@ -134,7 +148,7 @@ def test_weights_of_scores_are_checked():
 
 
 def test_inputs_inside_records():
-    """A field of a structured array is copied where its numbers are not evenly spaced."""
+    """A field of a structured array, whose rows are not contiguous, is accepted as X."""
     records = np.zeros(200, dtype=[("tag", "i1"), ("x", "f8", (4,))])
     records["x"] = X
     model = OKTree(random_state=0).fit(records["x"], Y)

@@ -50,7 +50,7 @@ def test_what_it_does_not_have():
             OKTree(criterion="frobenius", **wrong).fit(X, Y)
     frame = pd.DataFrame(X)
     frame[0] = pd.Categorical(np.where(X[:, 0] > 0, "a", "b"))
-    with pytest.raises(ValueError, match="no splits of categorical features"):
+    with pytest.raises(ValueError, match="does not split categorical features"):
         OKTree(criterion="frobenius").fit(frame, Y)
     with pytest.raises(TypeError, match="no parameter 'criterion'"):
         OKTotallyRandomTrees(criterion="frobenius")

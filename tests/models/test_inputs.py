@@ -1,4 +1,4 @@
-"""Inputs as people have them: frames of pandas and polars, categories, missing values, sparse."""
+"""Inputs of all types: frames of pandas and polars, categories, missing values, sparse."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,16 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees, OKTree
+from okforest import (
+    OKBagging,
+    OKBoost,
+    OKExtraTrees,
+    OKNeighbors,
+    OKRandomForest,
+    OKRidge,
+    OKTotallyRandomTrees,
+    OKTree,
+)
 
 MODELS = [OKTree, OKExtraTrees, OKRandomForest, OKBagging, OKTotallyRandomTrees]
 rng = np.random.default_rng(0)
@@ -56,7 +65,7 @@ def make(model, **params):
     }.values(),
 )
 def test_categories_however_they_come(model, X, params):
-    """The same categories grow the same trees, whatever holds them."""
+    """The same categories grow the same trees in every container."""
     expected = make(model, categorical_features=[1]).fit(np.c_[HEIGHT, CODES], Y)
     fitted = make(model, **params).fit(X, Y)
     assert np.array_equal(fitted.trees_.feature, expected.trees_.feature)
@@ -66,7 +75,7 @@ def test_categories_however_they_come(model, X, params):
 
 
 def test_numeric_frames_are_numeric():
-    """Without categories a frame is its numbers, and missing entries are NaN."""
+    """Without categories a frame equals its array of numbers; missing entries are NaN."""
     X = FRAME.assign(colour=CODES)
     polars = pl.DataFrame({"height": HEIGHT, "colour": CODES})
     expected = OKTree(random_state=0).fit(X.to_numpy(), Y).predict(X.to_numpy())
@@ -78,13 +87,13 @@ def test_numeric_frames_are_numeric():
 
 
 def test_categories_are_subsets_not_an_order():
-    """One split separates categories that no threshold on codes could."""
+    """One split separates categories that no threshold on their codes separates."""
     model = OKTree(max_depth=1).fit(FRAME[["colour"]], Y[:, 0])
     assert model.score(FRAME[["colour"]], Y[:, 0]) == pytest.approx(1.0)
 
 
 def test_unseen_and_missing_categories():
-    """A new category, a missing one and a missing number are answered alike: with the majority."""
+    """A new category, a missing one and a number all go with the majority."""
     model = OKTree(max_depth=1).fit(FRAME[["colour"]], Y[:, 0])
     new = pd.DataFrame({"colour": ["violet", None, "red"]})
     predicted = model.predict(new)
@@ -94,7 +103,7 @@ def test_unseen_and_missing_categories():
 
 
 def test_one_odd_value_changes_no_other_row():
-    """A number among text is unknown; the other rows are answered as ever."""
+    """A number among text is an unknown category; other rows are not affected."""
     model = OKTree(random_state=0).fit(FRAME[["colour"]], Y[:, 0])
     colours = ["red", "blue", "green", "grey"]
     expected = model.predict(pd.DataFrame({"colour": colours}))
@@ -103,8 +112,8 @@ def test_one_odd_value_changes_no_other_row():
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_rows_of_weight_zero_are_as_good_as_removed(model):
-    """Categories that only they have are not known either."""
+def test_rows_of_weight_zero_are_ignored(model):
+    """Categories that occur in them only are unknown."""
     X = pd.DataFrame({"c": list("abcdbcd") * 5, "x": rng.normal(size=35)})
     y, weight = rng.normal(size=35), (X["c"] != "a") * 1.0
     a = make(model).fit(X, y, weight)
@@ -113,7 +122,7 @@ def test_rows_of_weight_zero_are_as_good_as_removed(model):
 
 
 def test_lists_of_lists():
-    """Lists keep numbers, text and missing values apart."""
+    """Lists may hold numbers, text and missing values."""
     X = [["a", 1.0], [np.nan, 2.0], ["b", np.nan], [None, 4.0]]
     model = OKTree(categorical_features=[0]).fit(X, [0.0, 1.0, 2.0, 3.0])
     assert model.categories_[0].tolist() == ["a", "b"]
@@ -121,7 +130,7 @@ def test_lists_of_lists():
 
 
 def test_a_column_without_categories():
-    """A categorical column that is all missing in training is ignored."""
+    """A categorical column without any value in training is ignored."""
     X = FRAME.assign(empty=pd.Categorical([None] * N))
     model = OKTree(random_state=0).fit(X, Y)
     assert model.feature_importances_[2] == 0.0
@@ -131,52 +140,225 @@ def test_a_column_without_categories():
 @pytest.mark.parametrize(
     ("X", "categorical_features", "message"),
     [
-        (np.c_[HEIGHT, CODES], [2], "does not fit X with 2 features without names"),
-        (np.c_[HEIGHT, CODES], ["colour"], "without names; give names, indices"),
-        (np.c_[HEIGHT, CODES], [True], "one truth value per feature"),
+        (np.c_[HEIGHT, CODES], [2], "does not match X, which has 2 features without names"),
+        (np.c_[HEIGHT, CODES], ["colour"], "without names. Use a list of names, of indices"),
+        (np.c_[HEIGHT, CODES], [True], "one boolean per feature"),
         (FRAME, ["weight"], "features named height, colour"),
         (FRAME, {"weight"}, "features named height, colour"),
-        (FRAME.assign(t=pd.Timestamp("2020-01-01")), "from_dtype", "column of type datetime64"),
         (
             pd.DataFrame({"id": [f"row {i}" for i in range(1025)]}),
             "from_dtype",
-            "feature 0 has 1025 categories; at most 1024 are allowed",
+            "column 'id' of X has 1025 categories; at most 1024 are allowed",
         ),
         (FRAME, "auto", "categorical_features='auto'; use None, 'from_dtype'"),
-        (sp.csr_array(np.c_[CODES, CODES]), [0], "categories need a dense array"),
+        (sp.csr_array(np.c_[CODES, CODES]), [0], "not supported for sparse X; pass a dense array"),
         (
             np.array([[1, "a"], ["b", 2], [3, "c"]] * 30, dtype=object),
             [0],
-            "feature 0 is categorical, and its values cannot be sorted",
+            "column 0 of X is categorical, but its values cannot be sorted",
         ),
     ],
 )
 def test_bad_categories(X, categorical_features, message):
-    """What does not fit is explained."""
+    """The error names the column and a remedy."""
     with pytest.raises(ValueError, match=message):
         OKTree(categorical_features=categorical_features).fit(X, np.zeros((X.shape[0], 1)))
 
 
 def test_sparse_prediction_with_categories():
-    """Categories need dense inputs in prediction too."""
+    """Categories need dense inputs in predictions too."""
     model = OKTree(categorical_features=[0]).fit(np.c_[CODES, CODES], Y)
-    with pytest.raises(ValueError, match="X is sparse; this model has categorical features"):
+    with pytest.raises(ValueError, match="X is sparse, but this model has categorical features"):
         model.predict(sp.csr_array(np.c_[CODES, CODES]))
 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csc_array, sp.csr_matrix, sp.coo_array])
 def test_sparse_equals_dense(model, container):
-    """Sparse inputs, in whatever format, give the predictions of dense ones."""
+    """Sparse inputs of every format give the predictions of dense inputs."""
     X = np.where(rng.uniform(size=(N, 6)) < 0.7, 0.0, rng.normal(size=(N, 6)))
     dense, sparse = (make(model).fit(x, Y) for x in (X, container(X)))
     assert np.array_equal(dense.trees_.threshold, sparse.trees_.threshold)
     np.testing.assert_array_equal(dense.predict(X), sparse.predict(container(X)))
 
 
-def test_missing_values_help_where_they_tell():
-    """A tree sees what filling in means would hide."""
+def test_missing_values_can_be_informative():
+    """A split separates missing values from all others."""
     x = rng.normal(size=200)
     y = np.where(np.abs(x) > 1, 1.0, 0.0)
     X = np.where(np.abs(x) > 1, np.nan, rng.normal(size=200))[:, None]
     assert OKTree(max_depth=1).fit(X, y).score(X, y) == pytest.approx(1.0)
+
+
+TEXT = FRAME.assign(size=np.array(["small", "large"])[rng.integers(0, 2, N)])
+
+
+@pytest.mark.parametrize(
+    ("X", "chosen", "found", "complete"),
+    [
+        (TEXT, ["colour"], "column 'size', such as '(small|large)'", ["colour", "size"]),
+        (TEXT, [1], "column 'size'", [1, 2]),
+        (TEXT, None, "columns 'colour', 'size', such as", "from_dtype"),
+        (pl.DataFrame(TEXT.astype({"colour": "str"})), ["size"], "column 'colour'", [1, 2]),
+        (TEXT.to_numpy(), "from_dtype", "columns 1, 2, such as", [1, 2]),
+        (TEXT.to_numpy(), [2], "column 1, such as", [1, 2]),
+        (np.array([["a", "1.5"], ["b", "2"]] * 45), "from_dtype", "column 0, such as 'a'", [0]),
+        ([[1.0, "a"], [2.0, "b"]] * 45, None, "column 1, such as 'a'", [1]),
+    ],
+)
+def test_text_in_columns_that_are_not_categorical(X, chosen, found, complete):
+    """The error names these columns, and its advice works."""
+    message = f"X has text in {found}.*Name columns of text in categorical_features"
+    with pytest.raises(ValueError, match=message):
+        OKTree(categorical_features=chosen).fit(X, Y)
+    model = OKTree(categorical_features=complete).fit(X, Y)
+    assert model.predict(X).shape == Y.shape
+
+
+def test_text_in_predictions():
+    """Where there were numbers in training."""
+    model = OKTree().fit(FRAME[["height"]], Y)
+    with pytest.raises(ValueError, match=r"X has text in column 'height', such as 'x'\. There"):
+        model.predict(pd.DataFrame({"height": [1.0, "x"]}))
+    assert model.predict(pd.DataFrame({"height": ["1.5", "2"]})).shape == (2, 2)  # numbers as text
+
+
+@pytest.mark.parametrize("model", [OKRidge(), OKNeighbors(), OKBoost(base=OKRidge())], ids=repr)
+def test_models_that_require_numbers(model):
+    """Text and categories are refused by name."""
+    for X, columns in ((TEXT, "'colour', 'size'"), (TEXT[["height", "size"]].fillna(0), "'size'")):
+        with pytest.raises(ValueError, match=f"text columns: {columns}. OK.* requires numbers"):
+            model.fit(X, Y)
+    with pytest.raises(ValueError, match=r"X has text in columns 1, 2, such as .* OneHotEncoder"):
+        model.fit(TEXT.to_numpy(), Y)
+
+
+DAYS = pd.date_range("2020-01-01", periods=N)
+
+
+@pytest.mark.parametrize("model", [OKTree(), OKExtraTrees(2), OKBoost(2), OKRidge(), OKNeighbors()])
+@pytest.mark.parametrize(
+    ("days", "kind"),
+    [
+        (DAYS, "datetime64"),
+        (DAYS.tz_localize("UTC"), "datetime64"),
+        (DAYS - DAYS[0], "timedelta64"),
+        (DAYS.to_period("M"), "period"),
+        (DAYS.date, "date;"),
+        ([None, *DAYS[1:].to_pydatetime()], "datetime"),
+    ],
+    ids=["dates", "zone", "differences", "periods", "objects", "missing"],
+)
+def test_times_are_refused_by_name(model, days, kind):
+    """The error names the column; numbers of days are accepted."""
+    X = pd.DataFrame({"x": np.arange(N * 1.0), "day": days})
+    with pytest.raises(ValueError, match=f"column 'day' of X has type {kind}.*days since a date"):
+        model.fit(X, Y)
+    model.fit(X.assign(day=(DAYS - DAYS[0]).days), Y)
+
+
+def test_times_of_polars_and_numpy():
+    """Frames of polars have names, arrays have none."""
+    frame = pl.DataFrame({"x": np.arange(N * 1.0), "day": DAYS.date.tolist()})
+    with pytest.raises(ValueError, match="column 'day' of X has type Date; convert times"):
+        OKTree().fit(frame, Y)
+    with pytest.raises(ValueError, match=r"X has type datetime64\[s\]; convert times"):
+        OKTree().fit(DAYS.to_numpy().astype("datetime64[s]")[:, None], Y)
+    model = OKTree().fit(frame.select("x"), Y)
+    with pytest.raises(ValueError, match="column 'x' of X has type Date"):
+        model.predict(frame.select(pl.col("day").alias("x")))
+
+
+@pytest.mark.parametrize("model", [OKTree(), OKRidge()], ids=repr)
+def test_lazy_frames(model):
+    """Are to be collected first."""
+    frame = pl.DataFrame({"x": np.arange(N * 1.0)})
+    with pytest.raises(ValueError, match=r"X is a LazyFrame, .*; pass X\.collect\(\) instead"):
+        model.fit(frame.lazy(), Y)
+    model.fit(frame.lazy().collect(), Y)
+    with pytest.raises(ValueError, match="X is a LazyFrame"):
+        model.predict(frame.lazy())
+
+
+@pytest.mark.parametrize("model", [OKTree(), OKRidge()], ids=repr)
+def test_repeated_names(model):
+    """Names must be unique, for categories and inspection; arrays have none."""
+    X = pd.DataFrame(rng.normal(size=(N, 4)), columns=["a", "b", "a", "b"])
+    with pytest.raises(ValueError, match=r"several columns named 'a', 'b'; .*X\.to_numpy\(\)"):
+        model.fit(X, Y)
+    model.fit(X.to_numpy(), Y)
+
+
+@pytest.mark.parametrize("kind", ["Int64", "Float64", "boolean", "Int8", "object"])
+def test_missing_values_of_pandas(kind):
+    """pandas.NA in a column of numbers is a missing value."""
+    values = (HEIGHT > 0) * 1.0
+    gaps = np.isnan(HEIGHT)
+    column = pd.Series(values).astype("int64" if kind == "object" else kind).astype(kind)
+    column[gaps] = pd.NA
+    X = pd.DataFrame({"x": column, "code": CODES})
+    expected = np.c_[np.where(gaps, np.nan, values), CODES]
+    tree = OKTree(random_state=0).fit(X, Y)
+    assert tree.categories_ == [None, None]
+    assert tree.has_missing_.tolist() == [True, False]
+    reference = OKTree(random_state=0).fit(expected, Y)
+    np.testing.assert_array_equal(tree.trees_.threshold, reference.trees_.threshold)
+    np.testing.assert_array_equal(tree.predict(X), reference.predict(expected))
+    with pytest.raises(
+        ValueError, match=r"X has missing values \(NaN\); impute them, or use trees"
+    ):
+        OKRidge().fit(X, Y)
+    if kind != "boolean":
+        filled = X.assign(x=X["x"].fillna(2))
+        numbers = np.c_[np.where(gaps, 2.0, values), CODES]
+        model = OKRidge().fit(filled, Y)
+        np.testing.assert_array_equal(
+            model.predict(filled), OKRidge().fit(numbers, Y).predict(numbers)
+        )
+
+
+def test_masked_arrays():
+    """Masked numbers are missing values: NaN for trees, an error for ridge regression."""
+    numbers = np.c_[np.nan_to_num(HEIGHT), CODES]
+    mask = np.c_[np.isnan(HEIGHT), np.zeros(N, dtype=bool)]
+    expected = np.where(mask, np.nan, numbers)
+    masked = np.ma.array(numbers, mask=mask)
+    for model in (OKTree(random_state=0), OKExtraTrees(3, random_state=0), OKBoost(3)):
+        model.fit(masked, Y)
+        assert model.has_missing_.tolist() == [True, False]
+        predicted = model.predict(masked)
+        np.testing.assert_array_equal(predicted, model.predict(expected))
+        np.testing.assert_array_equal(predicted, model.fit(expected, Y).predict(expected))
+    with pytest.raises(ValueError, match=r"X has missing values \(NaN\); impute"):
+        OKRidge().fit(masked, Y)
+    with pytest.raises(ValueError, match=r"X has missing values \(NaN\); use metric='nan_euclid"):
+        OKNeighbors().fit(numbers, Y).predict(masked)
+    nan_euclidean = OKNeighbors(metric="nan_euclidean").fit(masked, Y)
+    np.testing.assert_array_equal(nan_euclidean.predict(masked), nan_euclidean.predict(expected))
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.bool_, np.float32])
+def test_masked_arrays_of_other_types(kind):
+    """Integers become floats if some are masked, and stay the same otherwise."""
+    numbers = (CODES[:, None] + [0, 1, 2]).astype(kind)
+    mask = rng.uniform(size=numbers.shape) < 0.2
+    model = OKTree(random_state=0).fit(np.ma.array(numbers, mask=mask), Y)
+    expected = OKTree(random_state=0).fit(np.where(mask, np.nan, numbers.astype(float)), Y)
+    np.testing.assert_array_equal(model.trees_.threshold, expected.trees_.threshold)
+    assert model.has_missing_.all()
+    for nothing in (False, np.zeros(numbers.shape, dtype=bool)):
+        unmasked = np.ma.array(numbers, mask=nothing)
+        a, b = (OKRidge().fit(X, Y).predict(X) for X in (unmasked, numbers))
+        np.testing.assert_array_equal(a, b)
+        assert not isinstance(OKTree().fit(unmasked, Y).predict(unmasked), np.ma.MaskedArray)
+
+
+def test_masks_that_have_no_meaning():
+    """Masked text and masked weights are refused."""
+    with pytest.raises(ValueError, match="masked array of type <U5; only masked numbers become"):
+        OKTree(categorical_features=[0]).fit(np.ma.array(COLOURS[:, None], mask=False), Y)
+    weight = np.ma.array(np.ones(N), mask=np.arange(N) == 3)
+    for model in (OKTree(), OKRidge(), OKNeighbors(), OKBoost(2)):
+        with pytest.raises(ValueError, match="sample_weight has masked entries; pass a weight"):
+            model.fit(CODES[:, None], Y, sample_weight=weight)
+        model.fit(CODES[:, None], Y, sample_weight=np.ma.array(np.ones(N), mask=False))

@@ -1,4 +1,4 @@
-"""Models that search in few directions, or grow from an approximate embedding."""
+"""Models that search for splits in few directions, or use an approximate embedding."""
 
 import pickle
 import tracemalloc
@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import okforest
-import okforest.embedding.span as span_module
+import okforest.weights.span as span_module
 from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees, OKTree
 from okforest.kernels import RBF, Linear
 from okforest.metrics import kernel_loss
@@ -61,7 +61,7 @@ def test_full_rank_grows_the_same_trees(model, embedding):
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_threads_and_steps_do_not_change_the_trees(options):
-    """One thread or two, at once or grown on: the directions, landmarks and trees are the same."""
+    """Directions, landmarks and trees are the same for any n_jobs, and after a warm start."""
     at_once = OKExtraTrees(9, kernel=RBF(), random_state=3, **options).fit(X, Y)
     threads = OKExtraTrees(9, kernel=RBF(), random_state=3, n_jobs=2, **options).fit(X, Y)
     steps = OKExtraTrees(4, kernel=RBF(), random_state=3, warm_start=True, **options).fit(X, Y)
@@ -87,14 +87,14 @@ def test_predictions_are_exact(options):
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("seed", range(3))
 def test_approximations_predict_nearly_as_well(options, seed):
-    """The signal is in few directions: little is lost by searching these."""
+    """The signal is in few directions: searching only these costs little."""
     exact = OKExtraTrees(50, kernel=RBF(), random_state=seed).fit(X[:100], Y[:100])
     model = OKExtraTrees(50, kernel=RBF(), random_state=seed, **options).fit(X[:100], Y[:100])
     assert model.score(X[100:], Y[100:]) > exact.score(X[100:], Y[100:]) - 0.05
 
 
 def test_what_is_reported():
-    """Shares and ranks of the embedding and of the search."""
+    """The residual and rank of the embedding, the rank of the search and its share of variance."""
     exact = OKTree(kernel=RBF()).fit(X, Y)
     assert (exact.embedding_residual_, exact.search_variance_) == (0.0, 1.0)
     assert exact.search_rank_ == exact.embedding_rank_ == 150
@@ -110,14 +110,14 @@ def test_what_is_reported():
 
 @pytest.mark.parametrize("weight", [None, rng.integers(1, 4, 150)], ids=["equal", "weighted"])
 def test_variances_are_those_of_the_directions(weight):
-    """The root's variance is the share of the whole that is reported."""
+    """The variance of the root, relative to the exact tree, is search_variance_."""
     exact = OKTree(kernel=RBF(), random_state=0).fit(X, Y, weight).trees_
     model = OKTree(kernel=RBF(), search_rank=4, random_state=0).fit(X, Y, weight)
     assert model.trees_.variance[0] / exact.variance[0] == pytest.approx(model.search_variance_)
 
 
 def test_weights_are_repetitions():
-    """Directions are those of weighted outputs: a row of weight 3 is as good as three rows."""
+    """Directions are those of the weighted outputs: weight 3 equals three copies of a row."""
     times = rng.integers(0, 4, 150)
     rows = np.repeat(np.arange(150), times)
     options = {"max_depth": 3, "search_rank": 3, "random_state": 0}
@@ -128,17 +128,17 @@ def test_weights_are_repetitions():
 
 
 def test_constant_outputs_stay_one_leaf():
-    """There is nothing to search in equal outputs."""
+    """Equal outputs leave nothing to split."""
     for kernel in (Linear(), RBF(1.0)):
         for options in OPTIONS.values():
-            if kernel.preimage is None or options.get("embedding") != "fourier":
+            if kernel.default_decoder == "training_set" or options.get("embedding") != "fourier":
                 model = OKTree(kernel=kernel, **options).fit(X, np.full((150, 12), 0.3))
                 assert len(model.trees_.feature) == 1
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_copies(options, tmp_path):
-    """Clones have the parameters; files and pickles have what was learnt, too."""
+    """Clones keep the parameters; files and pickles keep the fitted attributes, too."""
     model = OKExtraTrees(5, kernel=RBF(), random_state=0, **options)
     copy = clone(model)
     assert {name: copy.get_params()[name] for name in options} == options
@@ -154,7 +154,7 @@ def test_copies(options, tmp_path):
 
 
 def test_totally_random_trees_do_not_search():
-    """They have no search to shorten; their approximate embeddings are for node variances."""
+    """They do not search for splits; their embedding is only used for node variances."""
     assert "search_rank" not in OKTotallyRandomTrees().get_params()
     with pytest.raises(TypeError, match="OKTotallyRandomTrees has no parameter 'search_rank'"):
         OKTotallyRandomTrees(search_rank=3)
@@ -164,7 +164,7 @@ def test_totally_random_trees_do_not_search():
 
 @pytest.mark.parametrize("value", [0, -1, 2.5, "all"])
 def test_bad_ranks_are_refused(value):
-    """Ranks are whole numbers from 1."""
+    """Ranks are positive integers."""
     for name in ("search_rank", "embedding_rank"):
         with pytest.raises(ValueError, match=f"'{name}' parameter of"):
             OKTree(embedding="cholesky").set_params(**{name: value}).fit(X, Y)
@@ -172,7 +172,7 @@ def test_bad_ranks_are_refused(value):
 
 @pytest.mark.parametrize("decoder", ["training_set", "support"])
 def test_memory_of_predictions_is_bounded(decoder, monkeypatch):
-    """No array of rows × N, nor of N × N: here of 36 and 72 MB, with blocks of 1 MB."""
+    """No array of rows × N (36 MB) or N × N (72 MB) is allocated; blocks have 1 MB."""
     monkeypatch.setattr(span_module, "BLOCK_BYTES", 2**20)
     rng = np.random.default_rng(0)
     inputs = rng.normal(size=(4500, 3))

@@ -1,4 +1,4 @@
-"""Out-of-bag estimates, growing on, callbacks, pruning and compact models."""
+"""Out-of-bag estimates, warm starts, callbacks, pruning and compact models."""
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.tree import DecisionTreeRegressor
 
 from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTree, select_ccp_alpha
+from okforest.engine import apply
 from okforest.kernels import RBF, Dirac, Linear, Normalized, Precomputed
 from okforest.metrics import kernel_loss
 
@@ -27,7 +28,7 @@ def test_out_of_bag_by_hand(weight):
         trees = [t for t in range(60) if i not in model.trees_[t].members]
         for t in trees:
             tree = model.trees_[t]
-            leaf = tree.apply(X[i : i + 1])[0, 0]
+            leaf = apply(tree, X[i : i + 1])[0, 0]
             members = slice(tree.begin[leaf], tree.end[leaf])
             times = tree.times[members]
             expected[i, tree.members[members]] += times / times.sum() / len(trees)
@@ -45,8 +46,8 @@ def test_out_of_bag_of_other_outputs():
     assert 0.2 < model.oob_score_ < model.score(X, Y)
 
 
-def test_rows_without_out_of_bag_trees_are_told():
-    """With few trees some rows are in all of them: a warning, and no made-up prediction."""
+def test_rows_without_out_of_bag_trees():
+    """Rows that were drawn for every tree give a warning and NaN predictions."""
     with pytest.warns(UserWarning, match="have no out-of-bag prediction; grow more trees"):
         model = OKBagging(2, oob_score=True, random_state=0).fit(X, Y)
     unknown = np.diff(model.oob_weights_.indptr) == 0
@@ -57,8 +58,8 @@ def test_rows_without_out_of_bag_trees_are_told():
 
 
 @pytest.mark.parametrize("bootstrap", [False, True])
-def test_growing_on_gives_the_forest_grown_at_once(bootstrap):
-    """warm_start adds trees; the forest does not depend on the steps."""
+def test_warm_start_gives_the_forest_grown_at_once(bootstrap):
+    """warm_start adds trees; the forest does not depend on the number of steps."""
     at_once = OKExtraTrees(9, bootstrap=bootstrap, random_state=3).fit(X, Y)
     model = OKExtraTrees(4, bootstrap=bootstrap, random_state=3, warm_start=True).fit(X, Y)
     model.set_params(n_estimators=9).fit(X, Y)
@@ -70,20 +71,25 @@ def test_growing_on_gives_the_forest_grown_at_once(bootstrap):
         model.set_params(n_estimators=3).fit(X, Y)
     model.set_params(n_estimators=12)
     for X_new, Y_new, weight, message in (
-        (X[:70], Y[:70], None, "X has 70 rows, other than before; warm_start=True goes on"),
-        (-X, Y, None, "X is another than before"),
-        (X, -Y, None, "y is another than before"),
-        (X, Y, np.arange(1.0, 81.0), "sample_weight is another"),
+        (
+            X[:70],
+            Y[:70],
+            None,
+            "X has 70 rows and differs from the previous fit; warm_start=True continues",
+        ),
+        (-X, Y, None, "X differs from the previous fit"),
+        (X, -Y, None, "y differs from the previous fit"),
+        (X, Y, np.arange(1.0, 81.0), "sample_weight differs"),
     ):
         if weight is None or not bootstrap:
             with pytest.raises(ValueError, match=message):
                 model.fit(X_new, Y_new, weight)
-    with pytest.raises(ValueError, match="bootstrap is another"):
+    with pytest.raises(ValueError, match="bootstrap differs"):
         model.set_params(bootstrap=not bootstrap).fit(X, Y)
 
 
 def test_a_fit_that_fails_leaves_no_model():
-    """Wrong arguments of a refit do not mix the old model with the new."""
+    """After a refit with invalid arguments, nothing remains of the previous fit."""
     model = OKBagging(20, oob_score=True, random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match="Negative values"):
         model.fit(X[:, :2], Y, sample_weight=-np.ones(80))
@@ -94,14 +100,14 @@ def test_a_fit_that_fails_leaves_no_model():
 
 
 def test_out_of_bag_with_one_weight_for_all():
-    """A number as sample_weight is every row's."""
+    """A scalar sample_weight applies to every row."""
     a = OKBagging(30, oob_score=True, max_samples=80, random_state=0).fit(X, Y, 2.0)
     b = OKBagging(30, oob_score=True, max_samples=80, random_state=0).fit(X, Y)
     assert a.oob_score_ == pytest.approx(b.oob_score_)
 
 
 def test_callback_sees_progress_and_can_stop():
-    """The callback is called with the number of trees; its exception ends the fit."""
+    """The callback receives the number of trees grown; an exception from it stops the fit."""
     seen = []
     model = OKExtraTrees(20, callback=seen.append, warm_start=True).fit(X, Y)
     assert seen[-1] == 20
@@ -119,7 +125,7 @@ def test_callback_sees_progress_and_can_stop():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_pruning_is_scikit_learns(seed):
-    """With the linear kernel, path and pruned trees are those of DecisionTreeRegressor."""
+    """With the linear kernel, the path and the pruned trees equal DecisionTreeRegressor's."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(150, 4)).astype(np.float32)
     y = np.sin(5 * X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=150)
@@ -138,7 +144,7 @@ def test_pruning_is_scikit_learns(seed):
 
 @pytest.mark.parametrize("kernel", [Linear(), RBF(1.0)], ids=repr)
 def test_pruned_trees_are_the_best_by_brute_force(kernel):
-    """No pruning of a small tree has a smaller cost than the one chosen."""
+    """No pruned version of a small tree has a lower cost than the one chosen."""
     whole = OKTree(kernel=kernel, max_depth=3, random_state=0).fit(X[:40], Y[:40]).trees_[0]
     total = whole.weight[0]
 
@@ -167,7 +173,7 @@ def test_pruned_forests_keep_their_contract():
 
 
 def test_alpha_by_cross_validation():
-    """The chosen alpha has the least mean loss over folds, as fitting pruned trees anew gives."""
+    """The chosen alpha has the lowest mean loss, which refitting pruned trees confirms."""
     X, y = load_diabetes(return_X_y=True)
     tree = OKTree(random_state=0)
     folds = KFold(4)
@@ -196,7 +202,7 @@ def test_alpha_by_cross_validation():
     ids=["plain", "base", "composed"],
 )
 def test_compact_keeps_the_training_block(kernel):
-    """A compact model is smaller and predicts the same positions."""
+    """A compact model keeps the training block of the Gram matrix, and its predictions."""
     train = np.arange(10, 50)
     model = OKBagging(20, kernel=kernel, oob_score=True, random_state=0).fit(X[train], train)
     compact = model.compact()
@@ -204,12 +210,12 @@ def test_compact_keeps_the_training_block(kernel):
     assert compact.score(X[train], train) == pytest.approx(model.score(X[train], train))
     assert not hasattr(compact, "oob_weights_")
     assert hasattr(model, "oob_weights_")
-    with pytest.raises(ValueError, match="position 60, which this block"):
+    with pytest.raises(ValueError, match="position 60, which is not in this block"):
         compact.score(X[60:62], np.array([60, 61]))
 
 
 def test_compact_blocks_are_small():
-    """The block has the size of the training set."""
+    """The block is as large as the training set."""
     model = OKTree(kernel=Precomputed(np.eye(80))).fit(X[:5], np.arange(5)).compact()
     assert model.kernel_.gram.shape == (5, 5)
     assert model.kernel.gram.shape == (5, 5)

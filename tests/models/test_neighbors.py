@@ -1,4 +1,4 @@
-"""Nearest neighbours: against the oracle, scikit-learn's own, and on every kind of input."""
+"""Nearest neighbours, compared with NumPy and scikit-learn, and on every type of input."""
 
 import pickle
 
@@ -24,6 +24,10 @@ X = rng.normal(size=(60, 4))
 Y = np.c_[X[:, 0] * X[:, 1], X[:, 2]] + 0.1 * rng.normal(size=(60, 2))
 NEW = rng.normal(size=(15, 4))
 ONES = np.ones(60, dtype=int)
+
+
+def product(a, b):
+    return a @ b
 
 
 def cauchy(distances):
@@ -88,7 +92,7 @@ def test_small_weights_multiply():
 
 
 def test_weights_are_distributions():
-    """CSR, in canonical form, not negative, summing to one."""
+    """CSR in canonical form, non-negative, with sum one."""
     for params in ({}, {"weights": "distance"}, {"input_kernel": "rbf", "weights": "kernel"}):
         W = OKNeighbors(7, **params).fit(X, Y).predict_weights(NEW)
         assert isinstance(W, sp.csr_array)
@@ -112,8 +116,8 @@ def test_weights_are_distributions():
     ids=["rbf", "poly", "linear", "object", "median", "function"],
 )
 def test_distance_of_a_kernel(kernel, params, monkeypatch):
-    """k(x, x) − 2 k(x, z) + k(z, z), also in small blocks; kernel weights where it is positive."""
-    from okforest.models import _input_kernel, neighbors
+    """k(x, x) − 2 k(x, z) + k(z, z), also in small blocks; weights by a positive kernel."""
+    from okforest.models import _input_kernel, _neighbor_search
 
     model = OKNeighbors(5, input_kernel=kernel, weights="distance", **params).fit(X, Y)
     gram = _input_kernel.input_gram
@@ -122,7 +126,7 @@ def test_distance_of_a_kernel(kernel, params, monkeypatch):
     distances = np.sqrt(diag[0][:, None] - 2 * K + diag[1])
     expected = neighbor_weights(distances, 5, ONES, lambda d: 1 / d)
     np.testing.assert_allclose(model.predict_weights(NEW).toarray(), expected, atol=1e-10)
-    monkeypatch.setattr(neighbors, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr(_neighbor_search, "BLOCK_BYTES", 2000)
     monkeypatch.setattr(_input_kernel, "BLOCK", 3)
     np.testing.assert_allclose(model.predict_weights(NEW).toarray(), expected, atol=1e-10)
     if kernel == "rbf" or isinstance(kernel, RBF | Laplacian):
@@ -132,7 +136,7 @@ def test_distance_of_a_kernel(kernel, params, monkeypatch):
 
 
 def test_precomputed_distances():
-    """X may hold distances; folds of cross-validation take their rows and columns."""
+    """X may hold distances; cross-validation takes rows and columns of it."""
     D, D_new = pairwise_distances(X), pairwise_distances(NEW, X)
     weight = np.tile([0.0, 1.0, 2.0], 20)
     ours = OKNeighbors(4, metric="precomputed", weights="distance").fit(D, Y, weight)
@@ -142,12 +146,19 @@ def test_precomputed_distances():
         cross_val_score(OKNeighbors(metric="precomputed"), D, Y),
         cross_val_score(OKNeighbors(), X, Y),
     )
+    for distances in (D - 0.5, D - 0.5 * np.eye(60)):
+        with pytest.raises(
+            ValueError, match=r"X has a negative distance, -0\.5; with metric='prec"
+        ):
+            ours.fit(distances, Y)
+    with pytest.raises(ValueError, match="X has a negative distance, -1"):
+        OKNeighbors(4, metric="precomputed").fit(D, Y).predict(-np.ones((1, 60)))
     all_of_them = OKNeighbors(60, metric="precomputed").fit(D, Y)
     np.testing.assert_allclose(all_of_them.predict(D_new), np.tile(Y.mean(axis=0), (15, 1)))
 
 
 def test_ties_go_to_the_first_of_precomputed_distances():
-    """Among equals at the end of the neighbours."""
+    """Of equally distant rows, the first are neighbours."""
     D = np.ones((6, 6))
     W = OKNeighbors(3, metric="precomputed").fit(D, np.arange(6.0)).predict_weights(D[:1])
     assert W.indices.tolist() == [0, 1, 2]
@@ -159,19 +170,19 @@ def test_threads():
     for n_jobs in (2, -1):
         W = OKNeighbors(n_jobs=n_jobs).fit(X, Y).predict_weights(NEW)
         np.testing.assert_array_equal(W.toarray(), expected)
-    with pytest.raises(ValueError, match="n_jobs=0 means nothing"):
+    with pytest.raises(ValueError, match="n_jobs=0 is not valid"):
         OKNeighbors(n_jobs=0).fit(X, Y)
 
 
 def test_votes_of_zero_are_all_the_same():
-    """Neighbours so far that the kernel is zero in floating point are averaged."""
+    """Neighbours for which the kernel underflows to zero are averaged."""
     model = OKNeighbors(3, input_kernel="rbf", weights="kernel").fit(X, Y)
     W = model.predict_weights(np.full((1, 4), 1e3))
     np.testing.assert_allclose(W.data, 1 / 3)
 
 
 def test_sparse_missing_and_categorical_inputs():
-    """Sparse X is dense X; NaN needs its metric; categories need encoding."""
+    """Sparse X gives the same as dense X; NaN needs its metric; categories need encoding."""
     sparse = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))
     for params in ({}, {"input_kernel": "rbf"}):
         a = OKNeighbors(3, **params).fit(sparse, Y).predict(sparse)
@@ -188,16 +199,20 @@ def test_sparse_missing_and_categorical_inputs():
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = OKNeighbors().fit(frame, Y)
     assert list(model.feature_names_in_) == list("abcd")
-    with pytest.raises(ValueError, match="categorical or text columns; OKNeighbors takes numbers"):
+    with pytest.raises(ValueError, match=r"text columns: 'e'\. OKNeighbors requires numbers"):
         OKNeighbors().fit(frame.assign(e="red"), Y)
 
 
 def test_pickle_and_later_parameters():
-    """The index is made again after loading; k and weights may change after fitting."""
-    model = OKNeighbors(3).fit(X, Y)
-    copy = pickle.loads(pickle.dumps(model))
-    assert "_index" not in vars(copy)
-    np.testing.assert_array_equal(copy.predict(NEW), model.predict(NEW))
+    """The search is prepared again after loading; k and weights may change after fitting."""
+    for params in ({}, {"input_kernel": "rbf"}):
+        model = OKNeighbors(3, **params).fit(X, Y)
+        before = dict(vars(model))
+        model.predict(NEW)
+        assert vars(model) == before
+        copy = pickle.loads(pickle.dumps(model))
+        assert "_search" not in vars(copy)
+        np.testing.assert_array_equal(copy.predict(NEW), model.predict(NEW))
     np.testing.assert_array_equal(model.compact().predict(NEW), model.predict(NEW))
     refitted = OKNeighbors(7).fit(X, Y)
     np.testing.assert_array_equal(
@@ -206,7 +221,7 @@ def test_pickle_and_later_parameters():
 
 
 def test_the_training_rows_are_its_own():
-    """Changing the arrays it was fitted on changes nothing."""
+    """Changing the training arrays after fit does not change the model."""
     given, outputs = X.copy(), Y.copy()
     model = OKNeighbors(input_kernel="rbf", kernel="rbf").fit(given, outputs)
     expected = model.predict_weights(NEW).toarray()
@@ -215,15 +230,38 @@ def test_the_training_rows_are_its_own():
 
 
 def test_the_index_holds_no_second_copy():
-    """Unless rows of weight zero are to be left out."""
+    """Unless rows of weight zero are left out."""
     model = OKNeighbors(3).fit(X, Y)
-    assert np.shares_memory(model.inputs_, model._index._fit_X)
+    assert np.shares_memory(model.inputs_, model._search.index._fit_X)
     model.fit(X, Y, np.r_[0.0, np.ones(59)])
-    assert model._index._fit_X.shape == (59, 4)
+    assert model._search.index._fit_X.shape == (59, 4)
 
 
+def test_one_row_evaluates_the_kernel_once_per_training_row():
+    """And once for k(x, x): what depends on the training rows only is kept."""
+    evaluations = []
+
+    def kernel(a, b):
+        evaluations.append(1)
+        return np.exp(-((a - b) ** 2).sum())
+
+    model = OKNeighbors(3, input_kernel=kernel).fit(X, Y)
+    assert len(evaluations) == 60
+    loaded = pickle.loads(pickle.dumps(OKNeighbors(3, input_kernel=product).fit(X, Y)))
+    for _ in range(2):
+        evaluations.clear()
+        model.predict(NEW[:1])
+        assert len(evaluations) == 60 + 1
+    evaluations.clear()
+    model.predict(NEW)
+    assert len(evaluations) == 15 * (60 + 1)
+    loaded.predict(NEW[:1])
+    assert loaded._search.squares.shape == (60,)
+
+
+@pytest.mark.filterwarnings("ignore:the kernel of this")
 def test_searches_and_pipelines():
-    """Grids over its parameters, scorers of both kinds, precomputed output kernels."""
+    """Grid searches, both kinds of scorers, and precomputed output kernels."""
     grid = {"okneighbors__n_neighbors": [1, 5], "okneighbors__kernel__sigma": [0.5, 2.0]}
     pipeline = make_pipeline(StandardScaler(), OKNeighbors(kernel=RBF()))
     for scoring in (None, kernel_loss_scorer, output_loss_scorer):
@@ -240,27 +278,30 @@ def test_searches_and_pipelines():
     ("params", "message"),
     [
         ({"n_neighbors": 0}, "'n_neighbors' parameter"),
-        ({"n_neighbors": 61}, "n_neighbors=61 is more than the 60 training rows"),
+        ({"n_neighbors": 61}, "n_neighbors=61 is larger than the number of training rows, 60"),
         ({"weights": "nearest"}, "'weights' parameter"),
-        ({"weights": "kernel"}, "needs an input_kernel"),
+        ({"weights": "kernel"}, "weights='kernel' requires an input_kernel"),
         ({"metric": "far"}, "Metric 'far' not valid"),
         ({"metric": "precomputed"}, r"X has shape \(60, 4\); with metric='precomputed'"),
-        ({"input_kernel": "precomputed"}, "does not tell how far new inputs are"),
-        ({"input_kernel": "rbf", "metric": "manhattan"}, "name two distances"),
-        ({"input_kernel": "rbf", "input_kernel_params": {"a": 1}}, "is for functions"),
+        ({"input_kernel": "precomputed"}, "does not determine distances to new inputs"),
+        ({"input_kernel": "rbf", "metric": "manhattan"}, "define two different distances"),
+        (
+            {"input_kernel": "rbf", "input_kernel_params": {"a": 1}},
+            "requires input_kernel to be a function",
+        ),
         ({"input_kernel": "gauss"}, "'input_kernel' parameter"),
         ({"decoder": "nearest"}, "decoder='nearest' is not known"),
         ({"kernel": "gauss"}, "kernel='gauss' is not known"),
     ],
 )
 def test_bad_parameters(params, message):
-    """What came, what was expected, what to do."""
+    """The error names the value, what is expected, and a remedy."""
     with pytest.raises(ValueError, match=message):
         OKNeighbors(**params).fit(X, Y)
 
 
 def test_bad_votes():
-    """Weights of neighbours that are negative, not finite or of another shape."""
+    """Weights of neighbours that are negative, not finite or of the wrong shape."""
     for vote, message in (
         (lambda d: -d, "gave a neighbour the weight -"),
         (lambda d: d * np.nan, "must be finite"),
@@ -273,7 +314,7 @@ def test_bad_votes():
 
 
 def test_a_failed_fit_leaves_no_model():
-    """Not half of two."""
+    """The state of the previous fit is removed."""
     model = OKNeighbors().fit(X, Y)
     with pytest.raises(ValueError, match="inconsistent numbers"):
         model.fit(X, Y[:5])

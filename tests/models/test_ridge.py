@@ -1,6 +1,7 @@
-"""Ridge regression between kernels: against the oracle, scikit-learn's own, and refits."""
+"""Ridge regression between kernels, compared with NumPy, scikit-learn, and refits."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,15 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF as GaussianProcessRBF
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import KernelCenterer, StandardScaler
 
 from okforest import OKRidge
 from okforest.kernels import RBF, Laplacian, Precomputed
 from okforest.metrics import kernel_loss, kernel_loss_scorer, output_loss_scorer
+from okforest.models._spectrum import ScaledRows, landmark_spectrum
 from reference.averagers import (
+    confined,
     leave_one_out,
     losses,
     nystrom_weights,
@@ -33,6 +37,10 @@ NEW = rng.normal(size=(15, 4))
 COUNTS = np.tile([0, 1, 2, 1], 10)
 WEIGHTS = {"equal": None, "counts": COUNTS, "fractions": rng.uniform(0.1, 3.0, size=40)}
 K_Y = RBF(1.0)(Y)
+VALUES, VECTORS = np.linalg.eigh(K_Y)
+FEATURES = VECTORS * np.sqrt(np.maximum(VALUES, 0.0))  # their Gram matrix is K_Y
+
+intercepts = pytest.mark.parametrize("intercept", [False, True], ids=["without", "intercept"])
 
 
 def product(a, b, power=1):
@@ -63,14 +71,68 @@ def test_linear_outputs_are_those_of_scikit_learn(params, weight):
         for alpha in (0.01, 2.0):
             expected = KernelRidge(alpha=alpha, **params).fit(X, y, weight).predict(NEW)
             for penalty in (alpha, [alpha]):
-                predicted = OKRidge(penalty, **ours).fit(X, y, weight).predict(NEW)
-                np.testing.assert_allclose(predicted, expected, rtol=1e-8, atol=1e-8)
+                model = OKRidge(penalty, fit_intercept=False, **ours).fit(X, y, weight)
+                np.testing.assert_allclose(model.predict(NEW), expected, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
+@pytest.mark.parametrize("options", [{}, {"n_landmarks": 9, "random_state": 0}], ids=str)
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_two_linear_kernels_are_linear_regression(container, options, weight):
+    """Ridge with its intercept, also of inputs and outputs far from the origin."""
+    inputs, new = X + np.arange(4.0), NEW + np.arange(4.0)
+    for y in (Y + 30.0, Y[:, 0]):
+        for alpha in (0.01, 2.0):
+            expected = Ridge(alpha).fit(inputs, y, weight).predict(new)
+            for penalty in (alpha, [alpha]):
+                model = OKRidge(penalty, input_kernel="linear", **options)
+                predicted = model.fit(container(inputs), y, weight).predict(container(new))
+                np.testing.assert_allclose(predicted, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
+def test_an_intercept_centres_the_kernel(kernel):
+    """KernelRidge on the centred Gram matrix and centred outputs."""
+    K, K_new = (pairwise_kernels(Z, X, metric=kernel) for Z in (X, NEW))
+    centre = KernelCenterer().fit(K)
+    theirs = KernelRidge(alpha=0.3, kernel="precomputed")
+    theirs.fit(centre.transform(K), Y - Y.mean(axis=0))
+    expected = theirs.predict(centre.transform(K_new)) + Y.mean(axis=0)
+    predicted = OKRidge(0.3, input_kernel=kernel).fit(X, Y).predict(NEW)
+    np.testing.assert_allclose(predicted, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
+@pytest.mark.parametrize("options", [{}, {"n_landmarks": 9}, {"n_components": 3}], ids=str)
+def test_weights_sum_to_one(options, weight):
+    """With an intercept, whatever the penalty: a constant is predicted exactly."""
+    for alpha in (1e-3, 1e6):
+        model = OKRidge(alpha, kernel="rbf", random_state=0, **options).fit(X, Y, weight)
+        np.testing.assert_allclose(model.predict_weights(NEW).sum(axis=1), 1.0, rtol=1e-9)
+        if alpha > 1:
+            mean = np.average(np.eye(40), axis=0, weights=weight)
+            W = model.predict_weights(NEW).toarray()
+            np.testing.assert_allclose(W, np.tile(mean, (15, 1)), atol=1e-4)
+
+
+def test_an_intercept_matters():
+    """Centred inputs with a linear kernel cannot predict the mean of the outputs without it."""
+    y = X @ rng.normal(size=(4, 2)) + 50.0
+    inputs = X - X.mean(axis=0)
+    assert OKRidge("loo", input_kernel="linear").fit(inputs, y).score(inputs, y) > 0.99
+    without = OKRidge("loo", input_kernel="linear", fit_intercept=False)
+    assert without.fit(inputs, y).score(inputs, y) < 0.0
 
 
 def test_precomputed_inputs():
     """X may hold the input kernel; folds of cross-validation take its rows and columns."""
     K, K_new = pairwise_kernels(X, metric="rbf"), pairwise_kernels(NEW, X, metric="rbf")
-    for params in ({}, {"n_landmarks": 20, "random_state": 3}, {"n_components": 5}):
+    for params in (
+        {},
+        {"fit_intercept": False},
+        {"n_landmarks": 20, "random_state": 3},
+        {"n_components": 5},
+    ):
         for weight in WEIGHTS.values():
             a = OKRidge(kernel="rbf", input_kernel="precomputed", **params).fit(K, Y, weight)
             b = OKRidge(kernel="rbf", **params).fit(X, Y, weight)
@@ -88,8 +150,14 @@ def test_kernels_of_okforest_on_inputs():
     a = OKRidge(input_kernel=RBF(sigma=1.7)).fit(X, Y).predict(NEW)
     b = OKRidge(gamma=1 / (2 * 1.7**2)).fit(X, Y).predict(NEW)
     np.testing.assert_allclose(a, b)
-    model = OKRidge(input_kernel=Laplacian()).fit(X, Y)
-    assert model.input_kernel_["metric"].sigma == Laplacian().resolve(X).sigma
+    for weight in WEIGHTS.values():
+        model = OKRidge(input_kernel=Laplacian()).fit(X, Y, weight)
+        used = X if weight is None else X[weight > 0]
+        assert model.input_kernel_["metric"].sigma == Laplacian().resolve(used).sigma
+    repeated = OKRidge(input_kernel=Laplacian()).fit(
+        np.repeat(X, COUNTS, axis=0), COUNTS.repeat(COUNTS)
+    )
+    assert repeated.input_kernel_["metric"].sigma == Laplacian().resolve(X[COUNTS > 0]).sigma
 
 
 @given(
@@ -98,15 +166,17 @@ def test_kernels_of_okforest_on_inputs():
     ),
     alpha=st.floats(1e-3, 1e3),
     seed=st.integers(0, 99),
+    intercept=st.booleans(),
 )
-def test_weights_against_the_oracle(counts, alpha, seed):
-    """(K + αI)⁻¹ k(x), rows being repeated as often as they weigh, whatever the output kernel."""
+def test_weights_against_the_oracle(counts, alpha, seed, intercept):
+    """A linear system with rows repeated as often as they weigh, whatever the output kernel."""
     rng = np.random.default_rng(seed)
     X, new, counts = rng.normal(size=(9, 3)), rng.normal(size=(4, 3)), np.array(counts)
     K, K_new = (pairwise_kernels(Z, X, metric="rbf") for Z in (X, new))
-    expected = ridge_weights(K, K_new, alpha, counts)
+    expected = ridge_weights(K, K_new, alpha, counts, intercept)
     for penalty in (alpha, [alpha]):
-        W = OKRidge(penalty, kernel="rbf").fit(X, X, counts).predict_weights(new)
+        model = OKRidge(penalty, kernel="rbf", fit_intercept=intercept)
+        W = model.fit(X, X, counts).predict_weights(new)
         assert isinstance(W, sp.csr_array)
         np.testing.assert_allclose(W.toarray(), expected, atol=1e-9)
 
@@ -117,18 +187,20 @@ def test_weights_against_the_oracle(counts, alpha, seed):
     ),
     seed=st.integers(0, 99),
     kernel=st.sampled_from(["linear", "rbf"]),
+    intercept=st.booleans(),
 )
-def test_leave_one_out_is_refitting(counts, seed, kernel):
+def test_leave_one_out_is_refitting(counts, seed, kernel, intercept):
     """For every penalty, the closed form is the mean loss of models fitted without a row."""
     rng = np.random.default_rng(seed)
     X, Y, counts = rng.normal(size=(9, 3)), rng.normal(size=(9, 2)), np.array(counts)
+    Y += 10.0  # a mean that an intercept takes up
     alphas = np.array([1e-4, 1e-2, 1.0, 30.0])
-    model = OKRidge(alphas, kernel=kernel).fit(X, Y, counts)
+    model = OKRidge(alphas, kernel=kernel, fit_intercept=intercept).fit(X, Y, counts)
     K, K_outputs = pairwise_kernels(X, metric="rbf"), model.kernel_(Y)
     expected = [
         leave_one_out(
             lambda i, alpha=alpha: ridge_weights(
-                K, K[[i]], alpha, np.where(np.arange(9) == i, 0, counts)
+                K, K[[i]], alpha, np.where(np.arange(9) == i, 0, counts), intercept
             )[0],
             K_outputs,
             counts,
@@ -138,23 +210,24 @@ def test_leave_one_out_is_refitting(counts, seed, kernel):
     np.testing.assert_allclose(model.loo_loss_, expected, rtol=1e-7)
     chosen = model.alphas_.tolist().index(model.alpha_)
     assert expected[chosen] <= min(expected) * (1 + 1e-6)
-    np.testing.assert_allclose(
-        model.predict(X), OKRidge(model.alpha_, kernel=kernel).fit(X, Y, counts).predict(X)
-    )
+    refitted = OKRidge(model.alpha_, kernel=kernel, fit_intercept=intercept).fit(X, Y, counts)
+    np.testing.assert_allclose(model.predict(X), refitted.predict(X))
 
 
+@intercepts
 @pytest.mark.parametrize("kernel", ["linear", RBF(1.0)], ids=["features", "gram"])
 @pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
-def test_leave_one_out_with_landmarks(kernel, weight):
-    """The landmarks stay, also that of the row that is left out."""
+def test_leave_one_out_with_landmarks(kernel, weight, intercept):
+    """The landmarks stay, even if the row that is left out is one."""
     omega = np.ones(40) if weight is None else np.asarray(weight, float)
     alphas = np.array([1e-2, 1.0])
-    model = OKRidge(alphas, kernel=kernel, n_landmarks=12, random_state=0).fit(X, Y, weight)
+    options = {"n_landmarks": 12, "random_state": 0, "fit_intercept": intercept}
+    model = OKRidge(alphas, kernel=kernel, **options).fit(X, Y, weight)
     K = pairwise_kernels(X, X[model.landmarks_], metric="rbf")
 
     def weights_without(i, alpha):
         rest = np.where(np.arange(40) == i, 0.0, omega)
-        return nystrom_weights(K, K[model.landmarks_], K[[i]], alpha, rest)[0]
+        return nystrom_weights(K, K[model.landmarks_], K[[i]], alpha, rest, intercept)[0]
 
     expected = [
         leave_one_out(lambda i, a=alpha: weights_without(i, a), model.kernel_(Y), omega)
@@ -163,46 +236,68 @@ def test_leave_one_out_with_landmarks(kernel, weight):
     np.testing.assert_allclose(model.loo_loss_, expected, rtol=1e-6)
 
 
-def test_the_default_grid_follows_the_scale_of_the_kernel():
-    """The chosen penalty of a linear kernel on inputs ten times as large is a hundred times it."""
-    a = OKRidge("loo", input_kernel="linear").fit(X, Y)
-    b = OKRidge("loo", input_kernel="linear").fit(10 * X, Y)
+@intercepts
+def test_the_default_grid_follows_the_scale_of_the_kernel(intercept):
+    """For inputs ten times as large, the penalty of a linear kernel is a hundred times as large."""
+    a, b = (
+        OKRidge("loo", input_kernel="linear", fit_intercept=intercept).fit(factor * X, Y)
+        for factor in (1, 10)
+    )
     np.testing.assert_allclose(b.alphas_, 100 * a.alphas_)
     np.testing.assert_allclose(b.loo_loss_, a.loo_loss_, rtol=1e-6)
     assert b.alpha_ == pytest.approx(100 * a.alpha_)
     for params in ({}, {"n_landmarks": 5}):
-        model = OKRidge("loo", input_kernel="linear", **params).fit(0 * X, Y)
-        np.testing.assert_array_equal(model.predict(NEW), 0.0)
+        model = OKRidge("loo", input_kernel="linear", fit_intercept=intercept, **params)
+        predicted = model.fit(0 * X, Y).predict(NEW)
+        np.testing.assert_allclose(predicted, np.tile(intercept * Y.mean(axis=0), (15, 1)))
 
 
+def test_the_default_grid_follows_the_variance_of_inputs():
+    """With an intercept, inputs far from the origin have the penalties of centred ones."""
+    a = OKRidge("loo", input_kernel="linear").fit(X, Y)
+    b = OKRidge("loo", input_kernel="linear").fit(X + 1000.0, Y)
+    np.testing.assert_allclose(b.alphas_, a.alphas_, rtol=1e-6)
+    np.testing.assert_allclose(b.loo_loss_[8:], a.loo_loss_[8:], rtol=1e-4)
+    variance = ((X - X.mean(axis=0)) ** 2).sum(axis=1).mean()
+    np.testing.assert_allclose(a.alphas_[[0, -1]], [1e-8 * variance, 100 * variance])
+    for value in (0.3, 1.3, 2.9):  # equal inputs, with a variance of zero or of rounding errors
+        equal = OKRidge("loo", input_kernel="linear").fit(np.full((40, 4), value), Y)
+        np.testing.assert_allclose(equal.predict([[value] * 4]), [Y.mean(axis=0)])
+        assert equal.alphas_[0] > 1e-9
+
+
+@intercepts
 @pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
-def test_landmarks_against_the_oracle(weight):
-    """The Nyström method is the ridge regression on k(x, z) of landmarks z."""
+def test_landmarks_against_the_oracle(weight, intercept):
+    """The Nyström method is ridge regression on k(x, z) of landmarks z."""
     omega = np.ones(40) if weight is None else np.asarray(weight, float)
-    model = OKRidge(0.3, kernel="rbf", n_landmarks=8, random_state=1).fit(X, Y, weight)
+    options = {"n_landmarks": 8, "random_state": 1, "fit_intercept": intercept}
+    model = OKRidge(0.3, kernel="rbf", **options).fit(X, Y, weight)
     assert len(model.landmarks_) == 8
     assert (omega[model.landmarks_] > 0).all()
     K, K_new = (pairwise_kernels(Z, X[model.landmarks_], metric="rbf") for Z in (X, NEW))
-    expected = nystrom_weights(K, K[model.landmarks_], K_new, 0.3, omega)
+    expected = nystrom_weights(K, K[model.landmarks_], K_new, 0.3, omega, intercept)
     np.testing.assert_allclose(model.predict_weights(NEW).toarray(), expected, atol=1e-9)
-    assert model.dual_.size + model.basis_.size <= 8 * 8 + 8 * 40
+    assert model.dual_.size + model.basis_.size <= 9 * 9 + 9 * 40
 
 
 @pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "laplacian"])
 def test_all_landmarks_are_exact(kernel, weight):
-    """Also when more are asked for than there are, and with the penalty chosen."""
+    """Even if more are requested than there are rows, and if the penalty is chosen."""
     for alpha in (0.1, [0.01, 0.3, 10.0]):
-        exact = OKRidge(alpha, kernel="rbf", input_kernel=kernel).fit(X, Y, weight)
-        for m in (40, 1000):
-            model = OKRidge(alpha, kernel="rbf", input_kernel=kernel, n_landmarks=m)
-            W = model.fit(X, Y, weight).predict_weights(NEW).toarray()
-            assert model.alpha_ == pytest.approx(exact.alpha_)
-            np.testing.assert_allclose(W, exact.predict_weights(NEW).toarray(), atol=1e-7)
+        for intercept in (False, True):
+            options = {"kernel": "rbf", "input_kernel": kernel, "fit_intercept": intercept}
+            exact = OKRidge(alpha, **options).fit(X, Y, weight)
+            for m in (40, 1000):
+                model = OKRidge(alpha, n_landmarks=m, **options)
+                W = model.fit(X, Y, weight).predict_weights(NEW).toarray()
+                assert model.alpha_ == pytest.approx(exact.alpha_)
+                np.testing.assert_allclose(W, exact.predict_weights(NEW).toarray(), atol=1e-7)
 
 
 def test_more_landmarks_come_nearer():
-    """To the exact prediction, in the mean over seeds."""
+    """The distance to the exact prediction falls, in the mean over seeds."""
     exact = OKRidge(0.1).fit(X, Y).predict(NEW)
     errors = [
         np.mean(
@@ -218,13 +313,15 @@ def test_more_landmarks_come_nearer():
 
 
 def test_no_square_matrix_with_landmarks(monkeypatch):
-    """Neither of inputs nor of outputs, with the penalty chosen and with components."""
-    import okforest.embedding.span as span_module
+    """Neither of inputs nor of outputs, if the penalty is chosen and with components."""
+    import okforest.weights.output_set as output_set
+    import okforest.weights.span as span_module
     from okforest.models import ridge
 
     sides = []
     gram, call = ridge.input_gram, RBF.__call__
     monkeypatch.setattr(span_module, "BLOCK_BYTES", 8 * 40 * 5)
+    monkeypatch.setattr(output_set, "KEPT_BYTES", 0)
     monkeypatch.setattr(ridge, "input_gram", lambda *a: sides.append((K := gram(*a)).shape) or K)
     monkeypatch.setattr(RBF, "__call__", lambda *a: sides.append((K := call(*a)).shape) or K)
     for params in ({}, {"n_components": 3}):
@@ -233,51 +330,59 @@ def test_no_square_matrix_with_landmarks(monkeypatch):
     assert {min(shape) for shape in sides} <= {5, 6}
 
 
+@intercepts
 @pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
 @pytest.mark.parametrize("n_landmarks", [None, 15])
 @pytest.mark.parametrize("alpha", [0.2, [0.2]])
-def test_components_against_the_oracle(alpha, n_landmarks, weight):
+def test_components_against_the_oracle(alpha, n_landmarks, weight, intercept):
     """Predictions are projected on the leading directions of the outputs, in feature space."""
     omega = np.ones(40) if weight is None else np.asarray(weight, float)
-    options = {"n_landmarks": n_landmarks, "random_state": 0}
-    values, vectors = np.linalg.eigh(K_Y)
-    features = vectors * np.sqrt(np.maximum(values, 0.0))  # ΦΦᵀ = K_Y
+    options = {"n_landmarks": n_landmarks, "random_state": 0, "fit_intercept": intercept}
     whole = OKRidge(alpha, kernel=RBF(1.0), **options).fit(X, Y, weight).predict_weights(NEW)
     for c in (1, 4, 40):
         model = OKRidge(alpha, kernel=RBF(1.0), n_components=c, **options).fit(X, Y, weight)
-        F = model.predict_weights(NEW) @ features
-        projection = principal_projection(features, omega, c)
-        np.testing.assert_allclose(F, whole @ features @ projection, atol=1e-7)
-        assert model.dual_.shape[1] <= c
+        F = model.predict_weights(NEW) @ FEATURES
+        projection = principal_projection(FEATURES, omega, c, intercept)
+        expected = confined(whole @ FEATURES, FEATURES, omega, projection, intercept)
+        np.testing.assert_allclose(F, expected, atol=1e-7)
+        assert model.dual_.shape[1] <= min(c + intercept, 40)
 
 
-def test_components_of_vectors():
-    """Few features: principal directions of y itself, not centred."""
-    y = Y @ rng.normal(size=(2, 5)) + 0.1 * rng.normal(size=(40, 5))
-    whole = OKRidge().fit(X, y).predict(NEW)
+@intercepts
+def test_components_of_vectors(intercept):
+    """Few features: principal directions of y itself, around its mean with an intercept."""
+    y = Y @ rng.normal(size=(2, 5)) + 0.1 * rng.normal(size=(40, 5)) + 3.0
+    whole = OKRidge(fit_intercept=intercept).fit(X, y).predict(NEW)
     for c in (1, 2, 5, 9):
-        predicted = OKRidge(n_components=c).fit(X, y).predict(NEW)
-        projection = principal_projection(y, np.ones(40), c)
-        np.testing.assert_allclose(predicted, whole @ projection, atol=1e-9)
+        predicted = OKRidge(n_components=c, fit_intercept=intercept).fit(X, y).predict(NEW)
+        projection = principal_projection(y, np.ones(40), c, intercept)
+        expected = confined(whole, y, np.ones(40), projection, intercept)
+        np.testing.assert_allclose(predicted, expected, atol=1e-9)
 
 
-def test_leave_one_out_with_components():
+@intercepts
+@pytest.mark.parametrize("n_components", [3, 40])
+@pytest.mark.parametrize("explicit", [False, True], ids=["gram", "features"])
+def test_leave_one_out_with_components(explicit, n_components, intercept):
     """The directions stay; what they leave out of an output is part of its loss."""
-    values, vectors = np.linalg.eigh(K_Y)
-    features = vectors * np.sqrt(np.maximum(values, 0.0))
-    projection = principal_projection(features, COUNTS, 3)
+    features = rng.normal(size=(40, 5)) * [3, 2, 1, 1, 1] + 4.0 if explicit else FEATURES
+    y, kernel = (features, "linear") if explicit else (Y, RBF(1.0))
+    projection = principal_projection(features, COUNTS, n_components, intercept)
     K = pairwise_kernels(X, metric="rbf")
-    model = OKRidge([0.05, 2.0], kernel=RBF(1.0), n_components=3).fit(X, Y, COUNTS)
+    options = {"n_components": n_components, "fit_intercept": intercept}
+    model = OKRidge([0.05, 2.0], kernel=kernel, **options).fit(X, y, COUNTS)
     for alpha, loss in zip(model.alphas_, model.loo_loss_, strict=True):
         total = 0.0
         for i in np.flatnonzero(COUNTS):
-            w = ridge_weights(K, K[[i]], alpha, np.where(np.arange(40) == i, 0, COUNTS))[0]
-            total += COUNTS[i] * ((features[i] - w @ features @ projection) ** 2).sum()
+            rest = np.where(np.arange(40) == i, 0, COUNTS)
+            F = ridge_weights(K, K[[i]], alpha, rest, intercept) @ features
+            F = confined(F, features, rest, projection, intercept)
+            total += COUNTS[i] * ((features[i] - F) ** 2).sum()
         assert loss == pytest.approx(total / COUNTS.sum())
 
 
 def test_what_follows_from_weights():
-    """Losses, kernels, pre-images and ranks, with weights of both signs, by dense algebra."""
+    """Losses, kernels, decoded and ranked outputs, with negative weights, by dense algebra."""
     model = OKRidge(0.1, kernel=RBF(1.0)).fit(X, Y)
     W = model.predict_weights(NEW).toarray()
     assert W.min() < 0
@@ -301,17 +406,17 @@ def test_what_follows_from_weights():
 
 
 def test_labels():
-    """The label with the largest sum of weights, negative ones included."""
+    """The label with the largest sum of weights, including negative ones."""
     labels = np.array(["a", "b", "c"])[np.digitize(Y[:, 0], [-0.5, 0.5])]
     indicators = (labels[:, None] == np.array(["a", "b", "c"])).astype(float)
-    model = OKRidge(0.1, kernel="dirac").fit(X, labels)
+    model = OKRidge(0.1, kernel="dirac", fit_intercept=False).fit(X, labels)
     votes = KernelRidge(alpha=0.1, kernel="rbf").fit(X, indicators).predict(NEW)
     np.testing.assert_array_equal(model.predict(NEW), np.array(list("abc"))[votes.argmax(axis=1)])
 
 
 def test_predicting_makes_no_sparse_matrix(monkeypatch):
     """Dense weights stay dense in predictions and scores."""
-    from okforest.embedding import ProductWeights
+    from okforest.weights import ProductWeights
 
     monkeypatch.setattr(ProductWeights, "tocsr", lambda self: pytest.fail("made sparse"))
     for kernel in ("linear", RBF(1.0)):
@@ -323,40 +428,40 @@ def test_predicting_makes_no_sparse_matrix(monkeypatch):
 
 
 def test_far_inputs_have_no_weights():
-    """Where the input kernel is zero in floating point, F = 0, and the nearest output to that."""
+    """If the input kernel underflows to zero, so does F, and the output nearest to it is found."""
     far = np.full((1, 4), 1e3)
     for decoder in ("auto", "support"):
-        model = OKRidge(kernel=RBF(1.0), decoder=decoder).fit(X, Y)
+        model = OKRidge(kernel=RBF(1.0), decoder=decoder, fit_intercept=False).fit(X, Y)
         assert model.predict_weights(far).nnz == 0
         np.testing.assert_array_equal(model.predict(far), Y[:1])
         assert np.isfinite(model.predict_top(far, k=2)[1]).all()
 
 
 def test_inputs_of_other_kinds():
-    """Sparse X is dense X; missing values and categories are refused in clear words."""
+    """Sparse X gives the same as dense X; missing values and categories raise clear errors."""
     sparse = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))
     a = OKRidge(n_landmarks=10, random_state=0).fit(sparse, Y).predict(sparse)
     b = OKRidge(n_landmarks=10, random_state=0).fit(sparse.toarray(), Y).predict(sparse.toarray())
     np.testing.assert_allclose(a, b, atol=1e-9)
     gaps = np.where(X > 1, np.nan, X)
-    with pytest.raises(ValueError, match=r"X has missing values \(NaN\); fill them in, or use tr"):
+    with pytest.raises(ValueError, match=r"X has missing values \(NaN\); impute them, or use tr"):
         OKRidge().fit(gaps, Y)
     with pytest.raises(ValueError, match=r"X has missing values \(NaN\)"):
         OKRidge().fit(X, Y).predict(gaps)
     frame = pd.DataFrame(X, columns=list("abcd"))
     assert list(OKRidge().fit(frame, Y).feature_names_in_) == list("abcd")
-    with pytest.raises(ValueError, match="categorical or text columns; OKRidge takes numbers"):
+    with pytest.raises(ValueError, match=r"text columns: 'e'\. OKRidge requires numbers"):
         OKRidge().fit(frame.assign(e="red"), Y)
 
 
 def test_lifecycle():
-    """Pickles and compact copies predict the same; parameters set later change no fitted model."""
+    """Pickles and compact copies predict the same; set_params does not change a fitted model."""
     model = OKRidge(kernel=Precomputed(K_Y), n_components=4).fit(X, np.arange(40))
     expected = model.predict_weights(NEW).toarray()
     for copy in (pickle.loads(pickle.dumps(model)), model.compact()):
         np.testing.assert_array_equal(copy.predict_weights(NEW).toarray(), expected)
         np.testing.assert_array_equal(copy.predict(NEW), model.predict(NEW))
-    model.set_params(gamma=9.0, alpha=5.0, kernel="linear")
+    model.set_params(gamma=9.0, alpha=5.0, kernel="linear", fit_intercept=False)
     np.testing.assert_array_equal(model.predict_weights(NEW).toarray(), expected)
     several = OKRidge("loo").fit(X, Y).set_params(alpha=1.0).fit(X, Y)
     assert not hasattr(several, "loo_loss_")
@@ -366,8 +471,9 @@ def test_lifecycle():
         model.predict_weights(NEW)
 
 
+@pytest.mark.filterwarnings("ignore:the kernel of this")
 def test_searches_and_pipelines():
-    """Grids over its parameters, scorers of both kinds, precomputed output kernels."""
+    """Grid searches, both kinds of scorers, and precomputed output kernels."""
     grid = {"okridge__gamma": [0.1, 1.0], "okridge__kernel__sigma": [0.5, 2.0]}
     pipeline = make_pipeline(StandardScaler(), OKRidge("loo", kernel=RBF()))
     for scoring in (None, kernel_loss_scorer, output_loss_scorer):
@@ -392,21 +498,120 @@ def test_searches_and_pipelines():
         ({"n_landmarks": 0}, "'n_landmarks' parameter"),
         ({"input_kernel": "gauss"}, "'input_kernel' parameter"),
         ({"input_kernel": "precomputed"}, r"X has shape \(40, 4\); with input_kernel='precomp"),
-        ({"input_kernel": RBF(), "input_kernel_params": {"a": 1}}, "is for functions"),
-        ({"input_kernel": lambda a, b: -a @ b}, "not positive definite; use a larger alpha"),
+        (
+            {"input_kernel": RBF(), "input_kernel_params": {"a": 1}},
+            "requires input_kernel to be a function; it is RBF",
+        ),
+        ({"fit_intercept": "yes"}, "'fit_intercept' parameter"),
+        ({"input_kernel": lambda a, b: -a @ b}, "of the input kernel is indefinite"),
         ({"input_kernel": lambda a, b: -a @ b, "alpha": "loo"}, "the input kernel is indefinite"),
         ({"input_kernel": lambda a, b: -a @ b, "n_landmarks": 9}, "the input kernel is indefinite"),
+        ({"input_kernel": lambda a, b: a[0] - b[1]}, "of the input kernel is asymmetric"),
+        ({"input_kernel": lambda a, b: np.nan}, "of the input kernel has NaN or infinite entries"),
+        (
+            {"input_kernel": "linear", "alpha": 1e-30},
+            "too small.*singular. Use a larger alpha",
+        ),
         ({"kernel": "gauss"}, "kernel='gauss' is not known"),
         ({"decoder": "nearest"}, "decoder='nearest' is not known"),
     ],
 )
 def test_bad_parameters(params, message):
-    """What came, what was expected, what to do."""
+    """The error names the value, what is expected, and a remedy."""
     with pytest.raises(ValueError, match=message):
         OKRidge(**params).fit(X, Y)
 
 
 def test_a_sparse_gram_matrix_is_refused():
-    """A matrix of numbers for pairs is dense."""
+    """A precomputed Gram matrix must be dense."""
     with pytest.raises(ValueError, match="X is sparse; with input_kernel='precomputed'"):
         OKRidge(input_kernel="precomputed").fit(sp.eye_array(40, format="csr"), Y)
+
+
+def similarities(smallest, seed=0):
+    """Return a matrix with 28 eigenvalues of up to 40, and 12 equal to ``smallest`` times 40."""
+    Q = np.linalg.qr(np.c_[np.ones(40), np.random.default_rng(seed).normal(size=(40, 39))])[0]
+    values = np.arange(1.0, 41.0)
+    values[1:13] = 40.0 * smallest
+    return Q * values @ Q.T
+
+
+@intercepts
+@pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
+def test_slightly_indefinite_similarities(weight, intercept):
+    """Negative eigenvalues are set to zero with a warning, however the penalty is chosen."""
+    S, new = similarities(-0.005), rng.normal(size=(6, 40))
+    omega = np.ones(40) if weight is None else np.asarray(weight, float)
+    root = np.sqrt(omega)[:, None]
+    centre = np.eye(40) - intercept * omega / omega.sum()
+    values, vectors = np.linalg.eigh(root * (centre @ S @ centre.T) * root.T)
+    lifted = vectors[:, values > 1e-12]  # directions that are kept
+    centred = (new - intercept * (omega @ S) / omega.sum()) @ centre.T
+    for alpha in (0.5, [0.5]):
+        model = OKRidge(alpha, input_kernel="precomputed", fit_intercept=intercept)
+        with pytest.warns(UserWarning, match=r"slightly indefinite: its smallest eigenvalue is -0"):
+            model.fit(S, Y, weight)
+        W = model.predict_weights(new).toarray()
+        kept = lifted / (values[values > 1e-12] + 0.5) @ lifted.T
+        expected = (centred * root.T) @ kept * root.T @ centre + intercept * omega / omega.sum()
+        np.testing.assert_allclose(W, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"alpha": "loo"}, {"n_landmarks": 40}], ids=str)
+def test_how_indefinite_similarities_may_be(options):
+    """Down to -1 % of the largest eigenvalue; rounding errors do not warn."""
+    model = OKRidge(input_kernel="precomputed", **options)
+    with pytest.warns(UserWarning, match="Negative eigenvalues are set to zero") as warned:
+        model.fit(similarities(-0.0099), Y)
+    assert warned[0].filename == __file__
+    assert np.isfinite(model.predict(similarities(-0.0099))).all()
+    with pytest.raises(ValueError, match=r"range from -0\.404 to 40.*add 0\.404 to its diagonal"):
+        model.fit(similarities(-0.0101), Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(similarities(-0.0101) + 0.404 * np.eye(40), Y)  # the remedy works
+        model.fit(similarities(-1e-14), Y)
+
+
+@intercepts
+def test_a_large_mean_does_not_make_similarities_worse(intercept):
+    """An eigenvalue that is small beside the largest is accepted, also if centring removes that."""
+    S = similarities(-0.05) + 500 / 40  # eigenvalues −2, 14 to 40, and 501 of the mean
+    model = OKRidge(input_kernel="precomputed", fit_intercept=intercept)
+    with pytest.warns(UserWarning, match=r"smallest eigenvalue is -2, its largest 501"):
+        model.fit(S, Y)
+
+
+def test_leave_one_out_of_slightly_indefinite_similarities():
+    """The loss is that of the matrix without its negative eigenvalues."""
+    S = similarities(-0.005)
+    values, vectors = np.linalg.eigh(S)
+    clipped = vectors * np.maximum(values, 0.0) @ vectors.T
+    for intercept in (False, True):
+        model = OKRidge([0.01, 1.0], input_kernel="precomputed", fit_intercept=intercept)
+        with pytest.warns(UserWarning, match="slightly indefinite"):
+            losses = model.fit(S, Y).loo_loss_
+        np.testing.assert_allclose(losses, model.fit(clipped, Y).loo_loss_, rtol=1e-8)
+
+
+def test_landmarks_of_slightly_indefinite_similarities():
+    """Eigenvalues no larger than a negative one are dropped: dividing by them adds noise."""
+    S = np.eye(10)
+    S[2, 2], S[3, 3] = 1e-9, -0.005
+    S[2, 9] = S[9, 2] = 0.05
+    with pytest.warns(UserWarning, match="slightly indefinite"):
+        spectrum = landmark_spectrum(S[:, :4], np.arange(4), ScaledRows(np.ones(10), False))
+    np.testing.assert_allclose(spectrum.values, [1.0, 1.0])
+
+
+def test_an_intercept_makes_negative_distances_a_kernel():
+    """−‖x − z‖ is indefinite, and positive semi-definite once centred."""
+    D, D_new = (np.linalg.norm(Z[:, None] - X, axis=2) for Z in (X, NEW))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = OKRidge("loo", input_kernel="precomputed").fit(-D, Y)
+    assert model.score(-D, Y) > 0.5
+    W = ridge_weights(10 - D, 10 - D_new, model.alpha_, np.ones(40, int), True)
+    np.testing.assert_allclose(model.predict_weights(-D_new).toarray(), W, atol=1e-7)
+    with pytest.raises(ValueError, match="indefinite"):
+        model.set_params(fit_intercept=False).fit(-D, Y)

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from okforest import OKExtraTrees, OKTree
 from okforest.kernels import RBF, Linear, Precomputed
-from okforest.metrics import kernel_loss_scorer, output_loss_scorer
+from okforest.metrics import kernel_loss_scorer, make_kernel_scorer, output_loss_scorer
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
@@ -39,15 +39,17 @@ def test_precomputed_equals_explicit_fold_by_fold(scoring):
 def test_grid_search_over_kernel_parameters(n_jobs):
     """kernel__sigma is searchable, also on the distances of a precomputed kernel."""
     grid = {"kernel__sigma": [0.1, 1.0, 10.0], "min_samples_leaf": [1, 3]}
-    explicit = GridSearchCV(
-        OKExtraTrees(5, kernel=RBF(), random_state=0), grid, cv=3, n_jobs=n_jobs
-    ).fit(X, Y)
-    positions = GridSearchCV(
-        OKExtraTrees(5, kernel=RBF(base=Precomputed(Y @ Y.T)), random_state=0),
-        grid,
-        cv=3,
-        n_jobs=n_jobs,
-    ).fit(X, np.arange(60))
+    of_positions = RBF(base=Precomputed(Y @ Y.T))
+    explicit, positions = (
+        GridSearchCV(
+            OKExtraTrees(5, kernel=kernel, random_state=0),
+            grid,
+            scoring=make_kernel_scorer(kernel),
+            cv=3,
+            n_jobs=n_jobs,
+        ).fit(X, y)
+        for kernel, y in ((RBF(), Y), (of_positions, np.arange(60)))
+    )
     np.testing.assert_allclose(
         positions.cv_results_["mean_test_score"], explicit.cv_results_["mean_test_score"]
     )
@@ -57,10 +59,10 @@ def test_grid_search_over_kernel_parameters(n_jobs):
 def test_clone_and_nested_parameters():
     """A clone is unfitted and independent; parameters of kernels are reached by name."""
     model = OKTree(kernel=2.0 * RBF(1.0) + Linear())
-    copy = clone(model.fit(X, Y)).set_params(kernel__k1__kernel__sigma=3.0)
+    copy = clone(model.fit(X, Y)).set_params(kernel__k1__base__sigma=3.0)
     assert not hasattr(copy, "trees_")
-    assert copy.kernel.k1.kernel.sigma == 3.0
-    assert model.kernel.k1.kernel.sigma == 1.0
+    assert copy.kernel.k1.base.sigma == 3.0
+    assert model.kernel.k1.base.sigma == 1.0
 
 
 def test_pipeline_splits_and_cross_val_predict():
@@ -74,14 +76,14 @@ def test_pipeline_splits_and_cross_val_predict():
 
 
 def test_only_numeric_outputs_make_a_regressor():
-    """Positions and labels are no numbers: scikit-learn's r2 must not be their default."""
+    """Positions and labels are not numbers: scikit-learn's r2 must not be their default."""
     assert is_regressor(OKTree(kernel="rbf"))
     assert not is_regressor(OKTree(kernel="dirac"))
     assert not is_regressor(OKTree(kernel=Precomputed(np.eye(3))))
 
 
 def test_feature_names():
-    """Frames give names, which are compared in prediction."""
+    """Column names of data frames are checked when predicting."""
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = OKTree().fit(frame, pd.DataFrame(Y))
     assert list(model.feature_names_in_) == list("abcd")
@@ -91,7 +93,7 @@ def test_feature_names():
 
 
 def test_inside_worker_processes():
-    """Fitting and predicting in loky workers gives the same."""
+    """Fitting and predicting in loky workers gives the same predictions."""
     model = OKExtraTrees(5, random_state=0, n_jobs=2)
     expected = clone(model).fit(X, Y).predict(X)
     results = Parallel(n_jobs=2)(delayed(_fit_predict)(clone(model)) for _ in range(2))

@@ -1,7 +1,7 @@
 """The models: maps from inputs to weights over training outputs."""
 
-from okforest.models.boosting import OKBoost
-from okforest.models.directions import DirectionBase
+from okforest.models.base import OKModel
+from okforest.models.boosting import DirectionBase, OKBoost
 from okforest.models.forests import (
     OKBagging,
     OKExtraTrees,
@@ -18,6 +18,7 @@ __all__ = [
     "OKBagging",
     "OKBoost",
     "OKExtraTrees",
+    "OKModel",
     "OKNeighbors",
     "OKRandomForest",
     "OKRidge",

@@ -1,7 +1,7 @@
-"""Kernels on inputs: those that scikit-learn knows by name, its own objects, okforest's, functions.
+"""Input kernels: names and objects of scikit-learn, objects of okforest, or functions.
 
-A kernel with its parameters is a dictionary, as :func:`sklearn.metrics.pairwise.pairwise_kernels`
-takes it, so that a fitted model keeps it whatever becomes of its constructor's parameters.
+A fitted model keeps the kernel and its parameters as a dictionary of arguments for
+:func:`sklearn.metrics.pairwise.pairwise_kernels`: later calls of ``set_params`` do not change it.
 """
 
 from numbers import Real
@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from okforest._compat import Interval, StrOptions
+from okforest._outputs import distinct
 from okforest._typing import Floats
 from okforest.engine.inputs import Inputs
 from okforest.kernels import OutputKernel
@@ -19,7 +20,7 @@ from okforest.kernels import OutputKernel
 InputKernel = dict[str, Any]
 
 NAMES = set(PAIRWISE_KERNEL_FUNCTIONS)
-BLOCK = 256  # side of the Gram blocks whose diagonals give k(x, x)
+BLOCK = 256  # rows of the Gram blocks whose diagonals give k(x, x)
 
 CONSTRAINTS: dict[str, Any] = {
     "input_kernel": [StrOptions(NAMES | {"precomputed"}), callable],
@@ -30,16 +31,20 @@ CONSTRAINTS: dict[str, Any] = {
 }
 
 
-def resolve_input_kernel(model: Any, X: Inputs) -> InputKernel:
-    """Return the kernel that a model's parameters name, with what it learns from X."""
+def resolve_input_kernel(model: Any, X: Inputs, weight: Floats) -> InputKernel:
+    """Return the input kernel of a model, with parameters that depend on X filled in.
+
+    They depend on the different rows of positive weight: a weight is the same as repeated rows.
+    """
     kernel, params = model.input_kernel, model.input_kernel_params
     if params and isinstance(kernel, str | OutputKernel):
         raise ValueError(
-            f"input_kernel_params={params!r} is for functions, and input_kernel is {kernel!r}; "
-            "use gamma, degree and coef0, or the parameters of the object."
+            f"input_kernel_params={params!r} requires input_kernel to be a function; it is "
+            f"{kernel!r}. Use gamma, degree and coef0, or the parameters of the kernel object."
         )
     if isinstance(kernel, OutputKernel):
-        return {"metric": clone(kernel).resolve(kernel.check(X))}
+        rows = kernel.check(X[weight > 0])
+        return {"metric": clone(kernel).resolve(rows[distinct(rows).first])}
     if callable(kernel):
         return {"metric": clone(kernel, safe=False), **(params or {})}
     return {
@@ -61,5 +66,10 @@ def input_gram(kernel: InputKernel, X: Inputs, Z: Inputs) -> Floats:
 
 def input_diag(kernel: InputKernel, X: Inputs) -> Floats:
     """Return k(x, x) of every row."""
-    blocks = [X[i : i + BLOCK] for i in range(0, X.shape[0], BLOCK)]
+    metric = kernel["metric"]
+    if isinstance(metric, OutputKernel):
+        return metric.diag(metric.check(X))
+    # A function of two rows is called once per row, names are computed in blocks.
+    size = BLOCK if isinstance(metric, str) else 1
+    blocks = [X[i : i + size] for i in range(0, X.shape[0], size)]
     return np.concatenate([np.diagonal(input_gram(kernel, block, block)) for block in blocks])

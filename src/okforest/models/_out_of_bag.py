@@ -1,24 +1,25 @@
-"""What bootstrapped forests say of training rows, by the trees that were not grown on them."""
+"""Out-of-bag estimates: training rows predicted by the trees that were not grown on them."""
 
 from typing import Any, NamedTuple
 from warnings import warn
 
 import numpy as np
+import scipy.sparse as sp
 
-from okforest._typing import Floats, Ints, Outputs, Weights
+from okforest._typing import Floats, Ints, Outputs
 from okforest.decode import Decoder
-from okforest.embedding import Span
 from okforest.engine import Trees
 from okforest.metrics.losses import weights_r2
+from okforest.weights import LeafWeights, Span, SparseWeights
 
-# What stands for the prediction of a row that every tree was grown on, by kind of output.
+# The prediction of a row that every tree was grown on, by kind of output.
 UNKNOWN: dict[str, Any] = {"f": np.nan, "i": -1, "u": 0, "O": None}
 
 
 class OutOfBag(NamedTuple):
     """Weights, predictions and score of the training rows."""
 
-    weights: Weights
+    weights: sp.csr_array
     prediction: Outputs
     score: float
 
@@ -27,7 +28,7 @@ def out_of_bag(
     trees: Trees, leaves: Ints, span: Span, decoder: Decoder, sample_weight: Floats
 ) -> OutOfBag:
     """Return the out-of-bag estimates, given the leaves that training rows reach."""
-    W = trees.weights(np.where(trees.are_members(), np.int32(-1), leaves))
+    W = LeafWeights(trees, np.where(trees.are_members(), np.int32(-1), leaves)).tocsr()
     known = np.diff(W.indptr) > 0
     if not known.all():
         warn(
@@ -37,6 +38,6 @@ def out_of_bag(
         )
     prediction = np.empty_like(span.outputs)
     prediction[~known] = UNKNOWN.get(span.outputs.dtype.kind, "")
-    prediction[known] = decoder.decode(W[known], span)
-    score = weights_r2(span, W[known], span.outputs[known], sample_weight[known])
+    prediction[known] = decoder.decode(SparseWeights(W[known]), span)
+    score = weights_r2(span, SparseWeights(W[known]), span.outputs[known], sample_weight[known])
     return OutOfBag(W, prediction, score)

@@ -1,4 +1,4 @@
-"""Forests of output kernel trees: one constructor, and the randomisations as its presets."""
+"""Forests of output kernel trees: one constructor, and presets for the randomisations."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -6,14 +6,15 @@ from inspect import signature
 from types import FunctionType
 from typing import Any, ClassVar, Literal
 
+from okforest._threads import thread_count
 from okforest._typing import Floats
-from okforest._validation import check_weights
+from okforest._validation import TrainingInputs
 from okforest.decode import as_decoder
-from okforest.embedding.choice import Kind
-from okforest.engine.inputs import Inputs
+from okforest.embedding import EmbeddingKind
+from okforest.engine import Trees, apply
 from okforest.models._docs import document
 from okforest.models._out_of_bag import out_of_bag
-from okforest.models._trees import Target, TreeModel
+from okforest.models._tree_model import FitPlan, Target, TreeModel
 
 
 class _Forest(TreeModel):
@@ -34,7 +35,7 @@ class _Forest(TreeModel):
         max_samples: float | None = None,
         oob_score: bool = False,
         categorical_features: Any = "from_dtype",
-        embedding: Kind | Literal["auto"] = "auto",
+        embedding: EmbeddingKind | Literal["auto"] = "auto",
         embedding_rank: int | None = None,
         search_rank: int | Literal["auto"] | None = None,
         decoder: Any = "auto",
@@ -71,34 +72,38 @@ class _Forest(TreeModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_Forest":
         if self.oob_score and not self.bootstrap:
             raise ValueError(
-                "oob_score=True needs bootstrap=True: without it no row is left out of a tree."
+                "oob_score=True needs bootstrap=True: without it every tree is grown on all rows."
             )
         super().fit(X, y, sample_weight)
-        if self.oob_score:
-            span = self.span_
-            self.oob_weights_, self.oob_prediction_, self.oob_score_ = out_of_bag(
-                self.trees_,
-                self._leaves(X),
-                span,
-                as_decoder(self.decoder, span.kernel),
-                check_weights(sample_weight, span.outputs),
-            )
         return self
 
     fit.__doc__ = TreeModel.fit.__doc__
 
+    def _finish(self, plan: FitPlan, grown: Trees | None) -> None:
+        super()._finish(plan, grown)
+        if self.oob_score:
+            span = self.span_
+            self.oob_weights_, self.oob_prediction_, self.oob_score_ = out_of_bag(
+                self.trees_,
+                apply(self.trees_, plan.growth.X, thread_count(self.n_jobs)),
+                span,
+                as_decoder(self.decoder, span.kernel),
+                plan.growth.row_weight,
+            )
 
-def _with_defaults(init: Callable[..., None], **defaults: Any) -> Callable[..., None]:
-    """Return a copy of a constructor with other defaults of keyword parameters."""
-    assert isinstance(init, FunctionType)
+
+def _with_defaults(owner: str, **defaults: Any) -> Callable[..., None]:
+    """Return the constructor of a forest with different defaults of keyword parameters."""
+    init = _Forest.__init__
     copy = FunctionType(init.__code__, init.__globals__, init.__name__, init.__defaults__)
+    copy.__qualname__ = f"{owner}.__init__"  # shown in errors about arguments
     copy.__kwdefaults__ = {**(init.__kwdefaults__ or {}), **defaults}
     copy.__annotations__ = init.__annotations__
     return copy
 
 
 def _without(init: Callable[..., None], *names: str) -> Callable[..., None]:
-    """Return a constructor that does not have some of the keyword parameters."""
+    """Return a constructor without some of the keyword parameters."""
 
     @wraps(init)
     def shorter(self: Any, *args: Any, **parameters: Any) -> None:
@@ -115,7 +120,7 @@ def _without(init: Callable[..., None], *names: str) -> Callable[..., None]:
 
 @document
 class OKExtraTrees(_Forest):
-    """Extremely randomised output kernel trees: random thresholds, the best of a few features.
+    """Extremely randomised output kernel trees: random thresholds, best of some features.
 
     Parameters
     ----------
@@ -127,8 +132,8 @@ class OKExtraTrees(_Forest):
 
     See Also
     --------
-    OKRandomForest : Best thresholds, on rows drawn with replacement.
-    OKTree : A single tree, easy to read.
+    OKRandomForest : Best thresholds, on bootstrap samples.
+    OKTree : A single tree, easy to interpret.
 
     References
     ----------
@@ -151,12 +156,12 @@ class OKExtraTrees(_Forest):
     """
 
     splitter: Literal["best", "random"] = "random"
-    __init__ = _with_defaults(_Forest.__init__, max_features="sqrt")
+    __init__ = _with_defaults(__qualname__, max_features="sqrt")
 
 
 @document
 class OKRandomForest(_Forest):
-    """A random forest of output kernel trees: best thresholds, some features, drawn rows.
+    """A random forest of output kernel trees: best thresholds, some features, bootstrap samples.
 
     Parameters
     ----------
@@ -181,12 +186,12 @@ class OKRandomForest(_Forest):
     array([0, 1, 2])
     """
 
-    __init__ = _with_defaults(_Forest.__init__, max_features="sqrt", bootstrap=True)
+    __init__ = _with_defaults(__qualname__, max_features="sqrt", bootstrap=True)
 
 
 @document
 class OKBagging(_Forest):
-    """Bagged output kernel trees: best thresholds, all features, drawn rows.
+    """Bagged output kernel trees: best thresholds, all features, bootstrap samples.
 
     Parameters
     ----------
@@ -209,17 +214,16 @@ class OKBagging(_Forest):
     (2,)
     """
 
-    __init__ = _with_defaults(_Forest.__init__, bootstrap=True)
+    __init__ = _with_defaults(__qualname__, bootstrap=True)
 
 
 @document
 class OKTotallyRandomTrees(_Forest):
     """Totally randomised trees: one random feature and threshold at every node.
 
-    Outputs play no part in the trees, which are the same whatever y and may be grown without it:
-    they then have weights, leaves and a kernel, but predict nothing. (Other values of
-    ``max_features``, ``max_leaf_nodes``, ``min_impurity_decrease`` and ``ccp_alpha`` do look at the
-    outputs.)
+    The trees do not depend on the outputs, and can be grown without y: the model then has weights,
+    leaves and a tree kernel, but predicts no outputs. (With other values of ``max_features``,
+    ``max_leaf_nodes``, ``min_impurity_decrease`` or ``ccp_alpha`` the trees do depend on y.)
 
     Parameters
     ----------
@@ -244,9 +248,7 @@ class OKTotallyRandomTrees(_Forest):
 
     splitter: Literal["best", "random"] = "random"
     _uses_outputs: ClassVar[bool] = False
-    __init__ = _without(
-        _with_defaults(_Forest.__init__, max_features=1), "criterion", "search_rank"
-    )
+    __init__ = _without(_with_defaults(__qualname__, max_features=1), "criterion", "search_rank")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "OKTotallyRandomTrees":
         """Grow the trees.
@@ -256,7 +258,7 @@ class OKTotallyRandomTrees(_Forest):
         X : array-like, frame or sparse matrix of shape (n, p)
             Inputs; float32 and float64 arrays are not copied. NaN is a missing value.
         y : array-like of n outputs, optional
-            Outputs, of the kernel's kind, for predictions; the trees do not depend on them.
+            Outputs, of the type that the kernel takes; the trees do not depend on them.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows.
 
@@ -268,8 +270,8 @@ class OKTotallyRandomTrees(_Forest):
         super().fit(X, y, sample_weight)
         return self
 
-    def _embed(self, X: Inputs, y: Any, weight: Floats, seed: int) -> Target | None:
-        return None if y is None else super()._embed(X, y, weight, seed)
+    def _embed(self, inputs: TrainingInputs, y: Any, weight: Floats, seed: int) -> Target | None:
+        return None if y is None else super()._embed(inputs, y, weight, seed)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

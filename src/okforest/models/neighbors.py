@@ -2,50 +2,50 @@
 
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.neighbors import VALID_METRICS_SPARSE, NearestNeighbors
+from sklearn.neighbors import VALID_METRICS_SPARSE
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import Interval, StrOptions, fit_context
 from okforest._threads import thread_count
-from okforest._typing import Floats, Weights
-from okforest._validation import check_numbers, check_pairwise, check_weights
+from okforest._typing import Floats
+from okforest._validation import (
+    TrainingInputs,
+    check_numbers,
+    check_pairwise,
+    check_weights,
+    learn_numbers,
+)
 from okforest.engine.inputs import Inputs
 from okforest.kernels import OutputKernel
-from okforest.models._base import Averager
 from okforest.models._docs import document
-from okforest.models._input_kernel import (
-    CONSTRAINTS,
-    InputKernel,
-    input_diag,
-    input_gram,
-    resolve_input_kernel,
+from okforest.models._input_kernel import CONSTRAINTS, InputKernel, resolve_input_kernel
+from okforest.models._neighbor_search import (
+    DistanceSearch,
+    IndexSearch,
+    KernelSearch,
+    Nearest,
+    Search,
 )
+from okforest.models._state import check_feature_count, check_floats, check_length
+from okforest.models.base import OKModel
+from okforest.weights import SparseWeights
 
 SPARSE_METRICS = set(VALID_METRICS_SPARSE["brute"]) - {"precomputed"}
-BLOCK_BYTES = 2**26  # of distances held at a time
-
-
-class Nearest(NamedTuple):
-    """The nearest training rows of each input, nearest first, all of shape (n, k)."""
-
-    rows: npt.NDArray[np.intp]
-    distances: Floats
-    kernel: Floats | None = None  # k(x, z), where the distance comes from a kernel
+MISSING_ADVICE = "use metric='nan_euclidean', impute them, or use trees."
 
 
 @document
-class OKNeighbors(Averager):
-    """The k nearest neighbours: their outputs' mean in the kernel's feature space.
+class OKNeighbors(OKModel):
+    """The mean of the outputs of the k nearest neighbours, in the kernel's feature space.
 
     With the linear kernel it is :class:`sklearn.neighbors.KNeighborsRegressor`, with the Dirac
-    kernel :class:`sklearn.neighbors.KNeighborsClassifier`. Near is what ``metric`` says, or
-    ``input_kernel``, if there is one: ‖φ(x) − φ(z)‖² = k(x, x) − 2 k(x, z) + k(z, z).
+    kernel :class:`sklearn.neighbors.KNeighborsClassifier`. Distances are those of ``metric``, or of
+    ``input_kernel`` if it is given: ‖φ(x) − φ(z)‖² = k(x, x) − 2 k(x, z) + k(z, z).
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ class OKNeighbors(Averager):
 
     See Also
     --------
-    OKExtraTrees : Neighbours in trees, which learn what is near.
-    OKRidge : All training outputs, weighted by a kernel on inputs.
+    OKExtraTrees : Trees, which learn which inputs are similar.
+    OKRidge : Combines all training outputs by an input kernel.
 
     Examples
     --------
@@ -127,47 +127,48 @@ class OKNeighbors(Averager):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "OKNeighbors":
-        """Keep the training rows.
+        """Store the training rows, and prepare the search for neighbours.
 
         Parameters
         ----------
         X : array-like, frame or sparse matrix of shape (n, p)
             Inputs; with ``metric="precomputed"`` their distances, of shape (n, n).
         y : array-like of n outputs
-            Outputs, of the kernel's kind: numbers, vectors, labels, a list of any objects, or
+            Outputs that the kernel accepts: numbers, vectors, labels, a list of any objects, or
             positions in a precomputed Gram matrix.
         sample_weight : array-like of shape (n,), optional
-            Weights of the rows. A row of weight 3 is as good as three equal rows, and counts as
-            three neighbours; a row counts as one at least, if its weight is not zero.
+            Weights of the rows. A row of weight 3 is equivalent to three equal rows, and counts as
+            three neighbours. A row of positive weight counts as at least one neighbour.
 
         Returns
         -------
         self : object
             The fitted model.
         """
-        self._forget("outputs_", "kernel_", "inputs_", "row_weight_", "input_kernel_", "_index")
+        self._forget("outputs_", "kernel_", "inputs_", "row_weight_", "input_kernel_", "_search")
         self._check_distance()
-        X = self._check_inputs(X, reset=True)
+        inputs = self._learn_inputs(X)
+        X = inputs.X
         weight = check_weights(sample_weight, X)
         n_samples = _counts(weight).sum()
         if n_samples < self.n_neighbors:
             raise ValueError(
-                f"n_neighbors={self.n_neighbors} is more than the {n_samples:g} training rows; use "
-                "fewer neighbours, or more rows."
+                f"n_neighbors={self.n_neighbors} is larger than the number of training rows, "
+                f"{n_samples:g}. Use fewer neighbours."
             )
-        kernel, outputs = self._check_target(X, y, weight)
+        kernel, outputs = self.validate_outputs(X, y, weight)
         if self.input_kernel is not None:
-            self.input_kernel_ = resolve_input_kernel(self, X)
+            self.input_kernel_ = resolve_input_kernel(self, X, weight)
         if self.metric != "precomputed":
             self.inputs_ = X.copy()
         self.row_weight_ = weight
-        self.kernel_, self.outputs_ = kernel, outputs
-        if self._uses_index():
-            self._index = self._build_index()
+        inputs.store(self)
+        self.store_outputs(kernel, outputs)
+        self._search = self._prepare_search()
         return self
 
-    def predict_weights(self, X: Any) -> Weights:
-        """Return the weights of the training outputs: the lossless prediction.
+    def weight_matrix(self, X: Any) -> SparseWeights:
+        """Return the weights of the training outputs: those of the neighbours.
 
         Parameters
         ----------
@@ -176,21 +177,23 @@ class OKNeighbors(Averager):
 
         Returns
         -------
-        W : csr_array of shape (n, n_train)
-            Row i holds w(x_i): not negative, and summing to one.
+        W : SparseWeights of shape (n, n_train)
+            Row i holds w(x_i): non-negative, with sum one.
         """
         check_is_fitted(self, "outputs_")
-        X = self._check_inputs(X, reset=False)
+        X = self._check_inputs(X)
+        if not hasattr(self, "_search"):  # the model was loaded
+            self._search = self._prepare_search()
         used = np.flatnonzero(self.row_weight_)
-        # A row counts as one at least: so many rows hold the neighbours that are asked for.
-        nearest = self._nearest(X, used, min(self.n_neighbors, len(used)))
+        # A row counts as at least one neighbour: n_neighbors rows are enough.
+        nearest = self._search.nearest(X, min(self.n_neighbors, len(used)))
         weight = self.row_weight_[used][nearest.rows]
         counts = _counts(weight)
         before = np.cumsum(counts, axis=1) - counts
         part = np.clip(self.n_neighbors - before, 0.0, counts) / counts
         share = part * weight
         values = self._vote(nearest) * share
-        # Where the votes are all zero, no neighbour is known to be nearer than another.
+        # If all votes are zero, neighbours weigh the same.
         values = np.where(values.any(axis=1, keepdims=True), values, share)
         values /= values.sum(axis=1, keepdims=True)
         n, k = values.shape
@@ -200,85 +203,57 @@ class OKNeighbors(Averager):
         )
         W.eliminate_zeros()
         W.sort_indices()
-        return W
+        return SparseWeights(W)
 
     def _check_distance(self) -> None:
-        """Check that the parameters name one distance, and the weights that go with it."""
+        """Check that the parameters define one distance, and the weights fit it."""
         if self.weights == "kernel" and self.input_kernel is None:
-            raise ValueError("weights='kernel' needs an input_kernel, such as 'rbf'.")
+            raise ValueError("weights='kernel' requires an input_kernel, such as 'rbf'.")
         if self.input_kernel is None:
             return
         if self.input_kernel == "precomputed":
             raise ValueError(
-                "input_kernel='precomputed' does not tell how far new inputs are; pass their "
+                "input_kernel='precomputed' does not determine distances to new inputs. Pass "
                 "distances as X, with metric='precomputed'."
             )
         if self.metric != "euclidean":
             raise ValueError(
-                f"metric={self.metric!r} and input_kernel={self.input_kernel!r} name two distances;"
-                " leave one of them at its default."
+                f"metric={self.metric!r} and input_kernel={self.input_kernel!r} define two "
+                "different distances. Set only one of them."
             )
 
-    def _check_inputs(self, X: Any, *, reset: bool) -> Inputs:
-        advice = "use metric='nan_euclidean', fill them in, or use trees."
-        X = check_numbers(self, X, reset=reset, missing="" if self._allows_nan() else advice)
+    def _learn_inputs(self, X: Any) -> TrainingInputs:
+        inputs = learn_numbers(self, X, missing="" if self._allows_nan() else MISSING_ADVICE)
         if self.metric == "precomputed":
-            check_pairwise(X, "metric='precomputed'", square=reset)
+            _check_distances(inputs.X, square=True)
+        return inputs
+
+    def _check_inputs(self, X: Any) -> Inputs:
+        X = check_numbers(self, X, missing="" if self._allows_nan() else MISSING_ADVICE)
+        if self.metric == "precomputed":
+            _check_distances(X, square=False)
         return X
 
     def _allows_nan(self) -> bool:
         return self.metric == "nan_euclidean" and self.input_kernel is None
 
-    def _uses_index(self) -> bool:
-        return self.metric != "precomputed" and self.input_kernel is None
-
-    def _build_index(self) -> NearestNeighbors:
-        params = dict(self.metric_params or {})
-        index = NearestNeighbors(
-            metric=self.metric,
-            p=params.pop("p", 2),
-            metric_params=params or None,
-            n_jobs=thread_count(self.n_jobs),
-        )
-        used = self.row_weight_ > 0
-        return index.fit(self.inputs_ if used.all() else self.inputs_[used])
-
-    def _nearest(self, X: Inputs, used: npt.NDArray[np.intp], k: int) -> Nearest:
-        """Return the k nearest of the training rows in use."""
-        if self._uses_index():
-            if not hasattr(self, "_index"):  # a model that was loaded
-                self._index = self._build_index()
-            distances, rows = self._index.kneighbors(X, k)
-            return Nearest(rows, distances)
-        size = max(1, BLOCK_BYTES // (8 * len(used)))
-        blocks = [X[i : i + size] for i in range(0, X.shape[0], size)]
+    def _prepare_search(self) -> Search:
+        used = np.flatnonzero(self.row_weight_)
         if self.metric == "precomputed":
-            found = [_smallest(np.asarray(block)[:, used], k) for block in blocks]
-        else:
-            Z = self.inputs_[used]
-            diag = input_diag(self.input_kernel_, Z)
-            found = [self._nearest_by_kernel(block, Z, diag, k) for block in blocks]
-        return Nearest(
-            np.concatenate([f.rows for f in found]),
-            np.concatenate([f.distances for f in found]),
-            None if found[0].kernel is None else np.concatenate([f.kernel for f in found]),
-        )
-
-    def _nearest_by_kernel(self, X: Inputs, Z: Inputs, diag: Floats, k: int) -> Nearest:
-        """Search by the kernel's distance, ‖φ(x) − φ(z)‖² = k(x, x) − 2 k(x, z) + k(z, z)."""
-        K = input_gram(self.input_kernel_, X, Z)
-        squares = input_diag(self.input_kernel_, X)[:, None] - 2.0 * K + diag
-        nearest = _smallest(np.sqrt(np.maximum(squares, 0.0)), k)
-        return nearest._replace(kernel=np.take_along_axis(K, nearest.rows, axis=1))
+            return DistanceSearch(used)
+        Z = self.inputs_ if len(used) == len(self.row_weight_) else self.inputs_[used]
+        if self.input_kernel is not None:
+            return KernelSearch(Z, self.input_kernel_)
+        return IndexSearch(Z, self.metric, self.metric_params, thread_count(self.n_jobs))
 
     def _vote(self, nearest: Nearest) -> Floats:
-        """Return what neighbours weigh by their distances, up to a factor."""
+        """Return the weights of neighbours by their distances, up to a factor."""
         if self.weights == "uniform":
             return np.ones_like(nearest.distances)
         if self.weights == "distance":
             with np.errstate(divide="ignore", invalid="ignore"):
                 values = nearest.distances[:, :1] / nearest.distances
-            # At no distance from a training row, it and its like are the prediction.
+            # Training rows at distance zero, if there are any, have all of the weight.
             return np.where(nearest.distances[:, :1] > 0, values, nearest.distances == 0)
         if self.weights == "kernel":
             values, name = np.asarray(nearest.kernel), "the input kernel"
@@ -288,20 +263,31 @@ class OKNeighbors(Averager):
             if values.shape != nearest.distances.shape:
                 raise ValueError(
                     f"weights returned an array of shape {values.shape} for distances of shape "
-                    f"{nearest.distances.shape}; it must return one of the same shape."
+                    f"{nearest.distances.shape}; it must return an array of the same shape."
                 )
         if not np.isfinite(values).all() or values.min() < 0:
             raise ValueError(
                 f"{name} gave a neighbour the weight {values.min():.3g}; weights must be finite and"
-                " not negative. Use another, or weights='uniform'."
+                " non-negative. Use another function or kernel, or weights='uniform'."
             )
         return values
 
     def __getstate__(self) -> Any:
-        # The index is made again where it is needed: a pickle holds plain arrays.
         state = super().__getstate__().copy()
-        state.pop("_index", None)
+        state.pop("_search", None)  # prepared again by the first prediction
         return state
+
+    def check_state(self) -> None:
+        """Raise a ValueError unless the fitted attributes fit each other."""
+        super().check_state()
+        check_feature_count(self)
+        check_floats(self, "row_weight_", 1)
+        n_rows, n_features = len(self.row_weight_), self.n_features_in_
+        if hasattr(self, "inputs_"):
+            check_floats(self, "inputs_", 2, (n_rows, n_features))
+        elif n_rows != n_features:
+            raise ValueError(f"row_weight_ has {n_rows} entries, not {n_features}")
+        check_length(self, "outputs_", n_rows)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -314,12 +300,15 @@ class OKNeighbors(Averager):
         return tags
 
 
+def _check_distances(X: Inputs, *, square: bool) -> None:
+    check_pairwise(X, "metric='precomputed'", square=square)
+    if X.min() < 0:
+        raise ValueError(
+            f"X has a negative distance, {X.min():.3g}; with metric='precomputed' distances must "
+            "be non-negative. Turn similarities into distances first."
+        )
+
+
 def _counts(weight: Floats) -> Floats:
-    """Return how many neighbours rows are: as many as their weights, and at least one."""
+    """Return the number of neighbours that each row counts as: its weight, and at least one."""
     return np.where(weight > 0, np.maximum(weight, 1.0), 0.0)
-
-
-def _smallest(distances: Floats, k: int) -> Nearest:
-    """Return the k smallest of each row's distances, in order, and of equals the first."""
-    rows = np.argsort(distances, axis=1, kind="stable")[:, :k]
-    return Nearest(rows, np.take_along_axis(distances, rows, axis=1))

@@ -1,4 +1,4 @@
-"""Choosing how far to prune a tree, by cross-validation of the loss in H."""
+"""Choosing how much to prune a tree, by cross-validation of the loss in feature space."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from okforest.engine import prune
 from okforest.metrics import kernel_loss
 from okforest.models.tree import OKTree
 
-MOST_ALPHAS = 100  # candidates tried, evenly along the path
+MAX_ALPHAS = 100  # candidates, evenly spread along the path
 
 
 @dataclass(frozen=True)
 class PruningChoice:
-    """The outcome of :func:`select_ccp_alpha`.
+    """The result of :func:`select_ccp_alpha`.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class PruningChoice:
     ccp_alphas : ndarray
         The candidates, ascending.
     losses : ndarray
-        Their mean losses in H over the folds.
+        Their mean losses in feature space over the folds.
     standard_errors : ndarray
         The standard errors of these means.
     """
@@ -48,12 +48,12 @@ def select_ccp_alpha(
     cv: Any = 5,
     one_standard_error: bool = False,
 ) -> PruningChoice:
-    """Choose a tree's ``ccp_alpha`` by cross-validation of the loss in H; no pre-image is needed.
+    """Choose ``ccp_alpha`` of a tree by cross-validation of the loss in feature space.
 
     Parameters
     ----------
     tree : OKTree
-        The tree to prune; it is not changed.
+        The tree to prune; it is not modified.
     X, y : array-like
         Inputs and outputs.
     sample_weight : array-like of shape (n,), optional
@@ -61,12 +61,13 @@ def select_ccp_alpha(
     cv : int or splitter, default=5
         The folds, as in :func:`sklearn.model_selection.cross_val_score`.
     one_standard_error : bool, default=False
-        Whether to take the smallest tree within a standard error of the best, instead of the best.
+        Whether to choose the smallest tree whose loss is within one standard error of the smallest
+        loss, instead of the tree with the smallest loss.
 
     Returns
     -------
     choice : PruningChoice
-        The alpha, and the losses of all candidates.
+        The chosen alpha, and the losses of all candidates.
 
     Examples
     --------
@@ -79,11 +80,16 @@ def select_ccp_alpha(
     >>> len(pruned.trees_.feature) < 50
     True
     """
+    if not isinstance(tree, OKTree):
+        raise TypeError(
+            f"select_ccp_alpha requires an OKTree, got {type(tree).__name__}. For a forest, search "
+            "ccp_alpha with sklearn.model_selection.GridSearchCV."
+        )
     path = tree.cost_complexity_pruning_path(X, y, sample_weight).ccp_alphas
-    # Between two alphas of the path the tree is the same: their geometric mean stands for it.
+    # Between two alphas of the path the pruned tree is the same: try their geometric mean.
     alphas = np.append(np.sqrt(path[:-1] * path[1:]), path[-1])
-    if len(alphas) > MOST_ALPHAS:
-        alphas = alphas[np.linspace(0, len(alphas) - 1, MOST_ALPHAS).astype(int)]
+    if len(alphas) > MAX_ALPHAS:
+        alphas = alphas[np.linspace(0, len(alphas) - 1, MAX_ALPHAS).astype(int)]
     weight = None if sample_weight is None else np.asarray(sample_weight)
     folds = []
     for train, test in check_cv(cv).split(X, y):

@@ -9,12 +9,17 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import Interval, StrOptions, fit_context
-from okforest._typing import Floats, Weights
-from okforest._validation import check_numbers, check_pairwise, check_weights
-from okforest.embedding import ProductWeights
+from okforest._typing import Floats
+from okforest._validation import (
+    TrainingInputs,
+    check_numbers,
+    check_pairwise,
+    check_weights,
+    learn_numbers,
+)
 from okforest.engine.inputs import Inputs
 from okforest.kernels import OutputKernel
-from okforest.models._base import Averager
+from okforest.kernels._gram_checks import check_symmetric
 from okforest.models._docs import document
 from okforest.models._input_kernel import (
     CONSTRAINTS,
@@ -22,27 +27,39 @@ from okforest.models._input_kernel import (
     input_gram,
     resolve_input_kernel,
 )
+from okforest.models._leave_one_out import ScaledOutputs, leave_one_out
 from okforest.models._spectrum import (
-    ScaledOutputs,
+    ScaledRows,
     exact_spectrum,
     landmark_spectrum,
-    leave_one_out,
     solve_exactly,
 )
+from okforest.models._state import check_feature_count, check_floats, check_length
+from okforest.models.base import OKModel
+from okforest.weights import ProductWeights
 
 Positions = npt.NDArray[np.intp]
 
-# The penalties that alpha="loo" tries, relative to the mean of k(x, x).
+MISSING_ADVICE = "impute them, or use trees."
+
+# The penalties that alpha="loo" tries, relative to the variance of the inputs in feature space.
 GRID = np.logspace(-8, 2, 21)
 
 
 @document
-class OKRidge(Averager):
+class OKRidge(OKModel):
     """Ridge regression from an input kernel to an output kernel: kernel dependency estimation.
 
-    The weights w(x) = (K + αI)⁻¹ k(x) minimise Σ_i ‖φ(y_i) − F(x_i)‖² + α‖F‖², the sum being
-    weighted by ``sample_weight``. They may be negative, and need not sum to one. With the linear
-    output kernel it is :class:`sklearn.kernel_ridge.KernelRidge`.
+    Predictions are F(x) = b + Aψ(x), linear in the features ψ of the input kernel, and minimise
+    Σ_i ‖φ(y_i) − F(x_i)‖² + α‖A‖², where the sum is weighted by ``sample_weight``. The intercept b
+    is not penalised. Weights over the training outputs may be negative; with an intercept they sum
+    to one.
+
+    With the linear output kernel it is :class:`sklearn.linear_model.Ridge` if the input kernel is
+    linear too, and :class:`sklearn.kernel_ridge.KernelRidge` if ``fit_intercept=False``.
+
+    The input kernel must be positive semi-definite. Similarities that are nearly so are accepted
+    with a warning: negative eigenvalues of up to 1 % of the largest are set to zero.
 
     Parameters
     ----------
@@ -54,24 +71,27 @@ class OKRidge(Averager):
     alpha_ : float
         The penalty.
     alphas_, loo_loss_ : ndarray
-        With several penalties, these, and the leave-one-out loss in feature space of each: the mean
-        of ‖φ(y_i) − F₋ᵢ(x_i)‖², where F₋ᵢ is fitted without row i, whatever its weight. (Landmarks
-        and components are those of all rows.)
+        The penalties that were compared, if there are several, and the leave-one-out loss in
+        feature space of each: the mean of ‖φ(y_i) − F₋ᵢ(x_i)‖², where F₋ᵢ is fitted without row i,
+        whatever its weight. Landmarks and components remain those of all rows.
     landmarks_ : ndarray of shape (m,)
-        The training rows that inputs are compared with: those of ``n_landmarks``, or all (but those
-        of weight zero).
+        The training rows that inputs are compared with: those drawn for ``n_landmarks``, or all
+        rows of positive weight.
     inputs_ : ndarray or csr_array of shape (m, p)
-        Their inputs; absent with ``input_kernel="precomputed"``.
-    dual_, basis_ : ndarray of shape (m, r), ndarray of shape (r, n) or None
-        The weights are k(x, Z) ``dual_`` ``basis_``, where Z are ``inputs_``. Without landmarks and
-        components r is n, and None stands for the identity.
+        Their inputs Z; absent with ``input_kernel="precomputed"``.
+    input_mean_ : ndarray of shape (m,) or None
+        The weighted mean of k(x, Z) over the training rows; None without an intercept.
+    dual_, basis_ : ndarray of shape (q, r), ndarray of shape (r, n) or None
+        The weights are c(x) ``dual_`` ``basis_``, where c(x) is k(x, Z), or with an intercept
+        k(x, Z) − ``input_mean_`` followed by a one. Without landmarks and components r is n, and
+        None stands for the identity.
     input_kernel_ : dict
         The input kernel and its parameters.
 
     See Also
     --------
-    OKNeighbors : The nearest training outputs alone.
-    OKExtraTrees : Trees, which need no kernel on inputs.
+    OKNeighbors : Averages the nearest training outputs.
+    OKExtraTrees : Trees, which need no input kernel.
 
     References
     ----------
@@ -98,6 +118,7 @@ class OKRidge(Averager):
     loo_loss_: Floats
     landmarks_: Positions
     inputs_: Inputs
+    input_mean_: Floats | None
     dual_: Floats
     basis_: Floats | None
     input_kernel_: InputKernel
@@ -105,6 +126,7 @@ class OKRidge(Averager):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"loo"}), "array-like"],
+        "fit_intercept": ["boolean"],
         "kernel": "no_validation",  # as_kernel has better messages
         **CONSTRAINTS,
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
@@ -117,6 +139,7 @@ class OKRidge(Averager):
         self,
         alpha: Any = 1.0,
         *,
+        fit_intercept: bool = True,
         kernel: Any = "linear",
         input_kernel: Any = "rbf",
         gamma: float | None = None,
@@ -129,6 +152,7 @@ class OKRidge(Averager):
         random_state: Any = None,
     ):
         self.alpha = alpha
+        self.fit_intercept = fit_intercept
         self.kernel = kernel
         self.input_kernel = input_kernel
         self.gamma = gamma
@@ -149,11 +173,11 @@ class OKRidge(Averager):
         X : array-like, frame or sparse matrix of shape (n, p)
             Inputs; with ``input_kernel="precomputed"`` their Gram matrix, of shape (n, n).
         y : array-like of n outputs
-            Outputs, of the kernel's kind: numbers, vectors, labels, a list of any objects, or
+            Outputs that the kernel accepts: numbers, vectors, labels, a list of any objects, or
             positions in a precomputed Gram matrix.
         sample_weight : array-like of shape (n,), optional
-            Weights of the rows. A row of weight 3 is as good as three equal rows; but it is left
-            out as one.
+            Weights of the rows. A row of weight 3 is equivalent to three equal rows, except that
+            leave-one-out removes it as one.
 
         Returns
         -------
@@ -161,25 +185,34 @@ class OKRidge(Averager):
             The fitted model.
         """
         self._forget("outputs_", "alphas_", "loo_loss_", "inputs_")
-        X = self._check_inputs(X, reset=True)
+        inputs = self._learn_inputs(X)
+        X = inputs.X
         weight = check_weights(sample_weight, X)
-        kernel, outputs = self._check_target(X, y, weight)
-        self.input_kernel_ = resolve_input_kernel(self, X)
-        rows = np.flatnonzero(weight)  # those of weight zero take no part
-        chosen = self._choose_landmarks(len(rows))
-        self.landmarks_ = rows if chosen is None else rows[chosen]
+        kernel, outputs = self.validate_outputs(X, y, weight)
+        self.input_kernel_ = resolve_input_kernel(self, X, weight)
+        used = np.flatnonzero(weight)
+        chosen = self._choose_landmarks(len(used))
+        self.landmarks_ = used if chosen is None else used[chosen]
         if self.input_kernel == "precomputed":
-            K = X[np.ix_(rows, self.landmarks_)]
+            K = X[np.ix_(used, self.landmarks_)]
         else:
             self.inputs_ = X[self.landmarks_]
-            K = input_gram(self.input_kernel_, X[rows], self.inputs_)
-        scale = np.sqrt(weight[rows])
-        dual, basis = self._solve(K, chosen, ScaledOutputs(kernel, outputs[rows], scale))
+            K = input_gram(self.input_kernel_, X[used], self.inputs_)
+        check_symmetric(K if chosen is None else K[chosen], "the Gram matrix of the input kernel")
+        rows = ScaledRows(weight[used], self.fit_intercept)
+        dual, basis = self._solve(K, chosen, ScaledOutputs(kernel, outputs[used], rows))
+        self.input_mean_ = None
+        if rows.constant is not None:
+            self.input_mean_ = weight[used] @ K / weight.sum()
+            # The one that follows k(x, Z) adds the mean of the outputs.
+            mean = rows.constant / rows.norm
+            dual = np.vstack([dual, mean if basis is None else mean @ basis])
         if basis is None:
-            self.dual_, self.basis_ = _at_columns(rows, dual * scale, weight), None
+            self.dual_, self.basis_ = _at_columns(used, dual * rows.scale, weight), None
         else:
-            self.dual_, self.basis_ = dual, _at_columns(rows, basis.T * scale, weight)
-        self.kernel_, self.outputs_ = kernel, outputs
+            self.dual_, self.basis_ = dual, _at_columns(used, basis.T * rows.scale, weight)
+        inputs.store(self)
+        self.store_outputs(kernel, outputs)
         return self
 
     def _choose_landmarks(self, n: int) -> Positions | None:
@@ -191,33 +224,39 @@ class OKRidge(Averager):
     def _solve(
         self, K: Floats, landmarks: Positions | None, outputs: ScaledOutputs
     ) -> tuple[Floats, Floats | None]:
-        """Choose the penalty and solve; with a basis, as few right-hand sides as it has columns."""
-        basis = None
+        """Choose the penalty and solve; with a basis, for as many right-hand sides as it has."""
+        rows, principal = outputs.rows, None
         if self.n_components is not None:
-            basis = outputs.principal(self.n_components, square=landmarks is None)
-        if landmarks is None and isinstance(self.alpha, Real):
-            self.alpha_ = float(self.alpha)
-            return solve_exactly(K, outputs.scale, self.alpha_, basis), basis
-        if landmarks is None:
-            spectrum, squares = exact_spectrum(K, outputs.scale), np.diagonal(K)
-        else:
-            spectrum = landmark_spectrum(K, landmarks, outputs.scale)
-            squares = np.diagonal(K[landmarks])
+            principal = outputs.principal(self.n_components, square=landmarks is None)
+        basis = principal
+        if principal is not None and rows.constant is not None:
+            basis = np.column_stack([principal, rows.constant])
         if isinstance(self.alpha, Real):
             self.alpha_ = float(self.alpha)
+            dual = solve_exactly(K, rows, self.alpha_, basis) if landmarks is None else None
+            if dual is not None:
+                return dual, basis
+        if landmarks is None:
+            spectrum = exact_spectrum(K, rows)
         else:
-            self.alphas_ = self._penalties(float(squares.mean()))
-            losses = leave_one_out(spectrum, outputs, self.alphas_, basis)
-            self.loo_loss_ = losses / (outputs.scale**2).sum()
+            spectrum = landmark_spectrum(K, landmarks, rows)
+        if not isinstance(self.alpha, Real):
+            self.alphas_ = self._penalties(K if landmarks is None else K[landmarks])
+            losses = leave_one_out(spectrum, outputs, self.alphas_, principal)
+            self.loo_loss_ = losses / rows.norm**2
             self.alpha_ = float(self.alphas_[self.loo_loss_.argmin()])
         if landmarks is not None and basis is None:
             basis = spectrum.vectors
         return spectrum.solve(self.alpha_, basis), basis
 
-    def _penalties(self, mean_square: float) -> Floats:
-        """Return the penalties to choose from."""
+    def _penalties(self, K: Floats) -> Floats:
+        """Return the penalties to choose from; K is a Gram matrix of inputs."""
         if isinstance(self.alpha, str):
-            return GRID * (mean_square or 1.0)
+            square = float(np.diagonal(K).mean())
+            variance = square - float(K.mean()) if self.fit_intercept else square
+            if variance <= 1e-12 * abs(square):  # equal inputs, up to rounding
+                variance = abs(square) or 1.0
+            return GRID * variance
         alphas = np.asarray(self.alpha, dtype=np.float64)
         if alphas.ndim != 1 or len(alphas) == 0 or not ((alphas > 0) & (alphas < np.inf)).all():
             raise ValueError(
@@ -225,10 +264,8 @@ class OKRidge(Averager):
             )
         return alphas
 
-    def predict_weights(self, X: Any) -> Weights:
-        """Return the weights of the training outputs: the lossless prediction.
-
-        They are hardly ever zero: the matrix takes 12 bytes for each input and training output.
+    def weight_matrix(self, X: Any) -> ProductWeights:
+        """Return the weights of the training outputs.
 
         Parameters
         ----------
@@ -237,27 +274,51 @@ class OKRidge(Averager):
 
         Returns
         -------
-        W : csr_array of shape (n, n_train)
+        W : ProductWeights of shape (n, n_train)
             Row i holds w(x_i).
         """
-        return self._weights(X).tocsr()
-
-    def _weights(self, X: Any) -> ProductWeights:
         check_is_fitted(self, "outputs_")
-        X = self._check_inputs(X, reset=False)
+        X = self._check_inputs(X)
         if self.input_kernel_["metric"] == "precomputed":
             K = X[:, self.landmarks_]
         else:
             K = input_gram(self.input_kernel_, X, self.inputs_)
+        if self.input_mean_ is not None:
+            K = np.column_stack([K - self.input_mean_, np.ones(len(K))])
         if self.basis_ is None:
             return ProductWeights(K, self.dual_)
         return ProductWeights(K @ self.dual_, self.basis_)
 
-    def _check_inputs(self, X: Any, *, reset: bool) -> Inputs:
-        X = check_numbers(self, X, reset=reset, missing="fill them in, or use trees.")
+    def _learn_inputs(self, X: Any) -> TrainingInputs:
+        inputs = learn_numbers(self, X, missing=MISSING_ADVICE)
         if self.input_kernel == "precomputed":
-            check_pairwise(X, "input_kernel='precomputed'", square=reset)
+            check_pairwise(inputs.X, "input_kernel='precomputed'", square=True)
+        return inputs
+
+    def _check_inputs(self, X: Any) -> Inputs:
+        X = check_numbers(self, X, missing=MISSING_ADVICE)
+        if self.input_kernel == "precomputed":
+            check_pairwise(X, "input_kernel='precomputed'", square=False)
         return X
+
+    def check_state(self) -> None:
+        """Raise a ValueError unless the fitted attributes fit each other."""
+        super().check_state()
+        check_feature_count(self)
+        check_floats(self, "dual_", 2)
+        n_landmarks, rank = self.dual_.shape
+        if self.input_mean_ is not None:
+            n_landmarks -= 1
+            check_floats(self, "input_mean_", 1, (n_landmarks,))
+        check_length(self, "landmarks_", n_landmarks)
+        if hasattr(self, "inputs_"):
+            check_floats(self, "inputs_", 2, (n_landmarks, self.n_features_in_))
+        n_rows = rank
+        if self.basis_ is not None:
+            check_floats(self, "basis_", 2)
+            check_length(self, "basis_", rank)
+            n_rows = self.basis_.shape[1]
+        check_length(self, "outputs_", n_rows)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -269,7 +330,7 @@ class OKRidge(Averager):
 
 
 def _at_columns(rows: Positions, values: Floats, weight: Floats) -> Floats:
-    """Return a matrix with these columns, and zeros for rows without weight."""
+    """Return a matrix with these columns, and zeros for rows of weight zero."""
     if len(rows) == len(weight):
         return values
     matrix = np.zeros((len(values), len(weight)))

@@ -6,10 +6,10 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 
 from okforest._typing import Ints
-from okforest.embedding.choice import Kind
+from okforest.embedding import EmbeddingKind
 from okforest.engine import pruning_path
 from okforest.models._docs import document
-from okforest.models._trees import TreeModel
+from okforest.models._tree_model import TreeModel
 
 
 @document
@@ -17,8 +17,7 @@ class OKTree(TreeModel):
     """An output kernel tree (OK3).
 
     With the linear kernel it is a multi-output regression tree, with the Dirac kernel a
-    classification tree with the Gini index, and with any other kernel a tree that has no other
-    name.
+    classification tree with the Gini index.
 
     Parameters
     ----------
@@ -61,7 +60,7 @@ class OKTree(TreeModel):
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
-        embedding: Kind | Literal["auto"] = "auto",
+        embedding: EmbeddingKind | Literal["auto"] = "auto",
         embedding_rank: int | None = None,
         search_rank: int | Literal["auto"] | None = None,
         decoder: Any = "auto",
@@ -89,7 +88,7 @@ class OKTree(TreeModel):
         self.verbose = verbose
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
-        """Return the prunings of the tree that would be grown on this data.
+        """Return the sequence of prunings of a tree grown on this data.
 
         Parameters
         ----------
@@ -103,12 +102,12 @@ class OKTree(TreeModel):
         Returns
         -------
         path : Bunch
-            ``ccp_alphas``, from which each pruning is the best, and ``impurities``, the variance of
-            the outputs that its leaves leave.
+            ``ccp_alphas``, the alpha from which each pruning is optimal, and ``impurities``, the
+            variance of the outputs within its leaves.
 
         See Also
         --------
-        okforest.select_ccp_alpha : Choose one of them by cross-validation.
+        okforest.select_ccp_alpha : Choose an alpha by cross-validation.
         """
         whole = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)
         alphas, variances = pruning_path(whole.trees_[0])

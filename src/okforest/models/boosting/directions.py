@@ -1,9 +1,11 @@
-"""Base learners of boosting that learn one direction of the feature space at a time."""
+"""Base learners of boosting that fit one direction of the feature space."""
 
+from inspect import signature
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.linalg as sla
+import scipy.sparse.linalg as spla
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -11,36 +13,42 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from okforest._compat import HasMethods, StrOptions, fit_context, rows_of
 from okforest._typing import Floats
 from okforest._validation import check_weights
-from okforest.embedding import ProductWeights
+from okforest.models._state import check_floats
+from okforest.weights import ProductWeights
+
+# Directions of residuals with more rows and columns than this are found by Lanczos iterations.
+DENSE = 256
 
 
 class DirectionBase(BaseEstimator):
     """A base learner for :class:`OKBoost`: any regressor, in one direction of feature space.
 
-    Residuals φ_i are projected on a direction v = Σ_i a_i φ_i of length one, a regressor f is
-    fitted to ⟨φ_i, v⟩, and f(x) v is predicted, whose weights over the residuals are f(x) a. With
-    one output and the linear kernel this is gradient boosting of the regressor.
+    Residuals φ_i are projected on a direction v = Σ_i a_i φ_i of length one, and a regressor f is
+    fitted to the projections ⟨φ_i, v⟩. The prediction is f(x) v; its weights over the residuals are
+    f(x) a. With one output and the linear kernel this is gradient boosting of the regressor.
 
     Parameters
     ----------
     regressor : estimator
-        Any regressor of scikit-learn, or one like them. It gets the inputs as they are.
+        A regressor of scikit-learn, or one with the same methods. It is fitted to the inputs as
+        they are.
     direction : {"principal", "random", "sample"}, default="principal"
-        The direction of the largest sum of squared projections; one at random, Σ_i g_i φ_i with
-        normal g_i; or that of one residual, drawn at random among those that are not zero.
+        "principal" is the direction with the largest sum of squared projections, "random" is
+        Σ_i g_i φ_i with standard normal g_i, and "sample" is the direction of one nonzero residual,
+        drawn at random.
     random_state : int, RandomState instance or None, default=None
-        The seed of random directions; OKBoost sets it anew in each round.
+        The seed of "random" and "sample". OKBoost sets it to a new value in each round.
 
     Attributes
     ----------
     regressor_ : estimator
         The fitted regressor.
     coefficients_ : ndarray of shape (n,)
-        The coefficients a_i of the direction; all zero if no residual is left.
+        The coefficients a_i of the direction; all zero if all residuals are.
 
     See Also
     --------
-    OKBoost : Boosting, whose ``base`` this may be.
+    OKBoost : Boosting, with this as ``base``.
 
     References
     ----------
@@ -80,7 +88,7 @@ class DirectionBase(BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DirectionBase":
-        """Choose a direction and fit the regressor to the projections on it.
+        """Choose a direction and fit the regressor to the projections.
 
         Parameters
         ----------
@@ -89,8 +97,8 @@ class DirectionBase(BaseEstimator):
         y : ndarray of shape (n, r)
             Residuals, as vectors.
         sample_weight : array-like of shape (n,), optional
-            Weights of the rows, passed on to the regressor. One that takes none is fitted to the
-            rows of positive weight, if their weights are equal.
+            Weights of the rows, passed on to the regressor. A regressor without ``sample_weight``
+            is fitted to the rows of positive weight, if these weights are all equal.
 
         Returns
         -------
@@ -109,8 +117,8 @@ class DirectionBase(BaseEstimator):
             used = np.flatnonzero(weight)
             if np.ptp(weight[used]) > 0:
                 raise ValueError(
-                    f"{self.regressor!r} takes no sample_weight, and the rows' weights differ; use "
-                    "a regressor that takes them, or no weights."
+                    f"{self.regressor!r} does not support sample_weight, and the weights of the "
+                    "rows differ; use a regressor that supports it, or fit without sample_weight."
                 )
             self.regressor_.fit(rows_of(X, used), target[used])
         return self
@@ -140,11 +148,21 @@ class DirectionBase(BaseEstimator):
         Returns
         -------
         W : ProductWeights of shape (n, n_train)
-            The weights, as a column times a row.
+            The weights, the product of a column and a row.
         """
         check_is_fitted(self, "regressor_")
         values = np.asarray(self.regressor_.predict(X), dtype=np.float64)
         return ProductWeights(values.reshape(-1, 1), self.coefficients_[None, :])
+
+    def check_state(self) -> None:
+        """Raise a ValueError unless the fitted attributes are valid, those of a model included."""
+        check_floats(self, "coefficients_", 1)
+        if not callable(getattr(self.regressor_, "predict", None)):
+            raise ValueError(
+                f"regressor_ is of type {type(self.regressor_).__name__}, which has no predict"
+            )
+        if hasattr(self.regressor_, "check_state"):
+            self.regressor_.check_state()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -153,19 +171,31 @@ class DirectionBase(BaseEstimator):
 
 
 def principal_coefficients(y: Floats, weight: Floats) -> Floats:
-    """Return a, where v = Σ_i a_i y_i is the unit vector of the largest Σ_i ω_i ⟨y_i, v⟩².
+    """Return a, where v = Σ_i a_i y_i is the unit vector with the largest Σ_i ω_i ⟨y_i, v⟩².
 
-    Its sign is such that the coefficients' sum is not negative.
+    The sign is chosen so that the sum of the coefficients is not negative.
     """
     root = np.sqrt(weight)
     scaled = root[:, None] * y
-    n, r = scaled.shape
-    gram = scaled.T @ scaled if r <= n else scaled @ scaled.T
-    largest = len(gram) - 1
-    values, vectors = sla.eigh(gram, subset_by_index=[largest, largest])
-    if values[0] <= 0:
-        return np.zeros(n)
-    # From the right singular vector where that is the shorter one: S v = σ u, and v = Sᵀu/σ.
-    u = scaled @ vectors[:, 0] / np.sqrt(values[0]) if r <= n else vectors[:, 0]
-    coefficients: Floats = root * u / np.sqrt(values[0])
+    if not scaled.any():
+        return np.zeros(len(y))
+    square, u = _leading_singular(scaled)
+    coefficients: Floats = root * u / np.sqrt(square)
     return coefficients if coefficients.sum() >= 0 else -coefficients
+
+
+def _leading_singular(matrix: Floats) -> tuple[float, Floats]:
+    """Return the square of the largest singular value of a nonzero matrix, and its left vector."""
+    n, r = matrix.shape
+    factor = matrix if r <= n else matrix.T  # its square matrix FᵀF is the smaller one
+    size = factor.shape[1]
+    if size > DENSE:
+        product: Any = spla.LinearOperator((size, size), lambda v: factor.T @ (factor @ v))
+        options: dict[str, Any] = {"v0": np.random.default_rng(0).standard_normal(size)}
+        if "rng" in signature(spla.eigsh).parameters:  # restarts draw from it, since SciPy 1.17
+            options["rng"] = 0
+        values, vectors = spla.eigsh(product, k=1, which="LA", **options)
+    else:
+        values, vectors = sla.eigh(factor.T @ factor, subset_by_index=[size - 1, size - 1])
+    leading = vectors[:, 0]
+    return float(values[0]), factor @ leading / np.sqrt(values[0]) if r <= n else leading

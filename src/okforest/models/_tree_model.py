@@ -1,0 +1,286 @@
+"""Trees and forests: fitting in three steps, and the weights of their predictions."""
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Literal, NamedTuple
+from warnings import warn
+
+import numpy as np
+
+from okforest._categories import category_counts
+from okforest._compat import fit_context
+from okforest._progress import progress_of
+from okforest._threads import thread_count
+from okforest._typing import Floats, Outputs
+from okforest._validation import (
+    TrainingInputs,
+    check_inputs,
+    check_weights,
+    learn_inputs,
+    missing_features,
+)
+from okforest.embedding import Embedding, embed, gram_of, principal_directions
+from okforest.engine import GrowthPlan, Trees, grow, prune
+from okforest.engine.inputs import Inputs
+from okforest.engine.plan import UNLIMITED
+from okforest.kernels import OutputKernel
+from okforest.models._growing import Grower, changed, sample_count
+from okforest.weights import LeafWeights
+
+FROBENIUS_ADVICE = "Use criterion='variance', which does not need it, or fewer rows."
+
+
+class Target(NamedTuple):
+    """The outputs of a fit, and what trees are grown from."""
+
+    kernel: OutputKernel
+    outputs: Outputs
+    embedding: Embedding
+    search: Embedding  # in which splits are searched
+    search_variance: float
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """A fit before its trees are grown.
+
+    Parameters
+    ----------
+    inputs : TrainingInputs
+        The validated inputs.
+    target : Target or None
+        The validated and embedded outputs; None without y.
+    growth : GrowthPlan
+        What the engine needs.
+    trees : range
+        Numbers of the trees to grow.
+    """
+
+    inputs: TrainingInputs
+    target: Target | None
+    growth: GrowthPlan
+    trees: range
+
+
+class TreeModel(Grower):
+    """A tree or forest: the prediction is the mean of the training outputs in its leaves."""
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TreeModel":
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs; float32 and float64 arrays are not copied. NaN is a missing value; every
+            split learns which side it goes to.
+        y : array-like of n outputs
+            Outputs, of the type that the kernel takes: numbers, vectors, labels, a list of any
+            objects, or positions in a precomputed Gram matrix.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows. A row of weight 3 equals three copies of it, except in what a
+            kernel learns from the outputs (``sigma="median"`` counts a row once) and in the draws
+            of ``bootstrap=True``.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
+        if not self._continues():
+            # A fit that fails leaves no fitted model behind.
+            self._forget("trees_", "oob_weights_", "oob_prediction_", "oob_score_")
+        plan = self._plan(X, y, sample_weight)
+        grown = self._grow(plan)
+        self._finish(plan, grown)
+        return self
+
+    def _continues(self) -> bool:
+        """Return whether trees are added to those of the previous fit."""
+        return self.warm_start and hasattr(self, "trees_")
+
+    def _plan(self, X: Any, y: Any, sample_weight: Any) -> "FitPlan":
+        """Validate the data, embed the outputs and fix the seed: all that the trees depend on."""
+        if self._continues():
+            inputs = TrainingInputs(
+                check_inputs(self, X),
+                self.n_features_in_,
+                getattr(self, "feature_names_in_", None),
+                self.categories_,
+            )
+            seed = self.seed_
+        else:
+            inputs = learn_inputs(self, X, sample_weight)
+            seed = self._draw_seed()
+        weight = check_weights(sample_weight, inputs.X)
+        n_draws = self._n_draws(weight)
+        target = self._embed(inputs, y, weight, seed)
+        growth = GrowthPlan(
+            X=inputs.X,
+            outputs=np.empty((len(weight), 0)) if target is None else target.search.values,
+            gram=target is not None and target.search.kind == "gram",
+            rules=self._rules(inputs.n_features, n_draws or sample_count(weight)),
+            row_weight=weight,
+            n_categories=category_counts(inputs.categories),
+            seed=seed,
+            n_draws=n_draws,
+        )
+        first = self._check_continuing(inputs.X, weight, target) if self._continues() else 0
+        return FitPlan(inputs, target, growth, range(first, self.n_estimators))
+
+    def _grow(self, plan: "FitPlan") -> Trees | None:
+        """Grow the trees of a plan; None if there is nothing to add."""
+        if not plan.trees:
+            return None
+        grown = grow(
+            plan.growth,
+            plan.trees,
+            n_threads=thread_count(self.n_jobs),
+            progress=progress_of(plan.trees.start, plan.trees.stop, self.verbose, self.callback),
+        )
+        return prune(grown, self.ccp_alpha) if self.ccp_alpha > 0 else grown
+
+    def _finish(self, plan: "FitPlan", grown: Trees | None) -> None:
+        """Store what was learnt."""
+        if grown is not None:
+            self.trees_ = Trees.join([self.trees_, grown]) if plan.trees.start else grown
+        self.seed_ = plan.growth.seed
+        plan.inputs.store(self)
+        self.categories_ = plan.inputs.categories
+        self.has_missing_ = missing_features(plan.inputs.X)
+        target = plan.target
+        if target is None:  # a previous fit may have had y
+            self._forget("outputs_", "kernel_", "_span", "embedding_", "embedding_rank_")
+            self._forget("embedding_residual_", "search_rank_", "search_variance_")
+            return
+        self.store_outputs(target.kernel, target.outputs)
+        self.embedding_ = target.embedding.kind
+        self.embedding_rank_ = target.embedding.rank
+        self.embedding_residual_ = target.embedding.residual
+        self.search_rank_ = target.search.rank
+        self.search_variance_ = target.search_variance
+
+    def _check_continuing(self, X: Inputs, weight: Floats, target: "Target | None") -> int:
+        """Return how many trees there are, after checking that more can be added."""
+        if self.bootstrap != (len(self.trees_.times) > 0):
+            raise ValueError(changed("bootstrap"))
+        outputs = None if target is None else target.outputs
+        self._check_same_rows(X, outputs, None if self.bootstrap else weight)
+        n_trees = len(self.trees_)
+        if self.n_estimators < n_trees:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} is less than the {n_trees} trees grown so far; "
+                "with warm_start=True it can only increase."
+            )
+        if self.n_estimators == n_trees:
+            warn("warm_start=True without a larger n_estimators grows no trees.", stacklevel=5)
+        return n_trees
+
+    def _embed(self, inputs: TrainingInputs, y: Any, weight: Floats, seed: int) -> "Target | None":
+        """Return the kernel, the outputs, and the arrays to grow from."""
+        kernel, outputs = self.validate_outputs(inputs.X, y, weight)
+        if self.criterion == "frobenius":
+            self._check_frobenius(inputs)
+            embedding = Embedding("gram", gram_of(kernel, outputs, FROBENIUS_ADVICE))
+            return Target(kernel, outputs, embedding, embedding, 1.0)
+        embedding = embed(kernel, outputs, self.embedding, self.embedding_rank, seed)
+        search, variance = principal_directions(embedding, self.search_rank, weight, seed)
+        return Target(kernel, outputs, embedding, search, variance)
+
+    def _check_frobenius(self, inputs: TrainingInputs) -> None:
+        """Check that no parameter is set that the rule does not support."""
+        if self.embedding not in ("auto", "gram") or self.search_rank is not None:
+            raise ValueError(
+                f"criterion='frobenius' works on the Gram matrix, with embedding='auto' or 'gram' "
+                f"and search_rank=None; got embedding={self.embedding!r} and "
+                f"search_rank={self.search_rank!r}."
+            )
+        if category_counts(inputs.categories).any():
+            raise ValueError(
+                "criterion='frobenius' does not split categorical features; encode them as "
+                "numbers, and set categorical_features=None if they are categorical by dtype."
+            )
+
+    def _n_draws(self, weight: Floats) -> int:
+        """Return how many rows are drawn for each tree, by scikit-learn's rule; 0 for no draw."""
+        if not self.bootstrap:
+            if self.max_samples is not None:
+                raise ValueError(
+                    f"max_samples={self.max_samples!r} has no effect with bootstrap=False; "
+                    "set bootstrap=True or max_samples=None."
+                )
+            return 0
+        if self.max_samples is None:
+            return int(np.count_nonzero(weight))
+        if isinstance(self.max_samples, Integral):
+            n_draws = int(self.max_samples)
+        else:
+            n_draws = max(1, int(self.max_samples * weight.sum()))
+        if n_draws > UNLIMITED:
+            raise ValueError(
+                f"max_samples={self.max_samples!r} would draw {n_draws} rows for each tree; "
+                f"at most {UNLIMITED} can be drawn. Pass max_samples as an integer, or rescale "
+                "sample_weight."
+            )
+        return n_draws
+
+    def weight_matrix(self, X: Any) -> LeafWeights:
+        """Return the weights of the training outputs, as the leaves that inputs reach.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+
+        Returns
+        -------
+        W : LeafWeights of shape (n, n_train)
+            Row i holds w(x_i): non-negative, with sum one.
+        """
+        leaves = self._leaves(X)
+        return LeafWeights(self.trees_, leaves, self._prediction_threads(len(leaves)))
+
+    def predict_kernel(
+        self, X: Any, Z: Any = None, scheme: Literal["convolve", "average"] = "convolve"
+    ) -> Floats:
+        """Predict the output kernel between inputs.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+        Z : array-like, frame or sparse matrix of shape (m, p), optional
+            Other inputs; by default X.
+        scheme : {"convolve", "average"}, default="convolve"
+            w(x)ᵀ K w(z) with the weights of the whole ensemble, or the mean over trees of that.
+
+        Returns
+        -------
+        K : ndarray of shape (n, m)
+            The predicted kernel; positive semi-definite with Z = X.
+        """
+        if scheme == "convolve":
+            return super().predict_kernel(X, Z)
+        if scheme != "average":
+            raise ValueError(f"scheme={scheme!r}; use 'convolve' or 'average'.")
+        W = self.tree_weight_matrices(X)
+        return self.span_.mean_gram(W, None if Z is None else self.tree_weight_matrices(Z))
+
+    def tree_weight_matrices(self, X: Any) -> list[LeafWeights]:
+        """Return the weights of the training outputs, tree by tree.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+
+        Returns
+        -------
+        Ws : list of LeafWeights of shape (n, n_train)
+            One matrix for each tree; their mean is :meth:`weight_matrix`.
+        """
+        leaves = self._leaves(X)
+        return [
+            LeafWeights(self.trees_[t], np.ascontiguousarray(leaves[:, t : t + 1]))
+            for t in range(leaves.shape[1])
+        ]

@@ -1,0 +1,331 @@
+"""The contract of every model: x → w(x), weights over the training outputs."""
+
+from abc import ABC, abstractmethod
+from copy import copy
+from typing import Any, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.utils import RegressorTags, Tags
+from sklearn.utils.validation import check_is_fitted
+
+from okforest._memory import check_memory
+from okforest._typing import Floats, Outputs
+from okforest._validation import check_outputs
+from okforest.decode import Candidates, SearchDecoder, TrainingSet, as_decoder
+from okforest.kernels import OutputKernel, as_kernel
+from okforest.kernels._parameters import NestedParametersMixin
+from okforest.metrics import kernel_r2_scorer
+from okforest.weights import Span, WeightMatrix
+
+ESTIMATED = 2**30  # bytes from which the size of a matrix of weights is estimated ...
+SAMPLE = 16  # ... from this number of rows
+
+
+class OKModel(NestedParametersMixin, ABC):
+    """A model that predicts F(x) = Σ_i w_i(x) φ(y_i) in the feature space of an output kernel.
+
+    All that a model learns is in the weights w(x) over the training outputs. To add a model,
+    subclass it and write ``fit`` and :meth:`weight_matrix`; prediction, scores, saving and the rest
+    follow. ``__init__`` has parameters ``kernel`` and ``decoder`` besides its own, and stores them
+    unchanged. ``fit`` calls :meth:`validate_outputs`, learns, and calls :meth:`store_outputs`. What
+    it learns it keeps in attributes whose names end in an underscore: numbers, text, arrays, or
+    objects of okforest. A model whose arrays must fit each other checks them in
+    :meth:`check_state`, which :func:`okforest.load` calls.
+
+    Attributes
+    ----------
+    kernel_ : OutputKernel
+        The kernel, with parameters that depend on the outputs filled in.
+    outputs_ : ndarray
+        The training outputs.
+
+    Examples
+    --------
+    A model that predicts the mean of all training outputs:
+
+    >>> import numpy as np
+    >>> from sklearn.utils.validation import validate_data
+    >>> from okforest import OKModel
+    >>> from okforest.weights import DenseWeights
+    >>> class MeanModel(OKModel):
+    ...     def __init__(self, kernel="linear", decoder="auto"):
+    ...         self.kernel = kernel
+    ...         self.decoder = decoder
+    ...
+    ...     def fit(self, X, y, sample_weight=None):
+    ...         X = validate_data(self, X)
+    ...         self.store_outputs(*self.validate_outputs(X, y))
+    ...         return self
+    ...
+    ...     def weight_matrix(self, X):
+    ...         X = validate_data(self, X, reset=False)
+    ...         n_train = len(self.outputs_)
+    ...         return DenseWeights(np.full((len(X), n_train), 1 / n_train))
+    >>> model = MeanModel(kernel="dirac").fit([[1.0], [2.0], [3.0]], ["a", "b", "b"])
+    >>> model.predict([[5.0]])
+    array(['b'], dtype='<U1')
+    """
+
+    kernel: Any
+    decoder: Any
+    kernel_: OutputKernel
+    outputs_: Outputs
+
+    @abstractmethod
+    def weight_matrix(self, X: Any) -> WeightMatrix:
+        """Return the weights of the training outputs, in the form that takes the least memory.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs.
+
+        Returns
+        -------
+        W : okforest.weights.WeightMatrix of shape (n, n_train)
+            Row i holds w(x_i). ``W @ values`` are weighted sums, ``W.tocsr()`` is the matrix.
+        """
+
+    def predict_weights(self, X: Any) -> sp.csr_array:
+        """Return the weights of the training outputs: the lossless prediction.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs.
+
+        Returns
+        -------
+        W : csr_array of shape (n, n_train)
+            Row i holds w(x_i).
+        """
+        W = self.weight_matrix(X)
+        check_memory(
+            _csr_bytes(W),
+            f"the matrix of weights of {W.shape[0]} predictions over {W.shape[1]} training outputs",
+            "Predict fewer rows at a time, or call weight_matrix, which does not store the matrix.",
+        )
+        return W.tocsr()
+
+    def predict(self, X: Any, candidates: Any = None) -> Outputs:
+        """Predict outputs, decoded from the weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs.
+        candidates : array-like, optional
+            Outputs to choose from, of the type that the kernel takes; by default ``decoder``
+            decides.
+
+        Returns
+        -------
+        y : ndarray of n outputs
+            With a precomputed kernel, positions in its Gram matrix.
+        """
+        span, W = self.span_, self.weight_matrix(X)
+        if candidates is not None:
+            return Candidates(candidates).decode(W, span)
+        return as_decoder(self.decoder, span.kernel).decode(W, span)
+
+    def predict_top(self, X: Any, k: int = 5, candidates: Any = None) -> tuple[Outputs, Floats]:
+        """Return the k outputs nearest to each prediction, and their distances.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs.
+        k : int, default=5
+            Number of outputs.
+        candidates : array-like, optional
+            Outputs to choose from; by default those that ``decoder`` searches, or the training
+            outputs if it does not search.
+
+        Returns
+        -------
+        y : ndarray of shape (n, k, ...)
+            Outputs, nearest first.
+        losses : ndarray of shape (n, k)
+            Their squared distances to the prediction in feature space.
+        """
+        span, W = self.span_, self.weight_matrix(X)
+        decoder = as_decoder(self.decoder, span.kernel)
+        if candidates is not None:
+            decoder = Candidates(candidates)
+        elif not isinstance(decoder, SearchDecoder):
+            decoder = TrainingSet()
+        return decoder.top(W, span, k)
+
+    def predict_kernel(
+        self, X: Any, Z: Any = None, scheme: Literal["convolve"] = "convolve"
+    ) -> Floats:
+        """Predict the output kernel between inputs, k̂(x, z) = w(x)ᵀ K w(z).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs.
+        Z : array-like of shape (m, p), optional
+            Other inputs; by default X.
+        scheme : {"convolve"}
+            How predictions are combined.
+
+        Returns
+        -------
+        K : ndarray of shape (n, m)
+            The predicted kernel.
+        """
+        if scheme != "convolve":
+            raise ValueError(f"scheme={scheme!r}; {type(self).__name__} supports 'convolve' only.")
+        span, W = self.span_, self.weight_matrix(X)
+        return span.gram(W, None if Z is None else self.weight_matrix(Z))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the kernel R², which needs no decoding.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs.
+        y : array-like
+            Their true outputs.
+        sample_weight : array-like of shape (n,), optional
+            Weights.
+
+        Returns
+        -------
+        score : float
+            1 − Σ‖φ(y) − F(x)‖² / Σ‖φ(y) − φ̄‖²; see :func:`okforest.metrics.kernel_r2`.
+        """
+        return kernel_r2_scorer(self, X, y, sample_weight)
+
+    def compact(self) -> Self:
+        """Return a smaller copy of the model; this one does not change.
+
+        A precomputed Gram matrix, or a kernel on the vertices of a graph, is restricted to the
+        training outputs, so that a saved model does not carry the rest. Predictions are the same,
+        but other outputs are unknown to the copy: it cannot score them. Out-of-bag estimates are
+        dropped. Other kernels hold no data, and are kept as they are.
+
+        Returns
+        -------
+        model : estimator
+            The smaller model.
+        """
+        model = copy(self)
+        model._forget("oob_weights_", "oob_prediction_", "oob_score_")
+        if hasattr(self, "outputs_"):
+            model.kernel = self.kernel_.restrict(self.outputs_)
+            model.store_outputs(model.kernel, self.outputs_)
+        return model
+
+    @property
+    def span_(self) -> Span:
+        """The span of the training outputs, in which predictions lie."""
+        check_is_fitted(self)
+        if not hasattr(self, "outputs_"):
+            raise ValueError(
+                f"this {type(self).__name__} was fitted without y: it has weights, leaves and a "
+                "tree kernel, but no outputs. Fit it with y."
+            )
+        span: Span | None = self.__dict__.get("_span")
+        if span is None or span.kernel is not self.kernel_ or span.outputs is not self.outputs_:
+            return Span(self.kernel_, self.outputs_)
+        return span
+
+    def validate_outputs(
+        self, X: Any, y: Any, sample_weight: Floats | None = None
+    ) -> tuple[OutputKernel, Outputs]:
+        """Check y against the kernel and the decoder.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs, whose number of rows y must match.
+        y : array-like
+            Outputs.
+        sample_weight : ndarray of shape (n,), optional
+            Weights of the rows; what a kernel learns, it learns from rows of positive weight.
+
+        Returns
+        -------
+        kernel : OutputKernel
+            A copy of the kernel, with parameters that depend on the outputs filled in.
+        outputs : ndarray
+            The outputs in canonical form.
+        """
+        kernel = clone(as_kernel(self.kernel))
+        outputs = check_outputs(self, kernel, X, y)
+        used = outputs if sample_weight is None else outputs[sample_weight > 0]
+        kernel = kernel.resolve(used)
+        as_decoder(self.decoder, kernel).check(Span(kernel, outputs))
+        return kernel, outputs
+
+    def store_outputs(self, kernel: OutputKernel, outputs: Outputs) -> None:
+        """Store the kernel and the training outputs, and what every prediction needs of them.
+
+        Parameters
+        ----------
+        kernel : OutputKernel
+            The kernel, resolved.
+        outputs : ndarray
+            The training outputs, in canonical form.
+        """
+        self.kernel_, self.outputs_ = kernel, outputs
+        self._span = Span(kernel, outputs)
+        if self._span.features is None:
+            _ = self._span.training.squares  # once, instead of in the first prediction
+
+    def check_state(self) -> None:
+        """Raise a ValueError unless the fitted attributes fit each other.
+
+        :func:`okforest.load` calls it: compiled code trusts these arrays. A subclass checks its own
+        attributes and calls this method.
+        """
+        if not hasattr(self, "outputs_"):
+            return
+        if not isinstance(self.outputs_, np.ndarray) or self.outputs_.ndim < 1:
+            raise ValueError("outputs_ is not an array of outputs")
+        if not isinstance(self.kernel_, OutputKernel):
+            raise ValueError("kernel_ is not a kernel")
+
+    def _forget(self, *names: str) -> None:
+        """Remove fitted attributes, if they exist."""
+        for name in names:
+            self.__dict__.pop(name, None)
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__().copy()
+        state.pop("_span", None)  # rebuilt from the kernel and the outputs
+        return state
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "outputs_"):
+            self._span = Span(self.kernel_, self.outputs_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        try:
+            numeric = as_kernel(self.kernel).numeric
+        except ValueError:  # fit raises an error that explains it
+            numeric = False
+        if numeric:
+            # Other outputs are neither numbers nor classes: scikit-learn's metrics would take
+            # positions in a Gram matrix, for example, for numbers.
+            tags.estimator_type = "regressor"
+            tags.regressor_tags = RegressorTags()
+        return tags
+
+
+def _csr_bytes(W: WeightMatrix) -> int:
+    """Estimate the size of a sparse matrix of weights from some of its rows."""
+    n = W.shape[0]
+    if n <= SAMPLE or 12 * W.max_entries < ESTIMATED:
+        return 12 * W.max_entries
+    rows = [slice(i, i + 1) for i in np.linspace(0, n - 1, SAMPLE).astype(int)]
+    return round(12 * n * np.mean([W[row].tocsr().nnz for row in rows]))

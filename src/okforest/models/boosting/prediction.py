@@ -1,0 +1,235 @@
+"""Predictions of a fitted boosted model, after all rounds or after each."""
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from okforest._compat import check_sample_weight
+from okforest._typing import Booleans, Floats, Ints, Outputs
+from okforest._validation import check_inputs, check_numbers
+from okforest.decode import Candidates, as_decoder
+from okforest.engine.inputs import Inputs
+from okforest.metrics.losses import check_truth, loss_r2
+from okforest.models._growing import Grower
+from okforest.models.base import OKModel
+from okforest.models.boosting.bases import BaseRounds
+from okforest.models.boosting.rounds import Rounds
+from okforest.models.boosting.state import check_bases, check_leaves, check_rounds
+from okforest.models.boosting.trees import TreeRounds
+from okforest.weights import WeightMatrix
+
+
+class BoostedModel(Grower):
+    """A sum of rounds, of trees (``trees_``) or of other base learners (``bases_``)."""
+
+    base: Any
+
+    train_loss_: Floats
+    validation_loss_: Floats
+    oob_improvement_: Floats
+    held_out_: Booleans
+    n_estimators_: int
+    training_leaves_: npt.NDArray[np.integer]
+    leaf_means_: Floats
+    leaf_coefficients_: Floats
+    bases_: list[Any]
+    inputs_: Inputs
+    scales_: Floats
+    row_weight_: Floats
+
+    def weight_matrix(self, X: Any) -> WeightMatrix:
+        """Return the weights of the training outputs, in a form that computes them when needed.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+
+        Returns
+        -------
+        W : okforest.weights.WeightMatrix of shape (n, n_train)
+            Row i holds w(x_i), with sum one. Weights may be negative, and few of them are zero.
+        """
+        rounds, coordinates = self._rounds_at(X)
+        return rounds.weights(coordinates, self.span_)
+
+    def staged_weights(self, X: Any) -> Iterator[sp.csr_array]:
+        """Yield the weights after each round.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+
+        Yields
+        ------
+        W : csr_array of shape (n, n_train)
+            Weights as in :meth:`predict_weights`. Without ``leaf_coefficients_`` this takes an
+            n_train × n_train matrix.
+        """
+        rounds, coordinates = self._rounds_at(X)
+        return (W.tocsr() for W in rounds.staged_dense_weights(coordinates))
+
+    def staged_predict(self, X: Any, candidates: Any = None, step: int = 1) -> Iterator[Outputs]:
+        """Yield the predicted outputs after each round, or after some of the rounds.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+        candidates : array-like, optional
+            Outputs to choose from; by default ``decoder`` decides.
+        step : int, default=1
+            Predict after every ``step`` rounds, and after the last round.
+
+        Yields
+        ------
+        y : ndarray of n outputs
+            Outputs as in :meth:`predict`. Without ``leaf_means_`` or ``leaf_coefficients_`` this
+            takes an n_train × n_train matrix.
+        """
+        if not isinstance(step, Integral) or step < 1:
+            raise ValueError(
+                f"step={step!r}; use a positive integer, such as step=10 to predict after every "
+                "tenth round and the last."
+            )
+        span = self.span_
+        decoder = as_decoder(self.decoder, span.kernel)
+        if candidates is not None:
+            decoder = Candidates(candidates)
+        rounds, coordinates = self._rounds_at(X)
+        return (
+            decoder.decode(W, span)
+            for m, W in enumerate(rounds.staged_weights(coordinates, span), start=1)
+            if m % step == 0 or m == len(rounds)
+        )
+
+    def staged_losses(self, X: Any, y: Any) -> Iterator[Floats]:
+        """Yield the losses in feature space after each round, which need no predicted outputs.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+        y : array-like
+            Their true outputs.
+
+        Yields
+        ------
+        losses : ndarray of shape (n,)
+            ‖φ(y) − F(x)‖² of each row. If the kernel has no explicit features, this takes an
+            n_train × n_train matrix.
+        """
+        return self._staged_losses(X, check_truth(self.span_, X, y))
+
+    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+        """Yield the kernel R² after each round.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+        y : array-like
+            Their true outputs.
+        sample_weight : array-like of shape (n,), optional
+            Weights.
+
+        Yields
+        ------
+        score : float
+            The score as in :meth:`score`.
+        """
+        outputs = check_truth(self.span_, X, y)
+        weight = check_sample_weight(sample_weight, outputs, ensure_non_negative=True)
+        return (
+            loss_r2(self.kernel_, losses, outputs, weight)
+            for losses in self._staged_losses(X, outputs)
+        )
+
+    def compact(self) -> Self:
+        """Return a smaller copy of the model; this one does not change.
+
+        The kernel is restricted to the training outputs, as in other models. Besides,
+        ``leaf_coefficients_`` are dropped: weights are then computed from the rounds, which takes
+        longer.
+
+        Returns
+        -------
+        model : estimator
+            The smaller model. Its predictions are the same up to rounding.
+        """
+        model = super().compact()
+        model._forget("leaf_coefficients_")
+        return model
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Each feature's share of the total variance reduction, summing to one."""
+        if hasattr(self, "bases_"):
+            raise AttributeError(
+                f"feature_importances_ needs trees, but this model was fitted with "
+                f"base={self.base!r}; use base='tree', or "
+                "sklearn.inspection.permutation_importance."
+            )
+        return super().feature_importances_
+
+    def check_state(self) -> None:
+        """Raise a ValueError unless the fitted attributes fit each other."""
+        check_rounds(self)
+        if self._has_trees():
+            super().check_state()
+            check_leaves(self)
+        else:
+            OKModel.check_state(self)
+            check_bases(self)
+
+    def _leaves(self, X: Any) -> Ints:
+        if hasattr(self, "bases_"):
+            raise ValueError(
+                f"this model was fitted with base={self.base!r}, which has no leaves; use "
+                "base='tree'."
+            )
+        return super()._leaves(X)
+
+    def _has_trees(self) -> bool:
+        """Return whether the rounds of a fitted model are trees."""
+        check_is_fitted(self, "n_estimators_")
+        return hasattr(self, "trees_")
+
+    def _rounds(self) -> Rounds:
+        initial = self.row_weight_ / self.row_weight_.sum()
+        if not self._has_trees():
+            return BaseRounds(self.bases_, self.inputs_, self.scales_, initial)
+        return TreeRounds(
+            self.trees_,
+            self.training_leaves_,
+            self.scales_,
+            initial,
+            leaf_means=getattr(self, "leaf_means_", None),
+            leaf_coefficients=getattr(self, "leaf_coefficients_", None),
+        )
+
+    def _rounds_at(self, X: Any) -> tuple[Rounds, list[Any]]:
+        """Return the rounds, and the coordinates of inputs in each."""
+        X = check_inputs(self, X) if self._has_trees() else check_numbers(self, X)
+        rounds = self._rounds()
+        return rounds, rounds.coordinates(X, self._prediction_threads(X.shape[0]))
+
+    def _staged_losses(self, X: Any, outputs: Outputs) -> Iterator[Floats]:
+        rounds, coordinates = self._rounds_at(X)
+        return rounds.staged_losses(coordinates, self.span_, outputs)
+
+    def _training_weight(self) -> Floats:
+        return self.row_weight_
+
+    def _has_seen(self, X: Inputs) -> bool:
+        if self._has_trees():
+            return super()._has_seen(X)
+        if sp.issparse(X) or sp.issparse(self.inputs_):
+            return bool(abs(sp.csr_array(X) - sp.csr_array(self.inputs_)).sum() == 0)
+        return np.array_equal(X, self.inputs_, equal_nan=True)

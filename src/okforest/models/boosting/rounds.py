@@ -1,0 +1,193 @@
+"""Rounds of boosting: what rounds of trees and of other base learners have in common.
+
+A round predicts the residuals φᵐ_i from a few vectors v = Aφᵐ in their span: the prediction for a
+row is its coordinates times v. For a tree, v are the means of the leaves, and the coordinates pick
+the leaf that the row reaches. For any other base learner, v are the residuals themselves, and the
+coordinates are the weights that it predicts. With P the coordinates of the training rows and ν the
+scale of the round, residuals become φᵐ⁺¹ = (I − νPA)φᵐ. The same recursion, applied to any values
+of the training rows, gives their weighted sums; applied to the identity, the weights themselves.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from okforest._typing import Floats, Outputs
+from okforest.engine.inputs import Inputs
+from okforest.models.boosting.residuals import Residuals, initial_residuals
+from okforest.models.boosting.weights import BoostedWeights, FeatureWeights
+from okforest.weights import DenseWeights, Span, WeightMatrix
+
+BLOCK_BYTES = 2**23  # of weights that are pulled back at a time
+BLOCK_PRODUCTS = 2**31  # multiplications in one matrix product, which cannot be interrupted
+
+
+class Round(ABC):
+    """One round, as it acts on values of the training rows."""
+
+    @abstractmethod
+    def subtract(self, values: Floats) -> Floats:
+        """Subtract the predictions for the training rows from the values, in place.
+
+        Return the vectors, times the scale, from which predictions are computed.
+        """
+
+    @abstractmethod
+    def pull_back(self, later: Floats, coordinates: Any) -> None:
+        """Turn weights over the residuals after this round into weights over those before it.
+
+        ``later`` has a column for each prediction, with the sum of its weights in all later rounds,
+        and is changed in place to include this round. ``coordinates`` are those of the predictions.
+        """
+
+
+class Rounds(ABC):
+    """The rounds of a fitted model.
+
+    A round, ``rounds[m]``, is built on access.
+
+    Parameters
+    ----------
+    scales : ndarray of shape (n_rounds,)
+        The factor by which each round is multiplied.
+    initial : ndarray of shape (n_train,)
+        The weights of the mean, from which boosting starts.
+    """
+
+    def __init__(self, scales: Floats, initial: Floats):
+        self.scales, self.initial = scales, initial
+
+    def __len__(self) -> int:
+        return len(self.scales)
+
+    @abstractmethod
+    def __getitem__(self, m: int) -> Round: ...
+
+    @abstractmethod
+    def coordinates(self, X: Inputs, n_threads: int = 1) -> list[Any]:
+        """Return the coordinates of inputs in every round; they can be sliced by rows."""
+
+    @abstractmethod
+    def predict(self, vectors: Floats, coordinates: Any) -> Floats:
+        """Return the predictions of a round with these vectors, for rows with these coordinates."""
+
+    def weights(self, coordinates: list[Any], span: Span) -> WeightMatrix:
+        """Return the weights of predictions over the training outputs, which the span holds."""
+        return BoostedWeights(self, coordinates)
+
+    def staged_weights(self, coordinates: list[Any], span: Span) -> Iterator[WeightMatrix]:
+        """Yield the weights after each round, in the form that is cheapest to decode."""
+        return self.staged_dense_weights(coordinates)
+
+    def staged_dense_weights(self, coordinates: list[Any]) -> Iterator[DenseWeights]:
+        """Yield the weights after each round as arrays."""
+        for weights in self._staged_sums(self.initial, self.weight_vectors(), coordinates):
+            yield DenseWeights(weights)
+
+    def staged_feature_weights(self, coordinates: list[Any], span: Span) -> Iterator[WeightMatrix]:
+        """Yield the weights after each round, with their sums of the span's explicit features."""
+        assert span.features is not None
+        mean, vectors = self.initial @ span.features, self.feature_vectors(span.features)
+        for m, sums in enumerate(self._staged_sums(mean, vectors, coordinates), start=1):
+            yield FeatureWeights(BoostedWeights(self, coordinates[:m]), span, sums)
+
+    def _staged_sums(
+        self, mean: Floats, vectors: Iterator[Floats], coordinates: list[Any]
+    ) -> Iterator[Floats]:
+        sums = np.tile(mean, (coordinates[0].shape[0], 1))
+        for own_vectors, own in zip(vectors, coordinates, strict=True):
+            sums = sums + self.predict(own_vectors, own)
+            yield sums
+
+    def staged_losses(
+        self, coordinates: list[Any], span: Span, outputs: Outputs
+    ) -> Iterator[Floats]:
+        """Yield the losses of predictions in feature space after each round."""
+        if span.features is not None:
+            for W in self.staged_feature_weights(coordinates, span):
+                yield span.losses(W, outputs)
+            return
+        K, cross = span.kernel(span.outputs), span.kernel(outputs, span.outputs)
+        weights = np.tile(self.initial, (len(outputs), 1))
+        losses = span.kernel.diag(outputs) - 2.0 * cross @ self.initial
+        losses += self.initial @ (K @ self.initial)
+        for vectors, own in zip(self.weight_vectors(), coordinates, strict=True):
+            # ‖φ − F − d‖² = ‖φ − F‖² + ⟨d, d + 2F − 2φ⟩
+            change = self.predict(vectors, own)
+            few = len(vectors) < len(change)
+            inner = self.predict(_product(vectors, K), own) if few else _product(change, K)
+            losses += np.einsum("ij,ij->i", inner, change + 2.0 * weights)
+            losses -= 2.0 * np.einsum("ij,ij->i", change, cross)
+            weights += change
+            yield np.maximum(losses, 0.0)
+
+    def dense_weights(self, coordinates: list[Any]) -> Floats:
+        """Return the weights of predictions as an array.
+
+        They are pulled back from the last round to the first, at a cost of n_train per round and
+        prediction, without any n_train × n_train matrix.
+        """
+        n, n_train = coordinates[0].shape[0], len(self.initial)
+        later = np.zeros((n_train, n))
+        size = max(1, BLOCK_BYTES // (8 * n_train))
+        blocks = [slice(i, min(i + size, n)) for i in range(0, n, size)]
+        for m in reversed(range(len(coordinates))):
+            step = self[m]
+            for rows in blocks:
+                step.pull_back(later[:, rows], coordinates[m][rows])
+        for rows in blocks:
+            later[:, rows] += self.initial[:, None] * (1.0 - later[:, rows].sum(axis=0))
+        return later.T
+
+    def follow(self, residuals: Floats) -> Iterator[Floats]:
+        """Yield the vectors of each round, and subtract it from the residuals in place."""
+        return (self[m].subtract(residuals) for m in range(len(self)))
+
+    def weight_vectors(self) -> Iterator[Floats]:
+        """Yield the vectors of each round as weights over the training outputs.
+
+        Takes an n_train × n_train matrix.
+        """
+        return self.follow(initial_residuals(self.initial))
+
+    def feature_vectors(self, features: Floats) -> Iterator[Floats]:
+        """Yield the vectors of each round in explicit features of the training outputs."""
+        return self.follow(features - self.initial @ features)
+
+
+class RoundLearner(ABC):
+    """Learns one round after the other, and updates the residuals.
+
+    Parameters
+    ----------
+    initial : ndarray of shape (n_train,)
+        The weights of the mean, from which boosting starts.
+    residuals : Residuals
+        The residuals around the mean.
+    """
+
+    def __init__(self, initial: Floats, residuals: Residuals):
+        self.initial, self.residuals = initial, residuals
+        self.scales: list[float] = []
+
+    @abstractmethod
+    def add(self, m: int, weight: Floats) -> None:
+        """Learn round m from rows of these weights, and subtract it from the residuals."""
+
+    @abstractmethod
+    def replay(self, rounds: Any) -> None:
+        """Subtract the rounds of a previous fit, and keep them."""
+
+    @abstractmethod
+    def rounds(self) -> Rounds:
+        """Return all rounds so far."""
+
+
+def _product(A: Floats, K: Floats) -> Floats:
+    """Return A K, some rows at a time."""
+    size = max(1, BLOCK_PRODUCTS // K.size)
+    if len(A) <= size:
+        return A @ K
+    return np.concatenate([A[i : i + size] @ K for i in range(0, len(A), size)])

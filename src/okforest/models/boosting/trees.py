@@ -1,0 +1,282 @@
+"""Boosting of output kernel trees: growing the tree of a round, and the rounds of a fitted model.
+
+The leaves of a tree are numbered in the order of their members.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from okforest._categories import category_counts
+from okforest._typing import Floats, Ints
+from okforest.embedding import Embedding
+from okforest.engine import GrowthPlan, GrowthRules, LeafPartition, Trees, apply, grow
+from okforest.engine.cpu import subtract_means, subtract_means_from_gram
+from okforest.engine.inputs import Inputs, Layouts
+from okforest.models._growing import sample_count
+from okforest.models.boosting.plan import BoostPlan
+from okforest.models.boosting.residuals import GramResiduals, VectorResiduals
+from okforest.models.boosting.rounds import Round, RoundLearner, Rounds
+from okforest.models.boosting.weights import BoostedWeights, FeatureWeights
+from okforest.weights import Span, WeightMatrix
+
+LeafNumbers = npt.NDArray[np.integer]
+
+# What leaves add to the weights of predictions is kept if it takes at most this many bytes.
+COEFFICIENTS_BYTES = 2**28
+# Residuals of at least this many numbers are updated by several threads.
+MANY = 2**18
+
+
+@dataclass(frozen=True)
+class LeafRound(Round):
+    """A tree.
+
+    Parameters
+    ----------
+    scale : float
+        The factor of the means of its leaves.
+    leaves : LeafPartition
+        Its leaves.
+    n_threads : int
+        Number of threads that subtract.
+    """
+
+    scale: float
+    leaves: LeafPartition
+    n_threads: int = 1
+
+    def subtract(self, values: Floats) -> Floats:
+        """Return the means of the leaves, times the scale."""
+        return subtract_means(self.leaves, values, self.scale, self.n_threads)
+
+    def subtract_from_gram(self, gram: Floats) -> None:
+        """Subtract the means from values given by their inner products, in place."""
+        subtract_means_from_gram(self.leaves, gram, self.scale, self.n_threads)
+
+    def pull_back(self, later: Floats, coordinates: LeafNumbers) -> None:
+        """Subtract what later rounds take from the leaf means, and add the means themselves."""
+        by_leaf = -(self._leaf_sums @ later)
+        by_leaf[coordinates, np.arange(later.shape[1])] += 1.0
+        by_leaf *= self.scale
+        later += self.leaves.means.T @ by_leaf
+
+    @cached_property
+    def _leaf_sums(self) -> sp.csr_array:
+        """A 0/1 matrix of shape (n_leaves, n_train): which rows reach a leaf."""
+        numbers = self.leaves.places
+        ends = np.cumsum(np.bincount(numbers, minlength=len(self.leaves)))
+        rows = np.argsort(numbers, kind="stable")
+        return sp.csr_array(
+            (np.ones(len(rows)), rows, np.append(0, ends)), shape=self.leaves.means.shape
+        )
+
+
+class TreeRounds(Rounds):
+    """Fitted trees, with the leaves that the training rows reach.
+
+    Parameters
+    ----------
+    trees : Trees
+        The trees; ``row_weight`` gives the weights of rows in the means of leaves.
+    training_leaves : ndarray of shape (n_trees, n_train)
+        The number of the leaf of each training row in each tree.
+    scales : ndarray of shape (n_trees,)
+        The factor of each tree.
+    initial : ndarray of shape (n_train,)
+        The weights of the mean, from which boosting starts.
+    leaf_means : ndarray of shape (n_leaves, n_features), optional
+        What each leaf adds to predictions, in explicit features.
+    leaf_coefficients : ndarray of shape (n_leaves, n_train), optional
+        What each leaf adds to the weights of predictions.
+    """
+
+    def __init__(
+        self,
+        trees: Trees,
+        training_leaves: LeafNumbers,
+        scales: Floats,
+        initial: Floats,
+        leaf_means: Floats | None = None,
+        leaf_coefficients: Floats | None = None,
+    ):
+        super().__init__(scales, initial)
+        self.trees, self.training_leaves = trees, training_leaves
+        self.leaf_means, self.leaf_coefficients = leaf_means, leaf_coefficients
+        self._offsets, self._leaf_numbers = number_leaves(trees)
+
+    def __getitem__(self, m: int) -> LeafRound:
+        return LeafRound(self.scales[m], leaf_partition(self.trees[m], self.training_leaves[m]))
+
+    def coordinates(self, X: Inputs, n_threads: int = 1) -> list[LeafNumbers]:
+        """Return the number of the leaf that each row reaches in each tree."""
+        leaves = apply(self.trees, X, n_threads)
+        return [*self._leaf_numbers[leaves + self.trees.node_offsets[:-1]].T]
+
+    def predict(self, vectors: Floats, coordinates: LeafNumbers) -> Floats:
+        """Return the vector of each row's leaf."""
+        return vectors[coordinates]
+
+    def weights(self, coordinates: list[LeafNumbers], span: Span) -> WeightMatrix:
+        """Return the weights of predictions, with sums of features if leaf means are kept."""
+        weights = BoostedWeights(self, coordinates)
+        if self.leaf_means is None or span.features is None:
+            return weights
+        sums = self._leaf_sums(self.leaf_means, coordinates) + self.initial @ span.features
+        return FeatureWeights(weights, span, sums)
+
+    def staged_weights(self, coordinates: list[LeafNumbers], span: Span) -> Iterator[WeightMatrix]:
+        """Yield the weights after each round, with sums of features if leaf means are kept."""
+        if self.leaf_means is None or span.features is None:
+            return super().staged_weights(coordinates, span)
+        return self.staged_feature_weights(coordinates, span)
+
+    def dense_weights(self, coordinates: list[LeafNumbers]) -> Floats:
+        """Return the weights of predictions as an array, by the leaf coefficients if kept."""
+        if self.leaf_coefficients is None:
+            return super().dense_weights(coordinates)
+        return self.initial + self._leaf_sums(self.leaf_coefficients, coordinates)
+
+    def weight_vectors(self) -> Iterator[Floats]:
+        """Yield the coefficients of the leaves of each tree, computed unless they are kept."""
+        if self.leaf_coefficients is None:
+            return super().weight_vectors()
+        return self._by_tree(self.leaf_coefficients)
+
+    def feature_vectors(self, features: Floats) -> Iterator[Floats]:
+        """Yield the means of the leaves of each tree, computed unless they are kept."""
+        if self.leaf_means is None:
+            return super().feature_vectors(features)
+        return self._by_tree(self.leaf_means)
+
+    def _by_tree(self, vectors: Floats) -> Iterator[Floats]:
+        offsets = self._offsets
+        return (vectors[offsets[m] : offsets[m + 1]] for m in range(len(self)))
+
+    def _leaf_sums(self, vectors: Floats, coordinates: list[LeafNumbers]) -> Floats:
+        """Return for each prediction the sum of the vectors of its leaves."""
+        columns = (np.column_stack(coordinates) + self._offsets[: len(coordinates)]).ravel()
+        n = len(coordinates[0])
+        ends = np.arange(n + 1) * len(coordinates)
+        indicator = sp.csr_array((np.ones(len(columns)), columns, ends), shape=(n, len(vectors)))
+        return np.asarray(indicator @ vectors)
+
+
+class TreeLearner(RoundLearner):
+    """Grows the tree of each round.
+
+    Parameters
+    ----------
+    plan : BoostPlan
+        The data.
+    rules : callable
+        Returns the rules of growth for a number of samples.
+    learning_rate : float
+        The factor of each tree.
+    max_splits : int
+        Maximum number of splits of a tree.
+    n_threads : int
+        Number of threads that update large residuals.
+    """
+
+    def __init__(
+        self,
+        plan: BoostPlan,
+        *,
+        rules: Callable[[float], GrowthRules],
+        learning_rate: float,
+        max_splits: int,
+        n_threads: int,
+    ):
+        embedding = plan.embedding
+        self.keeps_means = embedding.kind == "features" and embedding.rank <= len(plan.row_weight)
+        self.keeps_coefficients = _keeps_coefficients(embedding, plan.n_rounds, max_splits)
+        residuals: VectorResiduals | GramResiduals
+        if embedding.kind == "gram":
+            residuals = GramResiduals(embedding, plan.initial, self.keeps_coefficients)
+        else:
+            residuals = VectorResiduals(embedding, plan.initial)
+        super().__init__(plan.initial, residuals)
+        self.plan, self.rules, self.learning_rate = plan, rules, learning_rate
+        self.n_threads = n_threads if residuals.values.size >= MANY else 1
+        self.number_type = np.min_scalar_type(min(max_splits, len(plan.row_weight)))
+        self.layouts = Layouts(plan.inputs.X)
+        self.trees: list[Trees] = []
+        self.training_leaves: list[LeafNumbers] = []
+        self.leaf_vectors: list[Floats] = []
+
+    def add(self, m: int, weight: Floats) -> None:
+        """Grow tree m on rows of these weights, and subtract the means of its leaves."""
+        growth = GrowthPlan(
+            X=self.layouts.columns,
+            outputs=self.residuals.values,
+            gram=self.residuals.is_gram,
+            rules=self.rules(sample_count(weight)),
+            row_weight=weight,
+            n_categories=category_counts(self.plan.inputs.categories),
+            seed=self.plan.seed,
+        )
+        tree = grow(growth, range(m, m + 1))
+        tree = replace(tree, row_weight=self.plan.row_weight)  # the same array for all trees
+        numbers = number_leaves(tree)[1][apply(tree, self.layouts.rows)[:, 0]]
+        self.trees.append(tree)
+        self.training_leaves.append(numbers.astype(self.number_type))
+        self._subtract(LeafRound(self.learning_rate, leaf_partition(tree, numbers), self.n_threads))
+
+    def replay(self, rounds: TreeRounds) -> None:
+        """Subtract the trees of a previous fit, and keep them."""
+        self.trees = [rounds.trees[m] for m in range(len(rounds))]
+        self.training_leaves = [*rounds.training_leaves]
+        for m in range(len(rounds)):
+            self._subtract(rounds[m])
+
+    def _subtract(self, step: LeafRound) -> None:
+        vectors = self.residuals.subtract(step)
+        self.scales.append(step.scale)
+        if vectors is not None and (self.keeps_means or self.keeps_coefficients):
+            self.leaf_vectors.append(vectors)
+
+    def rounds(self) -> TreeRounds:
+        """Return all trees so far."""
+        vectors = np.concatenate(self.leaf_vectors) if self.leaf_vectors else None
+        return TreeRounds(
+            Trees.join(self.trees),
+            np.array(self.training_leaves),
+            np.array(self.scales),
+            self.initial,
+            leaf_means=vectors if self.keeps_means else None,
+            leaf_coefficients=vectors if self.keeps_coefficients else None,
+        )
+
+
+def _keeps_coefficients(embedding: Embedding, n_rounds: int, max_splits: int) -> bool:
+    n = len(embedding.values)
+    n_leaves = n_rounds * min(max_splits + 1, n)
+    return embedding.kind == "gram" and 8 * n * n_leaves <= COEFFICIENTS_BYTES
+
+
+def leaf_partition(tree: Trees, training_leaves: LeafNumbers) -> LeafPartition:
+    """Return the leaves of a single tree, given the leaf number of each training row."""
+    begin = np.sort(tree.begin[tree.left < 0])
+    offsets = np.append(begin, len(tree.members)).astype(np.int64)
+    weights = tree.row_weight[tree.members]
+    weights = weights / np.repeat(np.add.reduceat(weights, begin), np.diff(offsets))
+    return LeafPartition(offsets, tree.members, weights, training_leaves.astype(np.int32))
+
+
+def number_leaves(trees: Trees) -> tuple[npt.NDArray[np.int64], Ints]:
+    """Return the first leaf of each tree among all leaves, and the leaf number of every node.
+
+    The number of a node that is not a leaf is -1.
+    """
+    tree = np.repeat(np.arange(len(trees)), np.diff(trees.node_offsets))
+    leaf = np.flatnonzero(trees.left < 0)
+    leaf = leaf[np.lexsort((trees.begin[leaf], tree[leaf]))]
+    offsets = np.append(0, np.cumsum(np.bincount(tree[leaf], minlength=len(trees))))
+    numbers = np.full(len(trees.left), -1, dtype=np.int32)
+    numbers[leaf] = np.arange(len(leaf)) - offsets[tree[leaf]]
+    return offsets, numbers

@@ -1,0 +1,52 @@
+"""Rows of weight zero do not influence a model, except that they may be predicted."""
+
+import numpy as np
+import pytest
+
+from okforest import (
+    OKBagging,
+    OKBoost,
+    OKExtraTrees,
+    OKNeighbors,
+    OKRandomForest,
+    OKRidge,
+    OKTotallyRandomTrees,
+    OKTree,
+)
+from okforest.kernels import RBF, Laplacian
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(40, 3))
+Y = X[:, :2] + 0.1 * rng.normal(size=(40, 2))
+WEIGHT = np.where(np.arange(40) % 2 == 0, 0.0, 1.0)
+Y[WEIGHT == 0] *= 100.0
+
+MODELS = [
+    OKTree(),
+    OKExtraTrees(3),
+    OKRandomForest(3),
+    OKBagging(3),
+    OKTotallyRandomTrees(3),
+    OKBoost(3),
+    OKBoost(3, base=OKRidge()),
+    OKNeighbors(),
+    OKRidge(),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: repr(model).split("(")[0])
+@pytest.mark.parametrize("kernel", [RBF(), Laplacian()], ids=["rbf", "laplacian"])
+def test_median_distances_ignore_them(kernel, model):
+    """The width of the kernel is the median distance between outputs of positive weight."""
+    model.set_params(kernel=kernel).fit(X, Y, WEIGHT)
+    expected = kernel.resolve(Y[WEIGHT > 0]).sigma
+    assert model.kernel_.sigma == expected
+    assert expected < 0.5 * kernel.resolve(Y).sigma
+
+
+@pytest.mark.parametrize("model", [OKRidge(), OKNeighbors()], ids=["ridge", "neighbours"])
+def test_input_kernels_ignore_them(model):
+    """The width of an input kernel is learnt from the same rows."""
+    inputs = np.where(WEIGHT[:, None] > 0, X, 100.0 * X)
+    model.set_params(input_kernel=RBF()).fit(inputs, Y, WEIGHT)
+    assert model.input_kernel_["metric"].sigma == RBF().resolve(X[WEIGHT > 0]).sigma
