@@ -1,4 +1,4 @@
-"""pickle, joblib and skops work too."""
+"""Models can also be saved by pickle, joblib and skops."""
 
 import pickle
 
@@ -49,7 +49,7 @@ def by_skops(model, path):
 @pytest.mark.parametrize("way", [by_pickle, by_joblib, by_mapped_joblib, by_skops])
 @pytest.mark.parametrize(("model", "y"), CASES.values(), ids=CASES)
 def test_round_trip(tmp_path, model, y, way):
-    """The same predictions; skops asks for trust in okforest's own classes alone."""
+    """Predictions are the same; skops asks to trust okforest's own classes only."""
     model.set_params(random_state=0).fit(X, y)
     same = way(model, tmp_path / "model")
     assert type(same) is type(model)

@@ -1,4 +1,4 @@
-"""A saved forest is small, and the same after a round trip."""
+"""A saved forest is small and predicts the same after loading."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ PEER_BYTES = 986_000_000
 
 
 def test_a_forest_of_the_rbf_kernel(tmp_path, record_property):
-    """Less than a fiftieth of the file of scikit-learn's equal, training outputs counted."""
+    """Less than a fiftieth of what scikit-learn needs, including the training outputs."""
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(800, 20)), rng.normal(size=(800, 128))
     forest = okforest.OKExtraTrees(100, kernel=RBF(), random_state=0).fit(X, Y)

@@ -1,4 +1,4 @@
-"""Saving models to one file, and loading them, without executing code."""
+"""Saving models to one file and loading them, without executing code from the file."""
 
 from okforest.persistence._errors import FileFormatError
 from okforest.persistence.saving import load, save

@@ -1,5 +1,5 @@
-"""What is raised when a file cannot be loaded."""
+"""The error raised when a file cannot be loaded."""
 
 
 class FileFormatError(ValueError):
-    """A file that is no saved model: foreign, truncated, corrupted, or of a newer format."""
+    """A file that :func:`okforest.load` cannot load; the message says why and what to do."""

@@ -1,22 +1,23 @@
-r"""The file: JSON and arrays in one memory-mappable piece, with checksums.
+r"""The file format: JSON and arrays in one file that can be memory-mapped, with checksums.
 
-All numbers are little-endian; every checksum is a CRC-32, as :func:`zlib.crc32` has it.
+All numbers are little-endian; every checksum is a CRC-32, computed by :func:`zlib.crc32`.
 
 =========  ======================================================================================
 bytes      content
 =========  ======================================================================================
 0 to 7     magic: ``\x89okf\r\n\x1a\n``
-8 to 11    format number, uint32: 1
+8 to 11    format number, uint32: 2
 12 to 19   length of the header in bytes, uint64
 20 to 27   length of the file in bytes, uint64
 28 to 31   checksum of bytes 0 to 27 followed by the header, uint32
 32 ...     header: JSON, in UTF-8
-...        zeros, up to the next multiple of 64: here the data begin
-...        the arrays' bytes, in the header's order; each but the last is followed by zeros up to
-           the next multiple of 64. The file ends with the last byte of the last array.
+...        zeros up to the next multiple of 64, where the data begin
+...        the bytes of the arrays, in the order of the header; each array but the last is followed
+           by zeros up to the next multiple of 64. The file ends with the last array.
 =========  ======================================================================================
 
-Magic and format number stay where they are in every later format. The header is an object with
+Magic and format number keep their place in every later format. Formats 1 and 2 differ in the
+content only; see :mod:`okforest.persistence.format_1`. The header is an object with
 
 - ``"content"``: any JSON, which refers to arrays by their position in
 - ``"arrays"``: a list of objects with
@@ -26,9 +27,9 @@ Magic and format number stay where they are in every later format. The header is
     bytes ``|S`` of any number of bytes, text ``U`` of any number of four-byte code points;
   - ``"shape"``: a list of lengths;
   - ``"order"``: ``"C"``, the last index varying fastest, or ``"F"``, the first;
-  - ``"offset"``: where its bytes begin, counted from where the data begin;
-  - ``"nbytes"``: how many they are;
-  - ``"crc32"``: their checksum.
+  - ``"offset"``: the position of its first byte, relative to the beginning of the data;
+  - ``"nbytes"``: its number of bytes;
+  - ``"crc32"``: its checksum.
 """
 
 import json
@@ -38,10 +39,11 @@ import stat
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from io import BufferedReader
 from math import prod
 from mmap import ACCESS_READ, mmap
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +54,7 @@ Array = npt.NDArray[Any]
 Path = str | os.PathLike[str]
 
 MAGIC = b"\x89okf\r\n\x1a\n"
-FORMAT = 1
+FORMAT = 2
 PREFIX = struct.Struct("<8sIQQI")
 ALIGNMENT = 64
 DTYPE = re.compile(r"\|b1|[<>|][iu][1248]|[<>]f[248]|[<>]c(8|16)|\|S[1-9]\d*|[<>]U[1-9]\d*")
@@ -62,7 +64,7 @@ AGAIN = "Copy or download it again, or save the model again."
 
 
 def write(file: BinaryIO, content: Any, arrays: Sequence[Array]) -> None:
-    """Write JSON content and arrays of the types above to a file that is open and empty."""
+    """Write JSON content and arrays of the types above to an open, empty file."""
     entries, pieces = [], []
     end = 0
     for array in arrays:
@@ -81,40 +83,47 @@ def write(file: BinaryIO, content: Any, arrays: Sequence[Array]) -> None:
     file.write(bytes(data_begin + end - file.tell()))
 
 
-def read(path: Path, *, mapped: bool) -> tuple[Any, list[Array]]:
+class Contents(NamedTuple):
+    """What a file holds."""
+
+    number: int  # of the format
+    content: Any
+    arrays: list[Array]
+
+
+def read(path: Path, *, mapped: bool, verify: bool) -> Contents:
     """Return the JSON content and the arrays of a file.
 
-    Arrays are in memory, their checksums verified, or, if mapped, read-only and still in the file,
-    not verified. No size is believed before it is compared with the file's.
+    Arrays are in memory or, if mapped, read-only views of the file. Their checksums are verified on
+    request, that of the header always. No size is trusted before it is compared with the file's.
     """
     name = os.fspath(path)
-    if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for its other end
+    if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would block
         raise FileFormatError(f"{name} is a folder or a device. Pass the path of a file.")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        header, data_begin = _read_header(file, name, size)
+        number, header, data_begin = _read_header(file, name, size)
         try:
-            content, entries = header["content"], [_Entry.parse(e) for e in header["arrays"]]
+            content, entries = _parse_header(header)
             _check_layout(entries, size - data_begin)
             if mapped:
                 buffer = mmap(file.fileno(), 0, access=ACCESS_READ)
-                return content, [entry.view(buffer, data_begin) for entry in entries]
-            arrays = [np.empty(entry.shape, entry.dtype, entry.order) for entry in entries]
-        except (LookupError, OverflowError, TypeError, ValueError) as error:
-            raise FileFormatError(f"{name} has a bad header: {error}. {AGAIN}") from error
-        for i, (entry, array) in enumerate(zip(entries, arrays, strict=True)):
-            file.seek(data_begin + entry.offset)
-            flat = _flat(array, entry.order)
-            if file.readinto(flat) != entry.nbytes or zlib.crc32(flat) != entry.crc32:
-                raise FileFormatError(
-                    f"{name} is corrupted: array {i} differs from its checksum. {AGAIN}"
-                )
-    return content, arrays
+                arrays = [entry.view(buffer, data_begin) for entry in entries]
+            else:
+                arrays = [entry.read(file, data_begin) for entry in entries]
+        except (OverflowError, TypeError, ValueError) as error:
+            raise FileFormatError(f"{name} is malformed: {error}. {AGAIN}") from error
+    for i, (entry, array) in enumerate(zip(entries, arrays, strict=True)):
+        if verify and zlib.crc32(_flat(array, entry.order)) != entry.crc32:
+            raise FileFormatError(
+                f"{name} is corrupted: array {i} differs from its checksum. {AGAIN}"
+            )
+    return Contents(number, content, arrays)
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """What the header says of an array."""
+    """The description of an array in the header."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -124,24 +133,37 @@ class _Entry:
     crc32: int
 
     @classmethod
-    def parse(cls, entry: dict[str, Any]) -> "_Entry":
-        """Read an entry of the header, and check all but its place in the file."""
-        parsed = cls(**entry | {"shape": tuple(entry["shape"])})
-        numbers = (*parsed.shape, parsed.offset, parsed.nbytes, parsed.crc32)
+    def parse(cls, entry: Any) -> "_Entry":
+        """Read an entry of the header, and check everything but its place in the file."""
+        names = {field.name for field in fields(cls)}
+        if not isinstance(entry, dict) or entry.keys() != names:
+            raise ValueError(f"an array has the description {str(entry)[:80]}")
+        dtype, shape, order = entry["dtype"], entry["shape"], entry["order"]
+        if not isinstance(dtype, str) or not DTYPE.fullmatch(dtype):
+            raise ValueError(f"unknown dtype {dtype!r}")
+        if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:
+            raise ValueError(f"bad shape {str(shape)[:80]}")
+        if order not in ("C", "F"):
+            raise ValueError(f"unknown order {order!r}")
+        numbers = (*shape, entry["offset"], entry["nbytes"], entry["crc32"])
         if not all(type(number) is int and number >= 0 for number in numbers):
-            raise ValueError(f"sizes {numbers} are not all whole numbers ≥ 0")
-        if not DTYPE.fullmatch(parsed.dtype):
-            raise ValueError(f"unknown dtype {parsed.dtype!r}")
-        if len(parsed.shape) > MAX_DIMENSIONS or parsed.order not in ("C", "F"):
-            raise ValueError(f"bad shape {parsed.shape} or order {parsed.order!r}")
-        if np.dtype(parsed.dtype).itemsize * prod(parsed.shape) != parsed.nbytes:
-            raise ValueError(f"shape {parsed.shape} does not have {parsed.nbytes} bytes")
-        return parsed
+            raise ValueError(f"sizes {numbers} are not all non-negative integers")
+        if np.dtype(dtype).itemsize * prod(shape) != entry["nbytes"]:
+            raise ValueError(f"an array of shape {shape} does not have {entry['nbytes']} bytes")
+        return cls(**entry | {"shape": tuple(shape)})
+
+    def read(self, file: BufferedReader, data_begin: int) -> Array:
+        """Return the array in memory."""
+        array = np.empty(self.shape, self.dtype, self.order)
+        file.seek(data_begin + self.offset)
+        if file.readinto(_flat(array, self.order)) != self.nbytes:
+            raise ValueError("it ends within an array")
+        return array
 
     def view(self, buffer: mmap, data_begin: int) -> Array:
         """Return the array as a read-only part of a mapped file."""
-        if self.nbytes == 0:  # may begin at the very end, where NumPy takes no view
-            array = np.empty(self.shape, self.dtype)
+        if self.nbytes == 0:  # NumPy makes no view of the very end
+            array = np.empty(self.shape, self.dtype, self.order)
             array.flags.writeable = False
             return array
         begin = data_begin + self.offset
@@ -149,12 +171,12 @@ class _Entry:
 
 
 def writable_dtype(dtype: np.dtype[Any]) -> bool:
-    """Return whether the format has this type."""
+    """Return whether arrays of this type can be written."""
     return DTYPE.fullmatch(dtype.str) is not None
 
 
 def _describe(array: Array, offset: int) -> tuple[_Entry, memoryview]:
-    """Return an array's entry and its bytes; a copy only if it is not contiguous."""
+    """Return an array's entry and its bytes, copied only if the array is not contiguous."""
     array = np.asarray(array)
     if not array.flags.forc:
         array = np.ascontiguousarray(array)
@@ -165,7 +187,7 @@ def _describe(array: Array, offset: int) -> tuple[_Entry, memoryview]:
 
 
 def _flat(array: Array, order: Literal["C", "F"]) -> memoryview:
-    """See a contiguous array as its bytes."""
+    """Return the bytes of a contiguous array, without a copy."""
     return array.reshape(-1, order=order).view(np.uint8).data
 
 
@@ -177,28 +199,37 @@ def _header_checksum(prefix: bytes, header: bytes) -> int:
     return zlib.crc32(header, zlib.crc32(prefix[: PREFIX.size - 4]))
 
 
+def _parse_header(header: Any) -> tuple[Any, list[_Entry]]:
+    """Return the content and the descriptions of the arrays."""
+    if not isinstance(header, dict) or header.keys() != {"content", "arrays"}:
+        raise ValueError("it is not an object with content and arrays")
+    if not isinstance(header["arrays"], list):
+        raise ValueError("arrays is not a list")
+    return header["content"], [_Entry.parse(entry) for entry in header["arrays"]]
+
+
 def _check_layout(entries: Sequence[_Entry], available: int) -> None:
-    """Check that arrays follow each other to the end of the file: none overlap, none is outside."""
+    """Check that arrays follow each other to the end of the file, without overlaps or gaps."""
     end = 0
-    for entry in entries:
+    for i, entry in enumerate(entries):
         if entry.offset != _aligned(end):
-            raise ValueError(f"an array begins at {entry.offset}, not at {_aligned(end)}")
+            raise ValueError(f"array {i} begins at {entry.offset}, not at {_aligned(end)}")
         end = entry.offset + entry.nbytes
     if end != available:
-        raise ValueError(f"arrays take {end} bytes of {available}")
+        raise ValueError(f"arrays take {end} bytes, and the file has {available}")
 
 
-def _read_header(file: BinaryIO, name: str, size: int) -> tuple[dict[str, Any], int]:
-    """Return the header, verified, and where the data begin."""
+def _read_header(file: BufferedReader, name: str, size: int) -> tuple[int, Any, int]:
+    """Return the number of the format, the verified header, and where the data begin."""
     prefix = file.read(PREFIX.size)
     if prefix[: len(MAGIC)] != MAGIC[: max(len(prefix), 1)]:
         what = "is empty" if size == 0 else f"begins with {prefix[: len(MAGIC)]!r}"
         raise FileFormatError(
-            f"{name} was not written by okforest.save: it {what}. If pickle, joblib or skops wrote "
-            "it, load it with that."
+            f"{name} was not written by okforest.save: it {what}. If it was written by pickle, "
+            "joblib or skops, load it with that."
         )
     if len(prefix) < PREFIX.size:
-        raise FileFormatError(f"{name} is truncated: it has {size} bytes only. {AGAIN}")
+        raise FileFormatError(f"{name} is truncated: it has only {size} bytes. {AGAIN}")
     _, number, header_size, file_size, checksum = PREFIX.unpack(prefix)
     if number > FORMAT:
         raise FileFormatError(
@@ -214,7 +245,7 @@ def _read_header(file: BinaryIO, name: str, size: int) -> tuple[dict[str, Any], 
     if _header_checksum(prefix, text) != checksum:
         raise FileFormatError(f"{name} is corrupted: its header differs from its checksum. {AGAIN}")
     try:
-        header: dict[str, Any] = json.loads(text)
+        header = json.loads(text)
     except (RecursionError, ValueError) as error:
-        raise FileFormatError(f"{name} has a header that is not JSON: {error}. {AGAIN}") from error
-    return header, data_begin
+        raise FileFormatError(f"{name} is malformed: its header is not JSON. {AGAIN}") from error
+    return number, header, data_begin

@@ -1,20 +1,22 @@
-"""Saving models to files and loading them.
-
-What knows every class that a file may name is imported when a file is written or read: a program
-that does neither need not wait for it.
-"""
+"""Saving models to files and loading them."""
 
 import os
+from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from okforest.persistence._errors import FileFormatError
 from okforest.persistence.atomic import replacing
+from okforest.persistence.classes import ClassFinder, UnknownClassError
 from okforest.persistence.container import read, write
+from okforest.persistence.decoding import Restorer
+from okforest.persistence.encoding import Encoder
+from okforest.persistence.format_1 import to_format_2
 
-# What decoding and checking a file can raise, beside a lack of memory.
+# What decoding and checking a file can raise, apart from a lack of memory.
 BAD_CONTENT = (
     ArithmeticError,
     AttributeError,
@@ -28,22 +30,25 @@ BAD_CONTENT = (
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Save a fitted model to a file.
 
-    The file holds the constructor's parameters and the fitted attributes (those whose names end in
-    an underscore), as text and arrays, and never code: what has code (functions, kernels and
-    decoders of your own) is refused, and so is a ``random_state`` that is an object, for a fitted
-    model does not need one. The file takes its place at once, when it is complete: whatever fails
-    before, a file that was there is as it was.
+    The file stores the parameters of the constructor and what was learnt, as text and arrays, and
+    never code. Models, kernels and decoders of your own are stored by the names of their classes,
+    with the attributes whose names end in an underscore; other scikit-learn estimators, such as the
+    steps of a pipeline, with all their attributes. Functions, and objects that hold compiled state,
+    such as the trees of scikit-learn, raise a ``TypeError`` that names the attribute.
+
+    The file is replaced in one step when the new one is complete: if saving fails, the previous
+    file stays as it was.
 
     Parameters
     ----------
     model : estimator
-        A fitted model of okforest.
+        A fitted model, of okforest or your own, or a pipeline that ends with one.
     path : str or path-like
-        The file, of any name.
+        The file, with any name.
 
     See Also
     --------
-    load : The way back.
+    load : Load the model.
 
     Notes
     -----
@@ -63,13 +68,14 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((same.predict(X) == tree.predict(X)).all())
     True
     """
-    from okforest.persistence.codec import Encoder
-    from okforest.persistence.registry import MODELS
-
-    if type(model) not in MODELS:
+    if not _is_model(model):
+        what = f"the class {model.__name__}" if isinstance(model, type) else repr(model)[:80]
         raise TypeError(
-            f"okforest.save takes a model of okforest, and this is a {type(model).__name__}. Save "
-            "anything else, such as a pipeline, a search or a subclass, by pickle, joblib or skops."
+            f"okforest.save takes a fitted model or a pipeline that ends with one, and got {what}."
+        )
+    if hasattr(model, "best_estimator_"):
+        raise TypeError(
+            f"okforest.save does not store a {type(model).__name__}: save its best_estimator_."
         )
     check_is_fitted(model, msg="this %(name)s is not fitted: call fit before okforest.save.")
     encoder = Encoder()
@@ -81,11 +87,22 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         write(file, content, encoder.arrays)
 
 
-def load(path: str | os.PathLike[str], mmap: bool = False) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    mmap: bool = False,
+    verify: bool | None = None,
+    types: Iterable[type] = (),
+) -> Any:
     """Load a model from a file that :func:`save` has written.
 
-    No code is executed on loading. A file that is foreign, truncated, corrupted or of a newer
-    format gives an ``okforest.persistence.FileFormatError``, which says what to do.
+    Nothing in the file is executed, and it cannot cause an import of anything outside okforest. A
+    class that does not belong to okforest must be imported before, or passed as one of ``types``,
+    and be a scikit-learn estimator, as models, kernels and decoders are.
+
+    A file that cannot be loaded, since it is truncated or corrupted for example, raises an
+    ``okforest.persistence.FileFormatError``. Trees, sparse matrices and the state of okforest's
+    models are always checked, so that even a file made on purpose cannot crash them. okforest
+    cannot check the state of scikit-learn's estimators: load pipelines from sources you trust.
 
     Parameters
     ----------
@@ -93,19 +110,26 @@ def load(path: str | os.PathLike[str], mmap: bool = False) -> Any:
         The file.
     mmap : bool, default=False
         Whether arrays stay in the file, read-only, and are read when they are needed. Processes
-        that load the same file share their memory. The checksums of arrays are then not verified.
-        That of the header is, and what compiled code trusts is still checked, the structure of the
-        trees above all: a corrupted file gives wrong predictions at worst. The file must not be
-        changed in place while the model is in use; to save over it is safe.
+        that load the same file share the memory. Do not change the file in place while the model is
+        in use; saving another model to the same path is safe.
+    verify : bool, optional
+        Whether to compare the arrays with their checksums, which reads the whole file. By default
+        True, and False with ``mmap=True``. Without it, damaged values in arrays (outputs,
+        thresholds, coefficients) go unnoticed and give wrong predictions; the checksum of the
+        header, the sizes and the structures named above are still checked.
+    types : iterable of classes, default=()
+        Classes of your own that the file may name: ``types=[MyKernel]``. They are found by module
+        and qualified name; a class that is or was defined in ``__main__``, as in a script or a
+        notebook, by its qualified name alone.
 
     Returns
     -------
     model : estimator
-        The model, fitted.
+        The fitted model.
 
     See Also
     --------
-    save : The way there, with an example.
+    save : Save a model.
 
     Examples
     --------
@@ -121,20 +145,26 @@ def load(path: str | os.PathLike[str], mmap: bool = False) -> Any:
     ...     forest.score(X, y)
     1.0
     """
-    from okforest.persistence.codec import decode
-    from okforest.persistence.consistency import check_model
-    from okforest.persistence.registry import MODELS
-
-    content, arrays = read(path, mapped=mmap)
+    classes = ClassFinder(types)
+    file = read(path, mapped=mmap, verify=not mmap if verify is None else verify)
+    content = to_format_2(file.content) if file.number == 1 else file.content
+    if not isinstance(content, dict) or "model" not in content:
+        raise FileFormatError(f"{os.fspath(path)} does not hold a model.")
     try:
-        model = decode(content["model"], arrays)
-        if type(model) not in MODELS:
+        model = Restorer(file.arrays, classes).restore(content["model"])
+        if not _is_model(model):
             raise ValueError(f"it holds a {type(model).__name__}, not a model")
-        check_model(model)
+        check_is_fitted(model)
+    except UnknownClassError as error:
+        raise FileFormatError(f"{os.fspath(path)} cannot be loaded: {error}.") from None
     except BAD_CONTENT as error:
-        writer = content.get("okforest") if isinstance(content, dict) else None
+        reason = f"it lacks the key {error}" if isinstance(error, KeyError) else error
         raise FileFormatError(
-            f"{os.fspath(path)} holds no model that this okforest can use: {error}. It was written "
-            f"by okforest {writer}: load it with that version, or save the model again."
+            f"{os.fspath(path)} cannot be loaded: {reason}. It was written by okforest "
+            f"{content.get('okforest')}: load it with that version, or save the model again."
         ) from error
     return model
+
+
+def _is_model(thing: Any) -> bool:
+    return isinstance(thing, BaseEstimator) and hasattr(thing, "fit")

@@ -1,0 +1,115 @@
+"""Classes by the names that files store, ``module:qualname``.
+
+A name in a file never causes an import of anything outside okforest. It stands for a class that is
+passed to :func:`okforest.load`, exported by okforest, or already imported by the program. The class
+must derive from scikit-learn's ``BaseEstimator``, as models, kernels and decoders do. A file can
+thus choose estimators and their parameters, but it cannot run any other code.
+"""
+
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+MAIN = "__main__"  # the module of classes that are defined in a script or a notebook
+
+
+class UnknownClassError(Exception):
+    """A file names a class that is neither imported nor passed to :func:`okforest.load`."""
+
+
+def class_name(cls: type) -> str:
+    """Return the name that a file stores for a class.
+
+    okforest and scikit-learn move classes between the files of a package: theirs are stored with
+    the package that exports them.
+    """
+    module, qualname = cls.__module__, cls.__qualname__
+    parts = module.split(".")
+    if parts[0] in ("okforest", "sklearn"):
+        packages = (".".join(parts[:n]) for n in range(2, len(parts)))
+        module = next((name for name in packages if _imported(name, qualname) is cls), module)
+    return f"{module}:{qualname}"
+
+
+class ClassFinder:
+    """Finds the class that a name in a file stands for.
+
+    Parameters
+    ----------
+    types : iterable of classes
+        Classes that are found whether or not their module is imported.
+    """
+
+    def __init__(self, types: Iterable[Any]):
+        if isinstance(types, type):
+            raise TypeError(f"types is a class; pass a list of classes: types=[{types.__name__}].")
+        self._types = list(types)
+        for cls in self._types:
+            if not _is_estimator_class(cls):
+                raise TypeError(
+                    f"types holds {cls!r}; pass classes of models, kernels, decoders or other "
+                    "scikit-learn estimators."
+                )
+
+    def find(self, name: str) -> Any:
+        """Return the class, or raise an :class:`UnknownClassError`."""
+        module, _, qualname = name.partition(":")
+        if (cls := self._passed(module, qualname)) is not None:
+            return cls
+        if module in _own_packages():
+            with suppress(ImportError):  # of an optional package
+                import_module(module)
+        cls = _imported(module, qualname)
+        if not _is_estimator_class(cls):
+            raise UnknownClassError(_how_to_find(module, qualname))
+        return cls
+
+    def _passed(self, module: str, qualname: str) -> Any:
+        """Return the class of this name that was passed, if any.
+
+        Its module may be within the one of the name, which then exports it. A script may become a
+        module and a module a script: ``__main__`` stands for any module if no other class fits.
+        """
+        named = [cls for cls in self._types if cls.__qualname__ == qualname]
+        same = [cls for cls in named if f"{cls.__module__}.".startswith(f"{module}.")]
+        moved = [cls for cls in named if MAIN in (module, cls.__module__)]
+        return next(iter(same + moved), None)
+
+
+def _is_estimator_class(thing: Any) -> bool:
+    return isinstance(thing, type) and issubclass(thing, BaseEstimator)
+
+
+def _imported(module: str, qualname: str) -> Any:
+    """Return what an imported module holds under a name, or None."""
+    thing: Any = sys.modules.get(module)
+    for part in qualname.split("."):
+        # Not getattr: a module may import others when it is asked for an attribute.
+        thing = getattr(thing, "__dict__", {}).get(part)
+    return thing
+
+
+@cache
+def _own_packages() -> frozenset[str]:
+    """Return the public packages within okforest, which may be imported."""
+    package = Path(__file__).parent.parent
+    found = iter_modules([str(package)])
+    return frozenset(f"okforest.{item.name}" for item in found if not item.name.startswith("_"))
+
+
+def _how_to_find(module: str, qualname: str) -> str:
+    name = qualname.rpartition(".")[2]
+    needed = f"it needs the class {name} ({module}:{qualname})"
+    if module in sys.modules or "<locals>" in qualname:
+        return f"{needed}, which is not an estimator class of {module}. Pass types=[{name}] to load"
+    return (
+        f"{needed}, and load does not import modules that a file names. Import {module} first, or "
+        f"pass types=[{name}] to load"
+    )
