@@ -1,9 +1,9 @@
-"""Runs the examples of pages in this folder, and writes their figures and printed text.
+"""Run the examples of the pages in this folder; write their figures and printed text.
 
-In a page, what follows a ``python`` block is its result: a ``text`` block is replaced by what the
-example printed, and an image is drawn anew from the figure that it made, or from the printed text
-if that is Graphviz's (and the ``dot`` program is there). The blocks of a page share their
-variables.
+A ``python`` block in a page may be followed by its result: a ``text`` block is replaced by what the
+example printed, and an image by the figure that it made. If the example printed Graphviz source,
+the image is rendered from it, provided that the ``dot`` program is installed. The blocks of a page
+share their variables.
 """
 
 import argparse
@@ -22,7 +22,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 DOCS = Path(__file__).parent
-PAGES = ("boosting.md", "inspection.md", "large_outputs.md")
+PAGES = ("boosting.md", "inspection.md", "large_outputs.md", "tuning.md")
 EXAMPLE = re.compile(
     r"```python\n(?P<code>.*?)```\n"
     r"(?:\n```text\n(?P<text>.*?)```\n?)?(?:\n!\[[^\]]*\]\((?P<image>[^)]+)\))?",
@@ -33,7 +33,7 @@ EXAMPLE = re.compile(
 def main() -> None:
     """Run the examples of every page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=DOCS, help="where to write; by default here")
+    parser.add_argument("--output", type=Path, default=DOCS, help="output folder (default: docs)")
     output = parser.parse_args().output
     plt.rcParams.update({"savefig.dpi": 110, "axes.edgecolor": "gray", "axes.linewidth": 0.6})
     warnings.simplefilter("error")
@@ -43,8 +43,8 @@ def main() -> None:
 
 
 def run(page: str, folder: Path) -> str:
-    """Run a page's examples; return the page with what they print, and save what they draw."""
-    variables: dict[str, object] = {}
+    """Run a page's examples, save their figures, and return the page with their printed text."""
+    variables: dict[str, object] = {"__name__": "__main__"}
 
     def result(example: re.Match[str]) -> str:
         plt.close("all")

@@ -1,8 +1,8 @@
 """Complete handwritten digits: predict the lower half of an image from its upper half.
 
-The output is an image, made comparable by an RBF kernel on its pixels. Models predict a point in
-the kernel's feature space H; the nearest lower half of the training set is shown. Run with
-``make demo``; the figure goes to ``build/demo/digits.png``.
+The output is an image, compared with others by an RBF kernel on its pixels. A model predicts a
+point in the kernel's feature space H, and the lower half in the training set that is nearest to it
+is shown. Run with ``make demo``; the figure is written to ``build/demo/digits.png``.
 """
 
 import argparse
@@ -26,9 +26,9 @@ SHOWN = 10  # digits in the figure
 
 
 def main() -> None:
-    """Fit the models, print a table and draw a figure."""
+    """Fit the models, print a table and save a figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trees", type=int, default=100, help="trees in a forest")
+    parser.add_argument("--trees", type=int, default=100, help="number of trees in a forest")
     parser.add_argument("--figure", type=Path, default=Path("build/demo/digits.png"))
     options = parser.parse_args()
 
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def baselines(kernel: RBF, lower: np.ndarray, lower_test: np.ndarray) -> list[tuple]:
-    """Return the losses of knowing nothing, and of the best choice among training outputs."""
+    """Return the losses of a constant prediction, and of the best possible training output."""
     K, cross = kernel(lower), kernel(lower_test, lower)
     centre = lower[K.mean(axis=0).argmax()]
     mean_loss = 1.0 - 2.0 * cross.mean() + K.mean()
@@ -92,17 +92,17 @@ def baselines(kernel: RBF, lower: np.ndarray, lower_test: np.ndarray) -> list[tu
 
 
 def print_table(bounds: list[tuple], rows: list[tuple]) -> None:
-    """Print the losses: in H, of the images predicted, and the time to fit."""
-    print(f"\n{'':24}{'loss in H':>10}{'of images':>11}{'fit':>9}")
+    """Print the loss in H, the loss of the predicted images, and the time of the fit."""
+    print(f"\n{'':24}{'loss in H':>10}{'of images':>11}{'fit time':>10}")
     for name, in_h, of_images, seconds in [bounds[0], *rows, bounds[1]]:
         print(
             f"{name:24}{'' if in_h is None else f'{in_h:.4f}':>10}{of_images:>11.4f}"
-            f"{'' if seconds is None else f'{seconds:.2f} s':>9}"
+            f"{'' if seconds is None else f'{seconds:.2f} s':>10}"
         )
 
 
 def draw(path: Path, upper, lower, labels, predicted, importances) -> None:
-    """Draw true digits above predicted ones, and the importance of each input pixel."""
+    """Plot true digits above predicted ones, and the importance of each input pixel."""
     picks = [np.flatnonzero(labels == digit)[1] for digit in range(SHOWN)]
     figure = plt.figure(figsize=(10, 2.6), layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=[SHOWN, 2.9])

@@ -1,9 +1,9 @@
 """Complete a protein network: predict interactions from expression and localization.
 
-Each protein is placed, by its features, in the space of a diffusion kernel on the known network;
-pairs that are near are likely to interact. Reads yeast_ppi from the folder named by OKFOREST_DATA
-(or downloads it); without it, a small made-up network is completed instead. The figure goes to
-``build/demo/network.png``.
+The features of a protein predict its position in the feature space of a diffusion kernel on the
+known network; proteins close to each other are likely to interact. The data set yeast_ppi is read
+from the folder named by OKFOREST_DATA, or downloaded. If that fails, a small synthetic network is
+completed instead. The figure is written to ``build/demo/network.png``.
 """
 
 import argparse
@@ -35,10 +35,10 @@ from okforest.network import (
 
 
 def main() -> None:
-    """Evaluate, rank missing links, and draw curves, groups of features and clusters."""
+    """Evaluate, rank missing links, and plot curves, groups of features and clusters."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trees", type=int, default=100, help="trees in the forest")
-    parser.add_argument("--folds", type=int, default=10, help="folds of cross-validation")
+    parser.add_argument("--trees", type=int, default=100, help="number of trees in the forest")
+    parser.add_argument("--folds", type=int, default=10, help="number of cross-validation folds")
     parser.add_argument("--figure", type=Path, default=Path("build/demo/network.png"))
     options = parser.parse_args()
 
@@ -57,7 +57,7 @@ def main() -> None:
         print(f"{kind} pairs\n{format_table(compared, kind)}\n")
 
     model.fit(data.data, data.graph, data.names)
-    print("Likely links that are missing:")
+    print("Most likely missing links:")
     for source, target, score, _ in model.rank_links(top=5).tolist():
         print(f"  {source} – {target}, {score:.3f}")
     shares = group_importances(model, data.feature_groups)
@@ -74,27 +74,27 @@ def main() -> None:
 
 
 def load() -> Bunch:
-    """Return the yeast network, or say why not and make one up."""
+    """Return the yeast network or, if it is not available, a synthetic one."""
     try:
         return fetch_yeast_ppi()
     except (OSError, ImportError, ValueError) as error:
-        print(f"yeast_ppi is not at hand: {error}\nA made-up network is completed instead.\n")
+        print(f"yeast_ppi is not available: {error}\nCompleting a synthetic network instead.\n")
     rng = np.random.default_rng(0)
     group = np.arange(120) % 4
-    chance = np.where(group[:, None] == group, 0.2, 0.01)
-    links = np.triu(rng.random((120, 120)) < chance, k=1)
-    telling = np.eye(4)[group] + rng.normal(0.0, 0.4, (120, 4))
+    probability = np.where(group[:, None] == group, 0.2, 0.01)
+    links = np.triu(rng.random((120, 120)) < probability, k=1)
+    informative = np.eye(4)[group] + rng.normal(0.0, 0.4, (120, 4))
     return Bunch(
-        data=np.hstack([telling, rng.normal(size=(120, 6))]),
-        feature_names=[f"telling {i}" for i in range(4)] + [f"idle {i}" for i in range(6)],
-        feature_groups={"telling": slice(0, 4), "idle": slice(4, 10)},
+        data=np.hstack([informative, rng.normal(size=(120, 6))]),
+        feature_names=[f"informative {i}" for i in range(4)] + [f"noise {i}" for i in range(6)],
+        feature_groups={"informative": slice(0, 4), "noise": slice(4, 10)},
         graph=sp.csr_array((links | links.T).astype(float)),
         names=np.array([f"v{i}" for i in range(120)]),
     )
 
 
 def draw(path: Path, compared, groups, clusters) -> None:
-    """Draw curves, groups of features, and clusters with their rules."""
+    """Plot curves, groups of features, and clusters with their rules."""
     figure, axes = plt.subplot_mosaic(
         [["roc", "pr", "groups"], ["clusters"] * 3],
         figsize=(13, 11),
@@ -106,7 +106,7 @@ def draw(path: Path, compared, groups, clusters) -> None:
     plot_groups(groups, ax=axes["groups"])
     axes["groups"].set_title("Groups of features")
     plot_clusters(clusters, ax=axes["clusters"])
-    axes["clusters"].set_title("Clusters of vertices, their rules, and links above chance")
+    axes["clusters"].set_title("Clusters of vertices, their rules, and enriched links")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
     plt.close(figure)

@@ -1,6 +1,7 @@
-"""Small trees to read: a fixed one, and one that knows of categories and missing values."""
+"""Small trees to inspect, one of them with categories and missing values."""
 
 import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -10,16 +11,22 @@ from okforest.engine import Trees
 matplotlib.use("Agg")
 
 
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
 @pytest.fixture
 def tree():
-    """Return a tree of three leaves: size ≤ 2.5, else age ≤ 0.5 or not."""
+    """Return a tree of three leaves: size ≤ 2.5; otherwise age ≤ 0.5 or age > 0.5."""
     X = np.array([[1, 0], [2, 1], [3, 0], [4, 0], [3, 1], [4, 1]], float)
     return OKTree(random_state=0).fit(X, [0.0, 0.0, 6.0, 6.0, 9.0, 9.0])
 
 
 @pytest.fixture
 def mixed_tree():
-    """Return a tree that tests a category, a missing value, and the category again."""
+    """Return a tree that splits on a category, a missing value, and the category again."""
     model = OKTree().fit(np.eye(4, 2), [0.0, 1.0, 2.0, 3.0])
     model.trees_ = Trees(
         node_offsets=np.array([0, 7]),

@@ -17,7 +17,7 @@ Y = np.c_[X[:, 0] * X[:, 1], X[:, 2]]
 
 
 def satisfies(X, rule, model):
-    """Tell which rows satisfy all conditions of a rule."""
+    """Return which rows satisfy all conditions of a rule."""
     held = []
     for c in rule.conditions:
         x = X[:, c.feature]
@@ -37,8 +37,8 @@ def satisfies(X, rule, model):
     st.sampled_from([None, [1], [1, 2]]),
     st.sampled_from([0.0, 0.3]),
 )
-def test_rules_are_what_apply_does(seed, dtype, forest, categorical_features, missing):
-    """A row satisfies the rule of a leaf just when it reaches that leaf."""
+def test_rules_agree_with_apply(seed, dtype, forest, categorical_features, missing):
+    """A row satisfies the rule of a leaf if and only if it reaches that leaf."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 6, size=(30, 3)).astype(dtype)
     X[rng.uniform(size=X.shape) < missing] = np.nan
@@ -55,8 +55,8 @@ def test_rules_are_what_apply_does(seed, dtype, forest, categorical_features, mi
         assert {rule.leaf for rule in rules} == set(np.flatnonzero(model.trees_[t].left < 0))
 
 
-def test_rules_in_words(tree):
-    """Rules are conjunctions, with the leaf's samples, weight and variance."""
+def test_text_of_rules(tree):
+    """A rule is a conjunction, with the samples, weight and variance of its leaf."""
     rules = leaf_rules(tree, feature_names=["size", "age"])
     assert [str(rule) for rule in rules] == [
         "size ≤ 2.5",
@@ -71,7 +71,7 @@ def test_rules_in_words(tree):
 
 
 def test_rules_of_categories_and_missing_values(mixed_tree):
-    """Categories are intersected; what only a missing value can satisfy says so."""
+    """Categories are intersected; a condition may leave only missing values."""
     rules = leaf_rules(mixed_tree, feature_names=["colour", "age"])
     assert [str(rule) for rule in rules] == [
         "colour in {red, blue}",
@@ -88,7 +88,7 @@ def test_rules_of_categories_and_missing_values(mixed_tree):
 
 
 def test_weights_and_samples():
-    """Samples are distinct rows, the weight is what they weigh together."""
+    """Samples are distinct rows; the weight is their total weight."""
     weight = rng.uniform(0.5, 2.0, size=60)
     for model in (OKTree(max_depth=2), OKBagging(2, max_depth=2, random_state=0)):
         model.fit(X, Y, sample_weight=weight)
@@ -99,7 +99,7 @@ def test_weights_and_samples():
 
 
 def test_a_single_leaf():
-    """A leaf that is the root is always reached."""
+    """If the root is a leaf, it is always reached."""
     (rule,) = leaf_rules(OKTree().fit(np.ones((3, 1)), [1.0, 2.0, 3.0]))
     assert str(rule) == "always"
 
@@ -122,30 +122,30 @@ def test_rules_without_outputs():
         (Condition(0, "x", low=inf, missing=True), "x is missing"),
         (Condition(0, "x", categories=("a",)), "x in {a}"),
         (Condition(0, "x", high=3.2, missing=True), "x ≤ 3.2"),
-        (Condition(0, "x", high=3.2, missing=True, tells_missing=True), "(x ≤ 3.2 or missing)"),
+        (Condition(0, "x", high=3.2, missing=True, show_missing=True), "(x ≤ 3.2 or missing)"),
         (Condition(0, "x", categories=(), missing=True), "x is missing"),
     ],
 )
-def test_conditions_in_words(condition, text):
-    """Intervals, sets and missing values; close bounds stay distinct."""
+def test_text_of_conditions(condition, text):
+    """Intervals, sets and missing values; bounds close to each other stay distinct."""
     assert str(condition) == text
 
 
 def test_merging_conditions():
-    """Intervals and sets are intersected, a missing value must satisfy both."""
+    """Intervals and sets are intersected; a missing value must satisfy both."""
     a = Condition(0, "x", low=1.0, missing=True) & Condition(0, "x", high=2.0, missing=True)
     assert a == Condition(0, "x", low=1.0, high=2.0, missing=True)
     assert not (a & Condition(0, "x")).missing
     b = Condition(0, "x", categories=("a", "b")) & Condition(0, "x", categories=("c", "b"))
     assert b.categories == ("b",)
     assert (b & Condition(0, "x")).categories == ("b",)
-    with pytest.raises(ValueError, match="features 0 and 1 cannot be merged; & takes two"):
+    with pytest.raises(ValueError, match="features 0 and 1 cannot be merged; & needs two"):
         a & Condition(1, "y")
 
 
 @pytest.mark.parametrize("kernel", [RBF(1.0), "linear"])
 def test_clusters_are_a_partition(kernel):
-    """Every training row is in one cluster: that of the leaf it reaches."""
+    """Every training row is in exactly one cluster, that of the leaf it reaches."""
     model = OKTree(kernel=kernel, min_samples_leaf=4, random_state=0).fit(X, Y)
     clusters = leaf_clusters(model)
     assert sorted(np.concatenate([c.members for c in clusters])) == list(range(60))
@@ -160,7 +160,7 @@ def test_clusters_are_a_partition(kernel):
 
 
 def test_clusters_of_drawn_rows():
-    """Drawn rows are members once, and count as often as drawn for the mean."""
+    """Bootstrap rows are listed once, and weighted by how often they were drawn."""
     model = OKBagging(3, kernel=RBF(1.0), max_depth=2, random_state=0).fit(X, Y)
     tree = model.trees_[1]
     clusters = leaf_clusters(model, tree=1)
@@ -174,7 +174,7 @@ def test_clusters_of_drawn_rows():
 
 
 def test_the_first_of_equal_prototypes():
-    """Of equal outputs the first row is the prototype, whatever the rounding."""
+    """Among equal outputs the first row is the prototype, whatever the rounding."""
     y = np.array(["b", "a", "a", "b", "b", "a", "a"])
     (cluster,) = leaf_clusters(OKTree(kernel=Dirac()).fit(np.ones((7, 1)), y))
     assert cluster.prototype == 1

@@ -1,6 +1,6 @@
-"""Reading models: trees as text, drawings, rules and clusters; importances; learning curves.
+"""Inspecting models: trees as text, figures, rules and clusters; importances; learning curves.
 
-Drawing needs matplotlib (``pip install okforest[plot]``); nothing else here does.
+Figures need matplotlib (``pip install okforest[plot]``); nothing else here does.
 """
 
 from okforest.inspection.clusters import Cluster, leaf_clusters
@@ -8,8 +8,8 @@ from okforest.inspection.conditions import Condition
 from okforest.inspection.drawing import plot_tree
 from okforest.inspection.graphviz import export_graphviz
 from okforest.inspection.importances import plot_importances
-from okforest.inspection.learning import plot_learning_curve
-from okforest.inspection.predictions import prototypes
+from okforest.inspection.largest_weights import prototypes
+from okforest.inspection.learning_curves import plot_learning_curve
 from okforest.inspection.rules import Rule, leaf_rules
 from okforest.inspection.text import export_text
 

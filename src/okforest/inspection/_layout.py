@@ -1,26 +1,26 @@
-"""Where the nodes of a drawn tree stand."""
+"""Positions of the nodes in a plotted tree."""
 
 from collections.abc import Iterable
 
-from okforest.inspection._reading import Stop
+from okforest.inspection._tree_view import Node
 
 
-def lay_out(stops: Iterable[Stop]) -> dict[int, tuple[float, int]]:
+def node_positions(nodes: Iterable[Node]) -> dict[int, tuple[float, int]]:
     """Return the column and row of each node.
 
-    Ends stand in columns 0, 1, …, from left to right, parents in the middle of their children, and
-    the root in row 0, so that neither edges nor columns of ends cross.
+    Ends are in columns 0, 1, …, from left to right; parents are centred above their children; the
+    root is in row 0. Edges therefore never cross.
     """
-    stops = list(stops)
+    nodes = list(nodes)
     columns: dict[int, float] = {}
-    for stop in stops:
-        if stop.is_end:
-            columns[stop.node] = float(len(columns))
+    for node in nodes:
+        if node.is_end:
+            columns[node.number] = float(len(columns))
     children: dict[int, list[int]] = {}
-    for stop in stops:
-        children.setdefault(stop.parent, []).append(stop.node)
-    for stop in reversed(stops):  # children before their parent
-        if not stop.is_end:
-            left, right = children[stop.node]
-            columns[stop.node] = (columns[left] + columns[right]) / 2
-    return {stop.node: (columns[stop.node], stop.depth) for stop in stops}
+    for node in nodes:
+        children.setdefault(node.parent, []).append(node.number)
+    for node in reversed(nodes):  # children before their parent
+        if not node.is_end:
+            left, right = children[node.number]
+            columns[node.number] = (columns[left] + columns[right]) / 2
+    return {node.number: (columns[node.number], node.depth) for node in nodes}

@@ -1,27 +1,29 @@
-"""Leaves as clusters of training objects."""
+"""Leaves as clusters of training rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from okforest._typing import Ints
-from okforest.inspection._reading import Reading, check_outputs
+from okforest.inspection._requirements import require_leaf_outputs
+from okforest.inspection._tree_view import TreeView
 from okforest.inspection.rules import Rule, leaf_rules
 
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """The training objects in a leaf.
+    """The training rows in a leaf.
 
     Parameters
     ----------
     leaf : int
-        The leaf's number, as ``apply`` has it.
+        The leaf's number, as returned by ``apply``.
     members : ndarray of int32
-        The training rows in the leaf, each once, in their order.
+        The training rows in the leaf, without repetition, in ascending order.
     prototype : int
-        The member whose output is nearest to the leaf's mean in H.
+        The member whose output is nearest to the leaf's mean in the kernel's feature space H.
     rule : Rule
-        What the members' inputs have in common.
+        The rule that the members' inputs satisfy.
     variance : float
         The variance of the members' outputs in H.
     """
@@ -33,18 +35,29 @@ class Cluster:
     variance: float
 
 
-def leaf_clusters(model: Any, tree: int = 0) -> list[Cluster]:
-    """Return which training objects share a leaf of a tree, from left to right.
+def leaf_clusters(
+    model: Any,
+    tree: int = 0,
+    *,
+    feature_names: Sequence[str] | None = None,
+    decimals: int = 3,
+) -> list[Cluster]:
+    """Return the training rows in each leaf of a tree, from left to right.
 
-    The clusters of a tree grown on all rows are a partition of these; of a tree grown on drawn
-    rows, a partition of the rows drawn.
+    The clusters are a partition of the rows that the tree was fitted to: all rows, or with
+    bootstrap the rows drawn for the tree.
 
     Parameters
     ----------
     model : estimator
-        A fitted tree or forest of okforest.
+        A fitted tree or forest. Trees of an OKBoost are refused: they group rows by residuals, not
+        by outputs.
     tree : int, default=0
-        Which tree of a forest.
+        Which tree of a forest, counted from 0.
+    feature_names : sequence of str, optional
+        Names of the features in rules; by default those seen in ``fit``, or x0, x1, …
+    decimals : int, default=3
+        Maximum number of decimals in the text of rules.
 
     Returns
     -------
@@ -53,7 +66,7 @@ def leaf_clusters(model: Any, tree: int = 0) -> list[Cluster]:
 
     See Also
     --------
-    leaf_rules : The rules alone, with names of one's choice.
+    leaf_rules : The rules alone, also for an OKBoost.
 
     Examples
     --------
@@ -68,11 +81,9 @@ def leaf_clusters(model: Any, tree: int = 0) -> list[Cluster]:
     54 like 50: 0.8 < petal width (cm) ≤ 1.75
     46 like 100: petal width (cm) > 1.75
     """
-    reading = Reading(model, tree)
-    check_outputs(model, "a prototype")
+    view = TreeView(model, tree)
+    require_leaf_outputs(model, "leaf_clusters")
     return [
-        Cluster(
-            rule.leaf, reading.rows(rule.leaf), reading.prototype(rule.leaf), rule, rule.variance
-        )
-        for rule in leaf_rules(model, tree)
+        Cluster(rule.leaf, view.rows(rule.leaf), view.prototype(rule.leaf), rule, rule.variance)
+        for rule in leaf_rules(model, tree, feature_names=feature_names, decimals=decimals)
     ]

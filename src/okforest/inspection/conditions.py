@@ -1,34 +1,35 @@
-"""Conditions on one feature: what a branch of a tree asks of an input."""
+"""Conditions on one feature, as in a branch of a tree."""
 
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
-from okforest.inspection._words import write_number, write_set
+from okforest.inspection._formatting import format_categories, format_number
 
 
 @dataclass(frozen=True)
 class Condition:
     """A condition on one feature: an interval, a set of categories, or being missing.
 
-    Conditions on the same feature are intersected by ``&``.
+    ``a & b`` is the condition that both a and b hold; they must be on the same feature.
 
     Parameters
     ----------
     feature : int
-        The feature's position.
+        The position of the feature.
     name : str
-        Its name.
+        The name of the feature.
     low, high : float
-        Numbers x satisfy the condition if low < x ≤ high.
+        A number x satisfies the condition if low < x ≤ high.
     categories : tuple, optional
         The categories that satisfy it; None for a numeric feature.
     missing : bool
-        Whether a missing value (or a category never seen in training) satisfies it.
-    tells_missing : bool
-        Whether to say so in words: where training had missing values.
+        Whether a missing value, or a category not seen in training, satisfies it.
+    show_missing : bool
+        Whether the text mentions missing values that satisfy it; True for features with missing
+        values in training.
     decimals : int
-        Decimals of the numbers in words.
+        Maximum number of decimals in the text.
 
     Examples
     --------
@@ -45,14 +46,14 @@ class Condition:
     high: float = inf
     categories: tuple[Any, ...] | None = None
     missing: bool = False
-    tells_missing: bool = False
+    show_missing: bool = False
     decimals: int = field(default=3, repr=False, compare=False)
 
     def __and__(self, other: "Condition") -> "Condition":
         if self.feature != other.feature:
             raise ValueError(
                 f"conditions on features {self.feature} and {other.feature} cannot be merged; "
-                "& takes two conditions on one feature."
+                "& needs two conditions on the same feature."
             )
         return replace(
             self,
@@ -63,15 +64,16 @@ class Condition:
         )
 
     def __str__(self) -> str:
-        text = self._words()
-        also_missing = self.missing and self.tells_missing and not text.endswith("missing")
-        return f"({text} or missing)" if also_missing else text
+        text = self._text()
+        or_missing = self.missing and self.show_missing and not text.endswith("missing")
+        return f"({text} or missing)" if or_missing else text
 
-    def _words(self) -> str:
+    def _text(self) -> str:
+        """Return the condition on values that are not missing, if there is one."""
         if self.low >= self.high or self.categories == ():
             return f"{self.name} is missing"
         if self.categories is not None:
-            return f"{self.name} in {write_set(self.categories)}"
+            return f"{self.name} in {format_categories(self.categories)}"
         low, high = self._bounds()
         if low and high:
             return f"{low} < {self.name} ≤ {high}"
@@ -82,10 +84,10 @@ class Condition:
         return f"{self.name} is not missing"
 
     def _bounds(self) -> tuple[str, str]:
-        """Write the bounds, "" if infinite, with decimals enough to tell them apart."""
+        """Return the bounds as text, "" if infinite, with enough decimals to differ."""
         for decimals in range(self.decimals, self.decimals + 17):
             low, high = (
-                "" if abs(bound) == inf else write_number(bound, decimals)
+                "" if abs(bound) == inf else format_number(bound, decimals)
                 for bound in (self.low, self.high)
             )
             if low != high:

@@ -1,26 +1,26 @@
-"""A tree drawn by matplotlib."""
+"""A tree as a matplotlib figure."""
 
 import textwrap
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from okforest.inspection._colours import LINE, NEUTRAL, shade
-from okforest.inspection._layout import lay_out
-from okforest.inspection._matplotlib import new_axes
-from okforest.inspection._reading import Reading, Stop, check_outputs
+from okforest._plotting import LINE, NEUTRAL, new_axes, shade
+from okforest.inspection._layout import node_positions
+from okforest.inspection._requirements import require_leaf_outputs
+from okforest.inspection._tree_view import Node, TreeView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Text
 
-LINE_LENGTH = 18  # characters in a box before a test is continued on the next line
-LARGEST_FONT, SMALLEST_FONT = 10.0, 3.0
-PAD, GAP = 0.5, 0.2  # in font sizes: from a text to its box, and outside the box
-LONGEST_SIDE = 60.0  # of a new figure, in inches
+LINE_LENGTH = 18  # characters after which the condition in a box is wrapped
+MAX_FONT, MIN_FONT = 10.0, 3.0
+PAD, GAP = 0.5, 0.2  # in font sizes: between a text and its box, and around the box
+MAX_SIDE = 60.0  # of a new figure, in inches
 
-# In rows, whose middle is 0: the height that boxes may take, the middle of the box of a leaf with a
-# drawn output, and where that output is.
+# In units of a row's height, from its middle: the maximum height of a box, the middle of the box
+# of a leaf whose output is drawn, and the position of that output.
 BOX_HEIGHT = 0.72
 BOX_HEIGHT_OVER_OUTPUT = 0.4
 BOX_RISE = 0.25
@@ -37,35 +37,39 @@ def plot_tree(
     decimals: int = 3,
     draw_output: Callable[["Axes", Any], object] | None = None,
 ) -> "Axes":
-    """Draw a tree.
+    """Plot a tree.
 
-    A split shows its test, and its left branch is taken where that holds. A leaf shows its number
-    (as ``apply`` has it), how many training rows are in it, the variance of their outputs in H,
-    and the output nearest to their mean in H. Boxes are the bluer, the smaller that variance.
-    Where a missing value goes is said only of tests that ask for nothing else.
+    A split shows a condition; inputs that satisfy it go left. A leaf shows its number (as returned
+    by ``apply``), the number of training rows in it, the variance of their outputs in the kernel's
+    feature space H, and the output nearest to their mean in H. Darker blue means lower variance. If
+    a feature had missing values in training, a condition ends with "or missing" if they go left.
+
+    Trees of an OKBoost are fitted to residuals: their leaves show the variance of the residuals,
+    and no output.
 
     Parameters
     ----------
     model : estimator
-        A fitted tree or forest of okforest.
+        A fitted tree or forest, or an OKBoost with ``base="tree"``.
     tree : int, default=0
-        Which tree of a forest.
+        Which tree of a forest, or which round of an OKBoost, counted from 0.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure, as large as the tree needs.
+        Axes to plot on; by default those of a new figure, large enough for the tree.
     max_depth : int, optional
-        Depth below which leaves are only counted; large trees are legible only with it.
+        Depth at which branches are cut; the leaves below are counted. Large trees are legible only
+        if they are cut.
     feature_names : sequence of str, optional
-        Names of the features; by default those seen in fitting, or x0, x1, …
+        Names of the features; by default those seen in ``fit``, or x0, x1, …
     decimals : int, default=3
-        Most decimals of a number.
+        Maximum number of decimals.
     draw_output : callable, optional
-        Called with small axes and an output, it draws the output of each leaf (an image, a curve),
-        in place of its text.
+        A function ``draw_output(ax, output)`` that draws an output, such as an image or a curve, on
+        small axes. The output of each leaf is then drawn instead of being written.
 
     Returns
     -------
     ax : matplotlib Axes
-        The drawing.
+        The axes.
 
     See Also
     --------
@@ -83,79 +87,87 @@ def plot_tree(
     ...     ax.imshow(output.reshape(4, 8), cmap="gray_r")
     >>> ax = plot_tree(tree, draw_output=draw)
     """
-    reading = Reading(model, tree, feature_names, decimals)
+    view = TreeView(model, tree, feature_names, decimals)
     if draw_output is not None:
-        check_outputs(model, "draw_output")
-    stops = list(reading.walk(max_depth))
-    places = lay_out(stops)
-    n_columns = sum(stop.is_end for stop in stops)
-    n_rows = 1 + max(stop.depth for stop in stops)
-    if ax is None:
-        ax = new_axes(
-            min(max(5.0, 1.5 * n_columns), LONGEST_SIDE),
-            min(max(1.0, (1.1 if draw_output is None else 1.6) * n_rows), LONGEST_SIDE),
-        )
+        _check_draw_output(model, draw_output)
+    nodes = list(view.walk(max_depth))
+    positions = node_positions(nodes)
+    n_columns = sum(node.is_end for node in nodes)
+    n_rows = 1 + max(node.depth for node in nodes)
+    row_inches = 1.1 if draw_output is None else 1.6
+    figsize = (max(5.0, 1.5 * n_columns), max(1.0, row_inches * n_rows))
+    ax = new_axes(ax, (min(figsize[0], MAX_SIDE), min(figsize[1], MAX_SIDE)))
     ax.set_axis_off()
     ax.set_xlim(-0.5, n_columns - 0.5)
     ax.set_ylim(0.5 - n_rows, 0.5 if n_rows == 1 else 0.4)  # row r is at height -r
 
     boxes = []
-    for stop in stops:
-        column, row = places[stop.node]
-        drawn = draw_output is not None and reading.is_leaf(stop.node)
+    for node in nodes:
+        column, row = positions[node.number]
+        drawn = draw_output is not None and view.is_leaf(node.number)
         height = -row + BOX_RISE if drawn else float(-row)
-        if stop.depth > 0:
-            _draw_edge(ax, places[stop.parent], column, height, stop)
-        boxes.append(_draw_box(ax, column, height, reading, stop, not drawn))
+        if node.depth > 0:
+            _draw_edge(ax, positions[node.parent], column, height, node)
+        boxes.append(_draw_box(ax, column, height, view, node, not drawn))
         if draw_output is not None and drawn:
-            output = model.outputs_[reading.prototype(stop.node)]
+            output = model.outputs_[view.prototype(node.number)]
             _draw_inset(ax, column, row, draw_output, output)
     _fit_font(ax, boxes, BOX_HEIGHT if draw_output is None else BOX_HEIGHT_OVER_OUTPUT)
     return ax
 
 
+def _check_draw_output(model: Any, draw_output: Any) -> None:
+    if not callable(draw_output):
+        raise TypeError(
+            f"draw_output is of type {type(draw_output).__name__}; expected a function "
+            "draw_output(ax, output)."
+        )
+    require_leaf_outputs(model, "draw_output")
+
+
 def _draw_box(
-    ax: "Axes", x: float, y: float, reading: Reading, stop: Stop, show_prototype: bool
+    ax: "Axes", x: float, y: float, view: TreeView, node: Node, show_prototype: bool
 ) -> "Text":
-    if stop.is_end:
-        words = "\n".join(reading.facts(stop.node, show_prototype))
+    if node.is_end:
+        text = "\n".join(view.describe(node.number, show_prototype))
     else:
-        # A sign stays with its number, which is what a non-breaking space is for.
-        test = str(reading.test(stop.node)).replace("≤ ", "≤\xa0").replace("in {", "in\xa0{")
-        words = textwrap.fill(test, LINE_LENGTH, break_long_words=False, break_on_hyphens=False)
+        # Non-breaking spaces keep a sign and its number on one line.
+        condition = str(view.condition(node.number, is_left=True))
+        condition = condition.replace("≤ ", "≤\xa0").replace("in {", "in\xa0{")
+        text = textwrap.fill(condition, LINE_LENGTH, break_long_words=False, break_on_hyphens=False)
     return ax.text(
         x,
         y,
-        words,
+        text,
         ha="center",
         va="center",
-        fontsize=LARGEST_FONT,
+        fontsize=MAX_FONT,
         linespacing=1.25,
         parse_math=False,  # a name may have a dollar sign
         zorder=2,
-        in_layout=False,  # or a layout engine would make room for it, by smaller axes
+        in_layout=False,  # otherwise a layout engine shrinks the axes to make room for it
         bbox={
             "boxstyle": f"round,pad={PAD},rounding_size=0.3",
-            "facecolor": shade(reading.purity(stop.node)) if reading.has_outputs else NEUTRAL,
+            "facecolor": shade(view.purity(node.number)) if view.has_variance else NEUTRAL,
             "edgecolor": LINE,
             "linewidth": 0.8,
         },
     )
 
 
-def _draw_edge(ax: "Axes", parent: tuple[float, int], x: float, y: float, stop: Stop) -> None:
-    """Draw an edge down, across and down, between rows: it meets no box on its way."""
+def _draw_edge(ax: "Axes", parent: tuple[float, int], x: float, y: float, node: Node) -> None:
+    """Draw an edge down, across and down; its horizontal part is between rows, clear of boxes."""
     parent_x, row = parent
     middle = -row - 0.5
     ax.plot([parent_x, parent_x, x, x], [-row, middle, middle, y], color=LINE, lw=0.9, zorder=1)
-    if stop.depth == 1:
+    if node.depth == 1:
         ax.text(
             (parent_x + x) / 2,
             middle,
-            "yes" if stop.is_left else "no",
+            "yes" if node.is_left else "no",
             ha="center",
             va="center",
-            fontsize=LARGEST_FONT - 1,
+            fontsize=MAX_FONT - 1,
             color=LINE,
             bbox={"facecolor": ax.figure.get_facecolor(), "edgecolor": "none", "pad": 1.5},
         )
@@ -175,22 +187,22 @@ def _draw_inset(
 
 
 def _fit_font(ax: "Axes", boxes: list["Text"], box_height: float) -> None:
-    """Shrink the font of all boxes until none overlaps another in its row, or leaves the row."""
+    """Shrink the font of all boxes until they fit into their rows without overlapping."""
     figure = ax.get_figure(root=True)
     assert figure is not None
-    figure.draw_without_rendering()  # for a layout engine to give the axes their final size
-    font = LARGEST_FONT
-    for _ in range(4):  # widths are not quite in proportion to the font: letters fill whole pixels
+    figure.draw_without_rendering()  # lets a layout engine give the axes their final size
+    font = MAX_FONT
+    for _ in range(4):  # widths are not quite proportional to the font size: glyphs are hinted
         room = _room(ax, boxes, box_height, 2 * (PAD + GAP) * font * figure.dpi / 72)
-        if room >= 1.0 or font <= SMALLEST_FONT:
+        if room >= 1.0 or font <= MIN_FONT:
             break
-        font = max(SMALLEST_FONT, font * room)
+        font = max(MIN_FONT, font * room)
         for box in boxes:
             box.set_fontsize(font)
 
 
 def _room(ax: "Axes", boxes: list["Text"], box_height: float, margin: float) -> float:
-    """Return how many times larger boxes could be; sizes in pixels, a margin around their texts."""
+    """Return the factor by which boxes could grow; ``margin`` is around their texts, in pixels."""
     zero, one = ax.transData.transform([(0.0, 0.0), (1.0, 1.0)])
     column, row = one - zero
     left, right = ax.get_xlim()

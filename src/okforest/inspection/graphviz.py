@@ -1,10 +1,10 @@
-"""A tree in the language of Graphviz."""
+"""A tree as Graphviz source."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from okforest.inspection._colours import LINE, shade
-from okforest.inspection._reading import Reading, Stop
+from okforest._plotting import LINE, shade
+from okforest.inspection._tree_view import Node, TreeView
 
 
 def export_graphviz(
@@ -16,34 +16,34 @@ def export_graphviz(
     max_depth: int | None = None,
     filled: bool = True,
 ) -> str:
-    r"""Return a tree as DOT source, for Graphviz and the many tools that read it.
+    r"""Return a tree as DOT source, for Graphviz and other tools that read it.
 
-    The left branch is taken where the test holds. Where a missing value goes is said only of
-    tests that ask for nothing else.
+    Inputs that satisfy the condition in a node go left. Leaves show the same as in
+    :func:`export_text`.
 
     Parameters
     ----------
     model : estimator
-        A fitted tree or forest of okforest.
+        A fitted tree or forest, or an OKBoost with ``base="tree"``.
     tree : int, default=0
-        Which tree of a forest.
+        Which tree of a forest, or which round of an OKBoost, counted from 0.
     feature_names : sequence of str, optional
-        Names of the features; by default those seen in fitting, or x0, x1, …
+        Names of the features; by default those seen in ``fit``, or x0, x1, …
     decimals : int, default=3
-        Most decimals of a number.
+        Maximum number of decimals.
     max_depth : int, optional
-        Depth below which leaves are only counted.
+        Depth at which branches are cut; the leaves below are counted.
     filled : bool, default=True
-        Whether nodes are the bluer, the smaller the variance of their outputs.
+        Whether to colour nodes: darker blue means lower variance.
 
     Returns
     -------
     dot : str
-        DOT source; ``dot -Tsvg`` draws it.
+        DOT source; ``dot -Tsvg`` renders it.
 
     See Also
     --------
-    plot_tree : A drawing by matplotlib.
+    plot_tree : The same as a matplotlib figure.
 
     Examples
     --------
@@ -63,30 +63,31 @@ def export_graphviz(
       0 -> 2 [label="no"];
     }
     """
-    reading = Reading(model, tree, feature_names, decimals)
+    view = TreeView(model, tree, feature_names, decimals)
     style = '"rounded,filled"' if filled else '"rounded"'
     lines = [
         "digraph tree {",
         f'  node [shape=box, style={style}, color="{LINE}", fontname="sans-serif"];',
         f'  edge [color="{LINE}", fontname="sans-serif"];',
     ]
-    for stop in reading.walk(max_depth):
-        lines.append(f"  {stop.node} [{_attributes(reading, stop, filled)}];")
-        if stop.depth > 0:
-            answer = f' [label="{"yes" if stop.is_left else "no"}"]' if stop.depth == 1 else ""
-            lines.append(f"  {stop.parent} -> {stop.node}{answer};")
+    for node in view.walk(max_depth):
+        lines.append(f"  {node.number} [{_attributes(view, node, filled)}];")
+        if node.depth > 0:
+            answer = f' [label="{"yes" if node.is_left else "no"}"]' if node.depth == 1 else ""
+            lines.append(f"  {node.parent} -> {node.number}{answer};")
     return "\n".join([*lines, "}"])
 
 
-def _attributes(reading: Reading, stop: Stop, filled: bool) -> str:
-    words = reading.facts(stop.node) if stop.is_end else [str(reading.test(stop.node))]
-    label = "\\n".join(map(_escape, words))
+def _attributes(view: TreeView, node: Node, filled: bool) -> str:
+    condition = None if node.is_end else view.condition(node.number, is_left=True)
+    texts = view.describe(node.number) if condition is None else [str(condition)]
+    label = "\\n".join(map(_escape, texts))
     attributes = f'label="{label}"'
     if filled:
-        attributes += f', fillcolor="{shade(reading.purity(stop.node))}"'
+        attributes += f', fillcolor="{shade(view.purity(node.number))}"'
     return attributes
 
 
 def _escape(text: str) -> str:
-    """Escape what has a meaning in a quoted string of DOT."""
+    """Escape the special characters of a quoted DOT string."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

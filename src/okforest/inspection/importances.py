@@ -1,16 +1,22 @@
-"""The importances of features as bars."""
+"""Feature importances as a bar chart."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from okforest._plotting import BAR, LINE, new_axes
 from okforest._typing import Floats
-from okforest.inspection._colours import BAR, LINE
-from okforest.inspection._matplotlib import new_axes
-from okforest.inspection._reading import check_model, check_names, check_outputs
+from okforest.inspection._requirements import (
+    USE_PERMUTATION,
+    feature_names_of,
+    require_integer,
+    require_outputs,
+    require_trees,
+)
+from okforest.models import OKBoost
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,33 +30,34 @@ def plot_importances(
     groups: Mapping[str, Sequence[int | str]] | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw the importances of features, the largest on top.
+    """Plot feature importances, the largest at the top.
 
-    A bar is a feature's share of the total variance reduction. In a forest a line shows one
-    standard deviation of the trees' own shares to each side, ending at zero.
+    A bar is a feature's share of the total variance reduction, over all trees or boosting rounds.
+    For a forest, error bars show one standard deviation of the importances over trees; they are cut
+    off at zero.
 
     Parameters
     ----------
     model : estimator
-        A fitted tree or forest of okforest, or OKBoost.
+        A fitted tree or forest, or an OKBoost with ``base="tree"``.
     top : int, default=20
-        Most bars to show.
+        Maximum number of bars.
     feature_names : sequence of str, optional
-        Names of the features; by default those seen in fitting, or x0, x1, …
+        Names of the features; by default those seen in ``fit``, or x0, x1, …
     groups : dict of str to features, optional
-        Features, by name or position, that share a bar (the columns of one variable, say); others
-        keep their own.
+        Features that share a bar, such as the columns of one variable, by name or position. Each
+        of the other features has its own bar.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     ax : matplotlib Axes
-        The drawing.
+        The axes.
 
     See Also
     --------
-    sklearn.inspection.permutation_importance : Importances for the score, on data of one's choice.
+    sklearn.inspection.permutation_importance : Importances for a score, on any data and model.
 
     Examples
     --------
@@ -62,19 +69,17 @@ def plot_importances(
     >>> blood = {"blood serum": ["s1", "s2", "s3", "s4", "s5", "s6"]}
     >>> ax = plot_importances(forest, groups=blood)
     """
-    check_model(model, boosted=True)
-    check_outputs(model, "an importance")
-    if not isinstance(top, Integral) or top < 1:
-        raise ValueError(f"top={top!r}; use a positive integer.")
-    labels, membership = _bars(check_names(model, feature_names), groups or {})
+    require_trees(model, USE_PERMUTATION)
+    require_outputs(model, "plot_importances")
+    require_integer("top", top, positive=True)
+    labels, membership = _bars(feature_names_of(model, feature_names), _check_groups(groups))
     importances = model.feature_importances_ @ membership
-    spread = (_importances_by_tree(model) @ membership).std(axis=0)
     shown = np.argsort(-importances, kind="stable")[:top]
-    if ax is None:
-        ax = new_axes(6.0, 0.9 + 0.3 * len(shown))
+    ax = new_axes(ax, (6.0, 0.9 + 0.3 * len(shown)))
     bars = np.arange(len(shown))
     ax.barh(bars, importances[shown], height=0.7, color=BAR)
-    if len(model.trees_) > 1:
+    if len(model.trees_) > 1 and not isinstance(model, OKBoost):  # rounds are not replicates
+        spread = (_importances_by_tree(model) @ membership).std(axis=0)
         below = np.minimum(spread, importances)[shown]
         ax.errorbar(
             importances[shown], bars, xerr=(below, spread[shown]), fmt="none", ecolor=LINE, lw=1.2
@@ -89,7 +94,7 @@ def plot_importances(
 
 
 def _importances_by_tree(model: Any) -> Floats:
-    """Return each tree's shares of its variance reduction, shape (n_trees, p)."""
+    """Return the importances in each tree alone, shape (n_trees, p)."""
     trees = model.trees_
     reductions = np.array(
         [trees[t].variance_reduction(model.n_features_in_) for t in range(len(trees))]
@@ -99,7 +104,25 @@ def _importances_by_tree(model: Any) -> Floats:
     return np.divide(reductions, total, out=np.zeros_like(reductions), where=total > 0)
 
 
-def _bars(names: list[str], groups: Mapping[str, Sequence[int | str]]) -> tuple[list[str], Floats]:
+def _check_groups(groups: Any) -> dict[str, list[int | str]]:
+    """Return the features of each group as a list."""
+    if groups is None:
+        return {}
+    if not isinstance(groups, Mapping):
+        raise TypeError(
+            f"groups is of type {type(groups).__name__}; expected a dict from group names to lists "
+            "of features, such as {'size': ['height', 'width']}."
+        )
+    for group, features in groups.items():
+        if isinstance(features, str) or not isinstance(features, Iterable):
+            raise TypeError(
+                f"group {group!r} is {features!r}; expected a list of names or positions of "
+                "features, such as [0, 1]."
+            )
+    return {group: list(features) for group, features in groups.items()}
+
+
+def _bars(names: list[str], groups: dict[str, list[int | str]]) -> tuple[list[str], Floats]:
     """Return the label of each bar, and a 0/1 matrix (p, n_bars) of the features in it."""
     members = {
         group: [_position(feature, names, group) for feature in features]
@@ -109,22 +132,28 @@ def _bars(names: list[str], groups: Mapping[str, Sequence[int | str]]) -> tuple[
     for feature, count in uses.items():
         if count > 1:
             raise ValueError(
-                f"feature {names[feature]!r} is {count} times in groups; put it in one group, once."
+                f"feature {names[feature]!r} is in groups {count} times; list it once, in one "
+                "group."
             )
-    alone = [feature for feature in range(len(names)) if feature not in uses]
-    bars = [*members.values(), *([feature] for feature in alone)]
+    ungrouped = [feature for feature in range(len(names)) if feature not in uses]
+    bars = [*members.values(), *([feature] for feature in ungrouped)]
     membership = np.zeros((len(names), len(bars)))
     for bar, features in enumerate(bars):
         membership[features, bar] = 1.0
-    return [*members, *(names[feature] for feature in alone)], membership
+    return [*members, *(names[feature] for feature in ungrouped)], membership
 
 
 def _position(feature: int | str, names: list[str], group: str) -> int:
     if isinstance(feature, Integral) and 0 <= feature < len(names):
         return int(feature)
-    if feature in names:
-        return names.index(str(feature))
-    raise ValueError(
-        f"group {group!r} has {feature!r}, which is no feature; use names of features or their "
-        f"positions, 0 to {len(names) - 1}."
-    )
+    matches = [position for position, name in enumerate(names) if name == feature]
+    if len(matches) > 1:
+        raise ValueError(
+            f"group {group!r} has {feature!r}, the name of features {matches}; use their positions."
+        )
+    if not matches:
+        raise ValueError(
+            f"group {group!r} has {feature!r}, which is not a feature; use names of features, or "
+            f"positions from 0 to {len(names) - 1}."
+        )
+    return matches[0]

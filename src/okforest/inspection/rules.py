@@ -1,10 +1,10 @@
-"""The way to each leaf as one rule."""
+"""The path to each leaf as one rule."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from okforest.inspection._reading import Reading
+from okforest.inspection._tree_view import TreeView
 from okforest.inspection.conditions import Condition
 
 
@@ -15,7 +15,7 @@ class Rule:
     Parameters
     ----------
     leaf : int
-        The leaf's number, as ``apply`` has it.
+        The leaf's number, as returned by ``apply``.
     conditions : tuple of Condition
         An input reaches the leaf if and only if it satisfies them all.
     n_samples : int
@@ -23,7 +23,8 @@ class Rule:
     weight : float
         Their total weight.
     variance : float
-        The variance of their outputs in H; NaN if the model was fitted without y.
+        The variance of their outputs in the kernel's feature space H; for an OKBoost, of their
+        residuals. NaN if the model was fitted without y.
     """
 
     leaf: int
@@ -45,25 +46,25 @@ def leaf_rules(
 ) -> list[Rule]:
     """Return the rule of each leaf of a tree, from left to right.
 
-    The tests on the way to a leaf are simplified: those of one feature are merged to one interval
-    or set of categories. Whether a missing value satisfies a condition is in its ``missing``, and
-    said in words of features that had missing values in training.
+    All conditions on one feature are merged into one interval or set of categories. Whether a
+    missing value satisfies a condition is in its attribute ``missing``; its text mentions missing
+    values only for features that had some in training.
 
     Parameters
     ----------
     model : estimator
-        A fitted tree or forest of okforest.
+        A fitted tree or forest, or an OKBoost with ``base="tree"``.
     tree : int, default=0
-        Which tree of a forest.
+        Which tree of a forest, or which round of an OKBoost, counted from 0.
     feature_names : sequence of str, optional
-        Names of the features; by default those seen in fitting, or x0, x1, …
+        Names of the features; by default those seen in ``fit``, or x0, x1, …
     decimals : int, default=3
-        Most decimals of a number in words; the conditions hold the exact bounds.
+        Maximum number of decimals in the text; the conditions hold the exact bounds.
 
     Returns
     -------
     rules : list of Rule
-        Their ``str`` is the rule in words.
+        One for each leaf; ``str(rule)`` is its text.
 
     See Also
     --------
@@ -84,22 +85,21 @@ def leaf_rules(
     3: width > 1.75 and length ≤ 4.85
     43: width > 1.75 and length > 4.85
     """
-    reading = Reading(model, tree, feature_names, decimals)
+    view = TreeView(model, tree, feature_names, decimals)
     paths: dict[int, dict[int, Condition]] = {0: {}}  # by node, then by feature
     rules = []
-    for stop in reading.walk():
-        if stop.depth > 0:
-            paths[stop.node] = _extended(
-                paths[stop.parent], reading.branch(stop.parent, stop.is_left)
-            )
-        if stop.is_end:
+    for node in view.walk():
+        if node.depth > 0:
+            condition = view.condition(node.parent, node.is_left)
+            paths[node.number] = _extended(paths[node.parent], condition)
+        if node.is_end:
             rules.append(
                 Rule(
-                    stop.node,
-                    tuple(paths[stop.node].values()),
-                    len(reading.rows(stop.node)),
-                    float(reading.tree.weight[stop.node]),
-                    reading.variance(stop.node),
+                    node.number,
+                    tuple(paths[node.number].values()),
+                    len(view.rows(node.number)),
+                    float(view.tree.weight[node.number]),
+                    view.variance(node.number),
                 )
             )
     return rules

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from okforest.inspection._reading import Reading
+from okforest.inspection._tree_view import TreeView
 
 
 def export_text(
@@ -17,24 +17,28 @@ def export_text(
 ) -> str:
     """Return a tree as indented text.
 
-    A line is a branch. At its leaf it says the leaf's number (as ``apply`` has it), how many
-    training rows are in it, the variance of their outputs in H, and the output nearest to their
-    mean in H. Where a missing value goes is said only of tests that ask for nothing else.
+    Each line is a branch with its condition. A branch that ends in a leaf shows the leaf's number
+    (as returned by ``apply``), the number of training rows in it, the variance of their outputs in
+    the kernel's feature space H, and the output nearest to their mean in H. If a feature had
+    missing values in training, its condition ends with "or missing" in the branch that they follow.
+
+    Trees of an OKBoost are fitted to residuals: their leaves show the variance of the residuals,
+    and no output.
 
     Parameters
     ----------
     model : estimator
-        A fitted tree or forest of okforest.
+        A fitted tree or forest, or an OKBoost with ``base="tree"``.
     tree : int, default=0
-        Which tree of a forest.
+        Which tree of a forest, or which round of an OKBoost, counted from 0.
     feature_names : sequence of str, optional
-        Names of the features; by default those seen in fitting, or x0, x1, …
+        Names of the features; by default those seen in ``fit``, or x0, x1, …
     decimals : int, default=3
-        Most decimals of a number.
+        Maximum number of decimals.
     max_depth : int, optional
-        Depth below which leaves are only counted.
+        Depth at which branches are cut; the leaves below are counted.
     show_prototype : bool, default=True
-        Whether to show an output at each leaf; without y, none is.
+        Whether to show an output in each leaf, if the model has been fitted with y.
 
     Returns
     -------
@@ -43,8 +47,8 @@ def export_text(
 
     See Also
     --------
-    plot_tree : The same as a drawing.
-    leaf_rules : The way to each leaf, as one rule.
+    plot_tree : The same as a figure.
+    leaf_rules : The path to each leaf as one rule.
 
     Examples
     --------
@@ -60,17 +64,17 @@ def export_text(
        ├─ petal width (cm) ≤ 1.75 → leaf 3, n = 54, variance 0.168, output 'versicolor'
        └─ petal width (cm) > 1.75 → leaf 4, n = 46, variance 0.043, output 'virginica'
     """
-    reading = Reading(model, tree, feature_names, decimals)
+    view = TreeView(model, tree, feature_names, decimals)
     lines = []
-    margins = {0: ""}  # what stands before the branches below a node
-    for stop in reading.walk(max_depth):
-        facts = ", ".join(reading.facts(stop.node, show_prototype)) if stop.is_end else ""
-        if stop.depth == 0:
-            lines += [facts] if stop.is_end else []
+    margins = {0: ""}  # the text before the branches below each node
+    for node in view.walk(max_depth):
+        texts = ", ".join(view.describe(node.number, show_prototype)) if node.is_end else ""
+        if node.depth == 0:
+            lines += [texts] if node.is_end else []
             continue
-        margin = margins[stop.parent]
-        margins[stop.node] = margin + ("│  " if stop.is_left else "   ")
-        corner = "├─" if stop.is_left else "└─"
-        arrow = " → " if stop.is_end else ""
-        lines.append(f"{margin}{corner} {reading.branch(stop.parent, stop.is_left)}{arrow}{facts}")
+        margin = margins[node.parent]
+        margins[node.number] = margin + ("│  " if node.is_left else "   ")
+        corner = "├─" if node.is_left else "└─"
+        arrow = " → " if node.is_end else ""
+        lines.append(f"{margin}{corner} {view.condition(node.parent, node.is_left)}{arrow}{texts}")
     return "\n".join(lines)

@@ -1,10 +1,10 @@
-"""What is behind a prediction, and importances by permutation."""
+"""Prototypes of predictions, and permutation importances."""
 
 import numpy as np
 import pytest
 from sklearn.inspection import permutation_importance
 
-from okforest import OKBagging, OKExtraTrees, OKTotallyRandomTrees, OKTree
+from okforest import OKBagging, OKBoost, OKExtraTrees, OKRidge, OKTotallyRandomTrees, OKTree
 from okforest.inspection import prototypes
 from okforest.kernels import Precomputed
 from okforest.metrics import kernel_loss_scorer, kernel_r2_scorer, output_loss_scorer
@@ -22,7 +22,7 @@ NEW = rng.normal(size=(25, 4))
     ids=lambda model: type(model).__name__,
 )
 def test_prototypes_are_the_largest_weights(model, k):
-    """Rows come by decreasing weight, equals by position, then -1 and 0."""
+    """Rows are in descending order of weight, ties by position, followed by -1 and 0."""
     model.set_params(random_state=0).fit(X, Y)
     rows, weights = prototypes(model, NEW, k)
     assert rows.shape == weights.shape == (25, k)
@@ -32,6 +32,25 @@ def test_prototypes_are_the_largest_weights(model, k):
         np.testing.assert_array_equal(weight[: len(expected)], w[expected])
         assert (found[len(expected) :] == -1).all()
         assert (weight[len(expected) :] == 0.0).all()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        OKBoost(20, kernel="rbf", random_state=0),
+        OKBoost(20, max_splits=2, learning_rate=0.5, subsample=0.5, random_state=0),
+        OKBoost(5, base=OKRidge(), learning_rate=1.0),
+        OKRidge(),
+    ],
+    ids=["trees", "features", "base", "ridge"],
+)
+def test_negative_weights_come_last(model):
+    """Weights of boosting and ridge regression may be negative; they are ranked by their sign."""
+    W = model.fit(X, Y).predict_weights(NEW).toarray()
+    assert (W < 0).any()
+    rows, weights = prototypes(model, NEW, k=60)
+    np.testing.assert_array_equal(weights, -np.sort(-W, axis=1))
+    np.testing.assert_array_equal(np.take_along_axis(W, rows, axis=1), weights)
 
 
 def test_prototypes_without_outputs():
@@ -47,9 +66,14 @@ def test_prototypes_without_outputs():
 )
 @pytest.mark.parametrize("outputs", ["explicit", "positions"])
 def test_permutation_importance(scoring, outputs):
-    """scikit-learn's permutation importance finds the features that count."""
+    """scikit-learn's permutation importance finds the most important feature."""
     kernel, y = ("rbf", Y) if outputs == "explicit" else (Precomputed(Y @ Y.T), np.arange(60))
-    for model in (OKTree(kernel=kernel, random_state=0), OKExtraTrees(20, kernel=kernel)):
+    models = (
+        OKTree(kernel=kernel, random_state=0),
+        OKExtraTrees(20, kernel=kernel),
+        OKBoost(20, kernel=kernel, learning_rate=0.2),
+    )
+    for model in models:
         result = permutation_importance(
             model.fit(X, y), X, y, scoring=scoring, n_repeats=3, random_state=0
         )

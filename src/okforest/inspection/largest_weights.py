@@ -1,34 +1,39 @@
-"""What is behind a prediction."""
+"""The training outputs with the largest weights in a prediction."""
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from okforest._typing import Floats
-from okforest.models._base import Averager
+from okforest.inspection._requirements import require_integer, require_model
 
 
 def prototypes(model: Any, X: Any, k: int = 5) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Return the training outputs behind each prediction, with their weights.
+    """Return the training outputs with the largest weights in each prediction.
+
+    A prediction is a weighted sum of training outputs in the kernel's feature space. Weights of
+    trees and forests are not negative. Those of OKBoost and OKRidge may be: they are ranked by
+    their signed value, from the largest to the most negative, so that the first rows are those that
+    the prediction is drawn towards.
 
     Parameters
     ----------
     model : estimator
-        A fitted model of okforest, with or without y.
+        A fitted model of okforest; one fitted without y has weights, too.
     X : array-like of shape (n, p)
         Inputs.
     k : int, default=5
-        How many training outputs for each input.
+        Number of training outputs for each input.
 
     Returns
     -------
     rows : ndarray of shape (n, k)
-        The training rows of largest weight, largest first and of equals the first; -1 where fewer
-        have any. ``model.outputs_[rows]`` are their outputs.
+        The training rows with the largest weights, in descending order; ties go to the first
+        row. If fewer than k rows have a nonzero weight, the rest is -1. Where ``rows >= 0``,
+        ``model.outputs_[rows]`` are the outputs.
     weights : ndarray of shape (n, k)
-        Their weights in the prediction; 0 with row -1.
+        Their weights in the prediction; 0 where the row is -1.
 
     See Also
     --------
@@ -49,14 +54,8 @@ def prototypes(model: Any, X: Any, k: int = 5) -> tuple[npt.NDArray[np.int64], F
     array([[0.5, 0.5, 0. ],
            [0.5, 0.5, 0. ]])
     """
-    if not isinstance(model, Averager):
-        raise TypeError(
-            f"model is a {type(model).__name__}; expected a fitted model of okforest. "
-            "Of a pipeline or a search, pass the model inside: pipeline[-1], "
-            "search.best_estimator_."
-        )
-    if not isinstance(k, Integral) or k < 1:
-        raise ValueError(f"k={k!r}; use a positive integer.")
+    require_model(model)
+    k = require_integer("k", k, positive=True)
     W = model.predict_weights(X)
     n = W.shape[0]
     row = np.repeat(np.arange(n), np.diff(W.indptr))
