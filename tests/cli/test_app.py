@@ -1,12 +1,60 @@
-"""What the command says of itself."""
+"""The application: its version, shared options, and its error without its requirements."""
 
+import subprocess
+import sys
+
+import pytest
 from typer.testing import CliRunner
 
 import okforest
 from okforest.cli._app import app
+from okforest.cli._console import print_message
+from okforest.cli._options import check_jobs, make_writable
 
 
 def test_version():
     result = CliRunner().invoke(app, ["--version"])
     assert result.exit_code == 0
     assert result.output == f"okforest {okforest.__version__}\n"
+
+
+def test_without_the_extra():
+    """The error names the extra to install."""
+    code = "import sys; sys.modules['typer'] = None; from okforest.cli import main; main()"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 1
+    assert "pip install okforest[cli]" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["network", "reproduce"])
+def test_commands_share_their_options(command):
+    """The same names and the same words."""
+    result = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"})
+    for words in (
+        "--out",
+        "Folder for the results; created if it does not exist.",
+        "--jobs",
+        "Number of cores to use; -1 for all cores.",
+    ):
+        assert words in result.output
+
+
+def test_messages_are_not_markup(capsys):
+    print_message("[red]a[/red] is in [b]")
+    assert capsys.readouterr().err == "[red]a[/red] is in [b]\n"
+
+
+def test_jobs():
+    assert [check_jobs(jobs) for jobs in (-1, 3)] == [-1, 3]
+    with pytest.raises(ValueError, match="--jobs is 0; use a positive number, or -1 for all cores"):
+        check_jobs(0)
+
+
+def test_folders(tmp_path):
+    make_writable(tmp_path / "a/b", "--out")
+    assert (tmp_path / "a/b").is_dir()
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match=r"cannot write to .*: Not a .*; choose .* with --out"):
+        make_writable(tmp_path / "file/folder", "--out")

@@ -1,8 +1,6 @@
-"""``okforest network``: results on a small network, and what it says about bad files."""
+"""``okforest network``: results on a small network, and messages about mistakes in files."""
 
 import re
-import subprocess
-import sys
 
 import matplotlib
 
@@ -15,35 +13,21 @@ from typer.testing import CliRunner
 
 import okforest
 from okforest.cli._app import app
-from okforest.cli._files import clean_edges, group_columns
+from okforest.cli._edges import clean_edges
 from reference.network import make_network
 
 FAST = ("--trees", "5", "--folds", "2", "--jobs", "1")
 
 
-@pytest.fixture
-def files(tmp_path):
-    """Write features and links; return the folder, the features and the links."""
-    network = make_network()
-    columns = ["a: one", "a: two", "a: three", "b: one", "b: two"]
-    features = pd.DataFrame(network.X, index=network.names, columns=columns)
-    features.iloc[::9, 3] = np.nan
-    links = np.argwhere(np.triu(network.graph.toarray()))
-    links = pd.DataFrame(network.names[links], columns=["from", "to"])
-    features.to_csv(tmp_path / "features.csv")
-    links.to_csv(tmp_path / "links.csv", index=False)
-    return tmp_path, features, links
-
-
 def run(*arguments, code=0):
-    """Run the command; return what it says, on one line."""
+    """Run the command and return its output on one line."""
     result = CliRunner().invoke(app, ["network", *map(str, arguments)])
     assert result.exit_code == code, result.output
     return re.sub(r"\s+", " ", result.output)
 
 
 def test_results(files):
-    """Ranked links, curves, a model and a page; new vertices from a file of their own."""
+    """Ranked links, curves, a model and a page; new vertices are in a separate file."""
     folder, features, links = files
     known, new = features.iloc[:50], features.iloc[50:]
     known.to_csv(folder / "known.csv")
@@ -52,11 +36,11 @@ def test_results(files):
     inside = links[links["from"].isin(names) & links["to"].isin(names)]
     inside.to_csv(folder / "inside.csv", index=False)
     out = folder / "out"
-    said = run(
+    output = run(
         folder / "known.csv", folder / "inside.csv", "--new", folder / "new.parquet", "--out", out,
         "--group-by", ":", "--top", "40", *FAST,
     )  # fmt: skip
-    assert "summary.html" in said
+    assert "summary.html" in output
     table = pd.read_csv(out / "links_new.csv")
     assert table.columns.tolist() == ["source", "target", "score", "kind"]
     assert len(table) == 40
@@ -76,12 +60,12 @@ def test_results(files):
 
 
 def test_names_are_text(tmp_path):
-    """Numbers and signs in names stay as they are, and do no harm on the page; a tab separates."""
+    """Names that look like numbers or markup do not change; tabs are separators."""
     network = make_network(40)
     names = [f"00{i}" for i in range(39)] + ["<b>&"]
     pd.DataFrame(network.X, index=names).to_csv(tmp_path / "f.tsv", sep="\t")
     lines = [f"{names[i]}\t{names[j]}" for i, j in np.argwhere(np.triu(network.graph.toarray()))]
-    (tmp_path / "e.tsv").write_text("\n".join(lines) + "\n")  # no titles
+    (tmp_path / "e.tsv").write_text("\n".join(lines) + "\n")  # no header
     run(tmp_path / "f.tsv", tmp_path / "e.tsv", "--out", tmp_path, "--folds", "0", "--trees", "3",
         "--top", "5000")  # fmt: skip
     table = pd.read_csv(tmp_path / "links_missing.csv", dtype=str)
@@ -93,7 +77,7 @@ def test_names_are_text(tmp_path):
 
 
 def test_names_that_look_missing(tmp_path):
-    """NA, nan and null are names; an empty cell is none."""
+    """NA, nan and null are names; an empty cell is not."""
     network = make_network(40)
     names = ["NA", "nan", "null", *(f"v{i}" for i in range(37))]
     features = pd.DataFrame(network.X, index=names)
@@ -112,40 +96,40 @@ def test_names_that_look_missing(tmp_path):
 @pytest.mark.parametrize(
     ("first", "message"),
     [
-        ("v01,x", "names without a row of features (1): 'x'"),
-        ("x,v01", "names without a row of features (1): 'x'"),
+        ("v01,x", "names without features (1): 'x'"),
+        ("x,v01", "names without features (1): 'x'"),
         ("v03,v03", "links 'v03' with itself"),
-        ("x,x", "names without a row of features (1): 'x'"),
+        ("x,x", "names without features (1): 'x'"),
         ("v01,", "link with one name only, in row 1"),
     ],
 )
 def test_first_line_of_links(files, first, message):
-    """It is a link, and as good as any other, if one of its names is known."""
+    """The first line is a link if one of its names is known, and a header otherwise."""
     folder, _features, links = files
     text = links.to_csv(index=False, header=False)
     (folder / "links.csv").write_text(f"{first}\n{text}")
     paths = folder / "features.csv", folder / "links.csv", "--out", folder / "out"
-    said = run(*paths, *FAST, code=2)
-    assert message in said
-    assert "titles" not in said
+    output = run(*paths, *FAST, code=2)
+    assert message in output
+    assert "header" not in output
     (folder / "links.csv").write_text(f"x,y\n{text}")
-    assert "the first line (x, y) was read as titles" in run(*paths, *FAST)
+    assert "the first line ('x', 'y') was read as a header" in run(*paths, *FAST)
     model = okforest.load(folder / "out/model.okforest")
     assert model.adjacency_.nnz == 2 * len(links)
     links.to_parquet(folder / "links.parquet")
-    assert "titles" not in run(paths[0], folder / "links.parquet", *paths[2:], *FAST)
+    assert "header" not in run(paths[0], folder / "links.parquet", *paths[2:], *FAST)
 
 
 def test_isolated_vertices(files):
-    """They are an error, until it is said what they are."""
+    """Vertices without links are an error unless an option states how to treat them."""
     folder, _features, links = files
     alone = "v00"
     links[(links["from"] != alone) & (links["to"] != alone)].to_csv(
         folder / "links.csv", index=False
     )
     paths = folder / "features.csv", folder / "links.csv", "--out", folder / "out"
-    said = run(*paths, *FAST, code=2)
-    assert "1 vertices have features but no link: 'v00'. Say --isolated new" in said
+    output = run(*paths, *FAST, code=2)
+    assert "vertices have features but no link (1): 'v00'. Use --isolated new" in output
     run(*paths, "--isolated", "new", *FAST)
     table = pd.read_csv(folder / "out/links_new.csv")
     assert set(table["source"]) == {alone}
@@ -154,22 +138,23 @@ def test_isolated_vertices(files):
 
 
 def test_results_of_an_earlier_run(files):
-    """What this run does not write goes once it is done; other files stay."""
+    """Results that this run does not write are removed at its end; other files are kept."""
     folder, features, _links = files
     features[:3].set_axis(["x", "y", "z"]).to_csv(folder / "new.csv")
     paths = folder / "features.csv", folder / "links.csv", "--out", folder / "out"
     run(*paths, "--new", folder / "new.csv", "--group-by", ":", *FAST)
     written = {path.name for path in (folder / "out").iterdir()}
     assert {"links_new.csv", "groups.png", "roc.png", "pr.png"} <= written
+    assert {"links_new_per_vertex.csv", "links_missing_per_vertex.csv"} <= written
     (folder / "out/notes.txt").write_text("mine")
-    run(*paths, "--trees", "3", "--folds", "0")
+    run(*paths, "--trees", "3", "--folds", "0", "--per-vertex", "0")
     left = {path.name for path in (folder / "out").iterdir()}
     assert left == {"links_missing.csv", "model.okforest", "summary.html", "notes.txt"}
 
 
 def bad_files():
     return {
-        "unknown": ("v01,x\nv02,y\n", "names without a row of features (2): 'x', 'y'"),
+        "unknown": ("v01,x\nv02,y\n", "names without features (2): 'x', 'y'"),
         "loop": ("v01,v01\n", "links 'v01' with itself"),
         "duplicate": ("v02,v01\nv01,v02\n", "'v01' – 'v02' twice"),
         "half": ("v01,\n", "link with one name only, in row"),
@@ -178,7 +163,7 @@ def bad_files():
 
 @pytest.mark.parametrize("case", bad_files())
 def test_bad_edges(files, case):
-    """Said in words, with the way out; ``--clean`` is that way."""
+    """The error names the mistake; ``--clean`` ignores it."""
     folder, _features, links = files
     lines, message = bad_files()[case]
     if case == "duplicate":
@@ -186,12 +171,12 @@ def test_bad_edges(files, case):
     text = links.to_csv(index=False) + lines
     (folder / "links.csv").write_text(text)
     paths = folder / "features.csv", folder / "links.csv", "--out", folder / "out"
-    said = run(*paths, *FAST, code=2)
-    assert said.split(" was read as titles ")[-1].startswith("error: ")
-    assert message in said
+    output = run(*paths, *FAST, code=2)
+    assert output.split(" was read as a header ")[-1].startswith("error: ")
+    assert message in output
     if case != "half":
-        assert "--clean" in said
-        assert "left out" in run(*paths, "--clean", *FAST)
+        assert "--clean" in output
+        assert "ignored" in run(*paths, "--clean", *FAST)
 
 
 def test_clean_edges():
@@ -199,51 +184,110 @@ def test_clean_edges():
     assert clean_edges(edges, set("abc")) == ([("a", "b"), ("b", "c")], 1, 1, 2)
 
 
-def test_groups_of_columns():
-    assert group_columns(["a: x", "b", "a:y"], ":") == {"a": ["a: x", "a:y"], "other": ["b"]}
-    with pytest.raises(ValueError, match="columns such as 'all: x' are of a group named 'all'"):
-        group_columns(["a: x", "all: x"], ":")
+def test_several_files(files):
+    """Features in several files, and new vertices in several files, are joined by name."""
+    folder, features, links = files
+    for name, part in (("a", features.iloc[:, :3]), ("b", features.iloc[::-1, 3:])):
+        part.loc[part.index < "v50"].to_csv(folder / f"{name}.csv")
+        part.loc[part.index >= "v50"].to_csv(folder / f"{name}_new.csv")
+    links[(links < "v50").all(axis=1)].to_csv(folder / "inside.csv", index=False)
+    run(folder / "a.csv", folder / "b.csv", folder / "inside.csv", "--new", folder / "a_new.csv",
+        "--new", folder / "b_new.csv", "--out", folder / "out", *FAST)  # fmt: skip
+    model = okforest.load(folder / "out/model.okforest")
+    assert model.model_.feature_names_in_.tolist() == features.columns.tolist()
+    expected = model.rank_links(features[features.index >= "v50"])
+    table = pd.read_csv(folder / "out/links_new.csv")[:100]
+    assert table["target"].tolist() == expected["target"].tolist()
 
 
-def test_bad_features(files):
+def test_links_of_each_vertex(files):
+    """Each vertex has its best links in files and on the page; every term is explained."""
     folder, features, _links = files
-    out = ("--out", folder / "out", *FAST)
-    edges = folder / "links.csv"
-    assert "there is no file" in run(folder / "no.csv", edges, *out, code=2)
-    pd.concat([features, features[:2]]).to_csv(folder / "twice.csv")
-    said = run(folder / "twice.csv", edges, *out, code=2)
-    assert "2 names more than once: 'v00', 'v01'" in said
-    (folder / "empty.csv").write_text("")
-    assert "is empty" in run(folder / "empty.csv", edges, *out, code=2)
-    features.iloc[:, :0].to_csv(folder / "none.csv")
-    assert "has 1 columns" in run(folder / "none.csv", edges, *out, code=2)
-    features[:3].drop(columns="a: one").set_axis(["x", "y", "z"]).to_csv(folder / "new.csv")
-    paths = folder / "features.csv", edges, "--new", folder / "new.csv"
-    assert "lacks 1 columns" in run(*paths, *out, code=2)
+    new = features[:12].set_axis([f"n{i:02d}" for i in range(12)])
+    new.to_csv(folder / "new.csv")
+    run(folder / "features.csv", folder / "links.csv", "--new", folder / "new.csv", "--out",
+        folder / "out", "--per-vertex", "3", *FAST)  # fmt: skip
+    table = pd.read_csv(folder / "out/links_new_per_vertex.csv")
+    assert table["source"].tolist() == np.repeat(new.index, 3).tolist()
+    model = okforest.load(folder / "out/model.okforest")
+    expected = model.rank_links(new, top=3, per_vertex=True)
+    assert table["target"].tolist() == expected["target"].tolist()
+    missing = pd.read_csv(folder / "out/links_missing_per_vertex.csv")
+    assert missing.groupby("source").size().tolist() == [3] * 60
+    page = (folder / "out/summary.html").read_text()
+    links = table[["target", "score"]][:3].itertuples(index=False)
+    partners = "; ".join(f"{link.target} ({link.score:.3f})" for link in links)
+    assert f"<td>n00</td><td>{partners}</td>" in page
+    for term in ("known vertex", "new vertex", "score", "AUC", "AUPR", "precision at k"):
+        assert f"<tr><td>{term}</td><td>" in page
+
+
+def test_terms_of_the_evaluation(files):
+    """Terms that the page does not use are not explained."""
+    folder, _features, _links = files
+    paths = folder / "features.csv", folder / "links.csv", "--out", folder / "out"
+    run(*paths, "--trees", "3", "--folds", "0")
+    page = (folder / "out/summary.html").read_text()
+    assert "AUC" not in page
+    assert "<tr><td>score</td>" in page
+
+
+def test_markup_in_names(files):
+    """Names are never markup: in the console, on the page and in spreadsheets."""
+    folder, features, links = files
+    names = {"v00": "<b>x</b>", "v01": "=1+1", "v02": "[red]y[/red]", "v03": "a|b & c", "v04": "-5"}
+    features.rename(names).rename(columns={"a: one": "<i>: $one$"}).to_csv(folder / "features.csv")
+    links.replace(names).to_csv(folder / "links.csv", index=False)
+    out = folder / "[bold]out"
+    paths = folder / "features.csv", folder / "links.csv", "--out", out
+    output = run(*paths, "--group-by", ":", "--top", "5000", *FAST)
+    assert f"the results are in {out}: open {out}/summary.html" in output
+    table = pd.read_csv(out / "links_missing.csv", dtype=str)
+    written = {*table["source"], *table["target"]}
+    assert {"<b>x</b>", "'=1+1", "[red]y[/red]", "a|b & c", "-5"} <= written
+    page = (out / "summary.html").read_text()
+    assert "&lt;b&gt;x&lt;/b&gt;" in page
+    assert "a|b &amp; c" in page
+    assert "[red]y[/red]" in page
+    assert not re.search("<b>|<i>|& ", page)
+    with open(folder / "links.csv", "a") as file:
+        file.write("[red]z,v05\n")
+    assert "names without features (1): '[red]z'" in run(*paths, *FAST, code=2)
+
+
+def test_columns_that_are_empty_for_new_vertices(files):
+    """Features that are missing for all new vertices are missing values, not missing columns."""
+    folder, features, _links = files
+    new = features[:3].set_axis(["x", "y", "z"])
+    new["b: two"] = np.nan
+    new.to_csv(folder / "new.csv")
+    features["empty"] = np.nan
+    features.to_csv(folder / "features.csv")
+    output = run(folder / "features.csv", folder / "links.csv", "--new", folder / "new.csv",
+                 "--out", folder / "out", *FAST)  # fmt: skip
+    assert "left out columns without values (1): 'empty'" in output
+    assert (folder / "out/links_new.csv").exists()
+
+
+def test_bad_arguments(files):
+    """Errors name the file or the option, without a traceback."""
+    folder, features, links = files
+    edges, out = folder / "links.csv", ("--out", folder / "out", *FAST)
+    paths = folder / "features.csv", edges
+    assert "does not exist" in run(folder / "no.csv", edges, *out, code=2)
+    (folder / "bad.csv.gz").write_bytes(b"not compressed")
+    for bad in ((folder / "bad.csv.gz", edges), (paths[0], folder / "bad.csv.gz")):
+        assert "bad.csv.gz is damaged or incomplete" in run(*bad, *out, code=2)
+    (folder / "single.csv").write_text("v01\nv02\n")
+    output = run(paths[0], folder / "single.csv", *out, code=2)
+    assert "single.csv has a single column; an edge list has the two names" in output
+    links[:0].to_csv(edges, index=False)
+    assert "links.csv has no links between vertices" in run(*paths, *out, code=2)
+    links.to_csv(edges, index=False)
+    assert "--jobs is 0; use a positive" in run(*paths, *out, "--jobs", "0", code=2)
+    output = run(*paths, *FAST, "--out", edges / "out", code=2)
+    assert "choose another folder with --out" in output
     features[:3].to_csv(folder / "new.csv")
-    assert "3 vertices that are known already" in run(*paths, *out, code=2)
-
-
-def test_text_among_numbers(files):
-    """One in a column of numbers is a mistake; a column of text is one of categories."""
-    folder, features, _links = files
-    features = features.astype(object)
-    features["c"] = np.where(np.arange(60) % 2, "red", "7")
-    paths = folder / "f.csv", folder / "links.csv", "--out", folder / "out", *FAST
-    features.to_csv(paths[0])
-    run(*paths)
-    features.iloc[4, 3] = "n.d."
-    features.to_csv(paths[0])
-    said = run(*paths, code=2)
-    assert "f.csv has 'n.d.' in column 'b: one', row 5 ('v04'), where 52 of 52 other" in said
-    assert "Leave the cell empty" in said
-
-
-def test_without_the_extra():
-    """What to install is said where something is missing."""
-    code = "import sys; sys.modules['typer'] = None; from okforest.cli import main; main()"
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 1
-    assert "pip install okforest[cli]" in result.stderr
+    output = run(*paths, "--new", folder / "new.csv", *out, code=2)
+    assert "vertices are both new and known (3)" in output
+    assert "Missing argument" in run(paths[0], code=2)

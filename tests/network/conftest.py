@@ -1,4 +1,4 @@
-"""A small network whose links its features foretell."""
+"""A small network whose links can be predicted from its features."""
 
 import pytest
 

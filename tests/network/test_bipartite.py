@@ -1,4 +1,4 @@
-"""Networks with two sides: scores against their formula, kinds of new objects, evaluation."""
+"""Bipartite networks: scores against their formula, new rows and columns, evaluation."""
 
 import pickle
 
@@ -19,7 +19,7 @@ from okforest.network import BipartiteCompletion, cross_validate_bipartite
 
 
 def make_sides(seed=0, n=50, m=40):
-    """Return features of two sides, linked where their first features are near."""
+    """Return the features of two sides, linked where their first features are close."""
     rng = np.random.default_rng(seed)
     rows, columns = rng.random((n, 3)), rng.random((m, 2))
     links = np.abs(rows[:, :1] - columns[:, 0]) < 0.12
@@ -32,8 +32,8 @@ def small_model(**parameters):
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.3, 1.0])
-def test_scores_are_those_of_the_formula(smoothing):
-    """Weights, links and weights, for all four kinds of pairs."""
+def test_scores_equal_the_formula(smoothing):
+    """Weights times links times weights, for all four kinds of pairs."""
     rows, columns, Y = make_sides()
     model = small_model(smoothing=smoothing).fit(rows[:40], columns[:30], Y[:40, :30])
     W = model.row_model_.predict_weights(rows).toarray()
@@ -52,8 +52,8 @@ def test_scores_are_those_of_the_formula(smoothing):
     )
 
 
-def test_without_smoothing_it_is_a_multi_output_forest():
-    """New rows and seen columns: the mean profile, as a forest with a linear kernel predicts."""
+def test_without_smoothing_it_equals_a_multi_output_forest():
+    """For new rows and seen columns, a forest with a linear kernel predicts the same profile."""
     rows, columns, Y = make_sides()
     model = small_model(smoothing=0.0).fit(rows[:40], columns, Y[:40])
     forest = OKExtraTrees(10, min_samples_split=5, random_state=0).fit(rows[:40], Y[:40])
@@ -71,7 +71,7 @@ def test_links_are_found(setting, seed):
 
 
 def test_folds_by_hand():
-    """Similarities with objects held out are left out; the rest is a plain loop."""
+    """Scores equal those of a loop; similarities with objects held out are removed."""
     rows, columns, Y = make_sides()
     S, T = (np.exp(-((X[:, None] - X) ** 2).sum(axis=2)) for X in (rows, columns))
     result = cross_validate_bipartite(small_model(), S, T, Y, cv=5, similarities=True)
@@ -87,7 +87,7 @@ def test_folds_by_hand():
     ids=str,
 )
 def test_models_and_kernels(estimator):
-    """Any model, another one for columns, a kernel on profiles, sparse links."""
+    """Any model, a different one for columns, a kernel on profiles, sparse links."""
     rows, columns, Y = make_sides()
     model = BipartiteCompletion(estimator, OKExtraTrees(5), profile_kernel=RBF(1.0))
     model.fit(rows[:40], columns, sp.csr_array(Y[:40]))
@@ -98,7 +98,7 @@ def test_models_and_kernels(estimator):
 
 
 def test_two_kernels():
-    """Precomputed kernels on both sides."""
+    """Kernels can be precomputed on both sides."""
     rows, columns, Y = make_sides()
     K, L = (np.exp(-10 * ((X[:, None] - X) ** 2).sum(axis=2)) for X in (rows, columns))
     model = BipartiteCompletion(OKRidge(0.1, input_kernel="precomputed"))
@@ -123,8 +123,37 @@ def test_ranked_links():
     assert set(model.rank_links(rows[45:], columns, top=3)["kind"]) == {"unseen-unseen"}
 
 
+@pytest.mark.parametrize("side", ["row", "column"])
+def test_ranked_links_of_each_vertex(side):
+    """Every row, or every column, has its own best links."""
+    rows, columns, Y = make_sides()
+    names = np.array([f"drug{i}" for i in range(50)]), np.array([f"t{i}" for i in range(40)])
+    model = small_model().fit(rows[:45], columns, Y[:45], names[0][:45], names[1])
+    seen = np.where(Y[:45] > 0, -np.inf, model.predict_links())
+    for links, scores, sources in (
+        (model.rank_links(top=3, per_vertex=side), seen, names[0][:45]),
+        (
+            model.rank_links(rows[45:], row_names=names[0][45:], top=3, per_vertex=side),
+            model.predict_links(rows[45:]),
+            names[0][45:],
+        ),
+    ):
+        fields, labels = ["source", "target"], [sources, names[1]]
+        if side == "column":
+            scores, fields, labels = scores.T, fields[::-1], labels[::-1]
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :3]
+        assert links[fields[0]].tolist() == np.repeat(labels[0], 3).tolist()
+        expected = np.take_along_axis(scores, best, axis=1).ravel()
+        np.testing.assert_allclose(links["score"], expected, rtol=1e-12)
+        at = [
+            [label.tolist().index(name) for name in links[field]]
+            for label, field in zip(labels, fields, strict=True)
+        ]
+        np.testing.assert_allclose(scores[tuple(at)], expected, rtol=1e-12)
+
+
 def test_labels_of_links():
-    """Those of a frame are names of rows and columns, in any order."""
+    """The labels of a data frame are the names of rows and columns, in any order."""
     rows, columns, Y = make_sides()
     frames = [
         pd.DataFrame(X, index=[f"{side}{i}" for i in range(len(X))]).add_prefix("f")
@@ -144,11 +173,11 @@ def test_labels_of_links():
         for given in ((rows, columns, Y), (*frames, links))
     )
     np.testing.assert_array_equal(first.auc, second.auc)
-    with pytest.raises(ValueError, match=r"the columns of the links' frame .* \('x'\)"):
+    with pytest.raises(ValueError, match=r"the columns of the data frame of links .*: 'x'"):
         small_model().fit(*frames, links.rename(columns={"c0": "x"}))
 
 
-def test_life_of_a_model(tmp_path):
+def test_copies_predict_the_same(tmp_path):
     rows, columns, Y = make_sides()
     model = small_model().fit(rows[:40], columns, Y[:40])
     again = clone(model).fit(rows[:40], columns, Y[:40])
@@ -164,7 +193,7 @@ def test_errors():
         small_model().fit(rows, columns, Y.T)
     with pytest.raises(ValueError, match="values other than 0 and 1"):
         small_model().fit(rows, columns, 2 * Y)
-    with pytest.raises(ValueError, match="links are all 0"):
+    with pytest.raises(ValueError, match="links has no 1; pass at least one link"):
         small_model().fit(rows, columns, 0 * Y)
     with pytest.raises(ValueError, match=r"links is an array of shape .* pass a matrix of 0 and 1"):
         small_model().fit(rows, columns, [("a", "b")])
@@ -175,10 +204,16 @@ def test_errors():
     few = 0 * Y
     few[0, 0] = 1
     with pytest.raises(
-        ValueError, match=r"in fold \d the 25 rows and 40 .* no links .* more folds"
+        ValueError, match=r"in fold \d the 25 seen rows and 40 .* no links .* more folds"
     ):
         cross_validate_bipartite(small_model(), rows, columns, few, cv=2)
-    with pytest.raises(ValueError, match="links are all 0"):
+    with pytest.raises(ValueError, match="links has no 1; pass at least one link"):
         cross_validate_bipartite(small_model(), rows, columns, 0 * Y, cv=2)
     with pytest.raises(TypeError, match="use a model of okforest"):
         BipartiteCompletion(StandardScaler()).fit(rows, columns, Y)
+    with pytest.raises(TypeError, match="X_columns is None; pass features as an array"):
+        small_model().fit(rows, None, Y)
+    with pytest.raises(TypeError, match=r"model is OKNeighbors\(\); pass a BipartiteCompletion"):
+        cross_validate_bipartite(OKNeighbors(), rows, columns, Y)
+    with pytest.raises(ValueError, match="per_vertex='rows'; use 'row', 'column' or None"):
+        small_model().fit(rows, columns, Y).rank_links(per_vertex="rows")

@@ -1,4 +1,4 @@
-"""Clusters of vertices: a partition by rules, links counted, enrichment tested."""
+"""Clusters of vertices: a partition by rules, counts of links, and their enrichment."""
 
 import numpy as np
 import pytest
@@ -9,11 +9,11 @@ from sklearn.exceptions import NotFittedError
 
 from okforest import OKExtraTrees, OKRandomForest, OKTree
 from okforest.network import NetworkCompletion, vertex_clusters
-from okforest.network.clusters import _at_least
+from okforest.network.clusters import _hypergeometric_tail
 
 
 def test_clusters_are_leaves(network):
-    """They are a partition of the vertices, by the rules that they satisfy."""
+    """The clusters partition the vertices by the rules that these satisfy."""
     tree = OKTree(max_leaf_nodes=5, random_state=0)
     model = NetworkCompletion(tree).fit(network.X, network.graph, network.names)
     found = vertex_clusters(model, feature_names=list("abcde"))
@@ -26,7 +26,7 @@ def test_clusters_are_leaves(network):
 
 
 def test_counts(network):
-    """Links and pairs are those of a plain count; enrichment and its chance follow."""
+    """Links and pairs equal those counted one by one; p-values equal those of SciPy."""
     tree = OKTree(max_leaf_nodes=4, min_samples_leaf=5, random_state=0)
     model = NetworkCompletion(tree).fit(network.X, network.graph)
     found = vertex_clusters(model)
@@ -51,15 +51,15 @@ def test_counts(network):
 
 
 @given(st.integers(1, 30), st.integers(0, 30), st.integers(0, 30), st.integers(0, 10))
-def test_chance_is_hypergeometric(total, drawn, marked, found):
+def test_p_values_are_hypergeometric(total, drawn, marked, found):
     drawn, marked = min(drawn, total), min(marked, total)
     found = min(found, drawn, marked)
     expected = stats.hypergeom.sf(found - 1, total, marked, drawn)
-    assert _at_least(found, drawn, marked, total) == pytest.approx(expected, abs=1e-9)
+    assert _hypergeometric_tail(found, drawn, marked, total) == pytest.approx(expected, abs=1e-9)
 
 
 def test_trees_of_forests_and_pipelines(network):
-    """A tree of a forest; one that did not draw all vertices is refused."""
+    """A tree of a forest can be used, unless it was grown from a bootstrap sample."""
     forest = OKExtraTrees(3, min_samples_leaf=10, random_state=0)
     model = NetworkCompletion(forest).fit(network.X, network.graph)
     sizes = [len(cluster.rows) for cluster in vertex_clusters(model, tree=2).clusters]
@@ -67,12 +67,12 @@ def test_trees_of_forests_and_pipelines(network):
     assert min(sizes) >= 10
     bootstrapped = NetworkCompletion(OKRandomForest(2, random_state=0))
     bootstrapped.fit(network.X, network.graph)
-    with pytest.raises(
-        ValueError, match=r"tree 1 was grown on \d\d vertices drawn from 60.*OKTree"
-    ):
+    with pytest.raises(ValueError, match=r"tree 1 was grown from \d\d of 60 vertices.*an OKTree"):
         vertex_clusters(bootstrapped, tree=1)
 
 
-def test_a_model_must_be_fitted():
+def test_models_that_are_refused():
     with pytest.raises(NotFittedError, match="not fitted"):
         vertex_clusters(NetworkCompletion())
+    with pytest.raises(TypeError, match=r"model is OKTree\(\); pass a fitted NetworkCompletion"):
+        vertex_clusters(OKTree())

@@ -1,4 +1,4 @@
-"""Network completion: scores, their kinds, tables, and what a fit must not look at."""
+"""Network completion: scores, ranked links, forms of a graph, and absence of leakage."""
 
 import pickle
 
@@ -16,7 +16,6 @@ import okforest
 from okforest import OKExtraTrees, OKNeighbors, OKRidge, OKTree
 from okforest.kernels import Diffusion, RegularizedLaplacian
 from okforest.network import NetworkCompletion
-from okforest.network import _pairs as pairs_module
 from reference.network import diffusion, link_scores, make_network
 
 SEEN = np.arange(45)
@@ -35,18 +34,18 @@ def fit_seen(network, **parameters):
 @pytest.mark.parametrize("scheme", ["convolve", "average"])
 @pytest.mark.parametrize("seen", ["predicted", "known", "mean"])
 @pytest.mark.parametrize("normalize", [0, 0.5, 1])
-def test_scores_are_those_of_the_reference(network, scheme, seen, normalize):
-    """All kinds of pairs, against weights and kernel put together one pair at a time."""
+def test_scores_equal_the_reference(network, scheme, seen, normalize):
+    """All kinds of pairs, against a reference that computes one pair at a time."""
     kernel = Diffusion(beta=0.7, normalized=True)
     model = fit_seen(network, vertex_kernel=kernel, scheme=scheme, seen=seen, normalize=normalize)
     K = diffusion(network.graph[SEEN][:, SEEN].toarray(), 0.7, normalized=True)
 
-    def places(X):
+    def weights(X):
         if scheme == "convolve":
             return [model.model_.predict_weights(X).toarray()]
-        return [W.tocsr().toarray() for W in model.model_._weights_by_tree(X)]
+        return [W.tocsr().toarray() for W in model.model_.tree_weight_matrices(X)]
 
-    unseen, at_seen = places(network.X[UNSEEN]), places(network.X[SEEN])
+    unseen, at_seen = weights(network.X[UNSEEN]), weights(network.X[SEEN])
     if seen != "predicted":
         share = 1.0 if seen == "known" else 0.5
         at_seen = [share * np.eye(len(SEEN)) + (1 - share) * W for W in at_seen]
@@ -61,7 +60,7 @@ def test_scores_are_those_of_the_reference(network, scheme, seen, normalize):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_links_are_found(seed):
-    """Of both kinds of pairs with unseen vertices, and missing ones among the seen."""
+    """Links of unseen vertices, and missing links between seen ones, get high scores."""
     network = make_network(90, seed=seed)
     seen, unseen = np.arange(70), np.arange(70, 90)
     truth = network.graph.toarray() > 0
@@ -77,8 +76,8 @@ def test_links_are_found(seed):
     assert roc_auc_score(hidden[candidates], model.predict_links()[candidates]) > 0.75
 
 
-def test_links_of_unseen_vertices_play_no_part(network):
-    """A graph that differs in links of unseen vertices alone gives the same scores."""
+def test_links_of_unseen_vertices_have_no_influence(network):
+    """A graph that differs only in links of unseen vertices gives the same scores."""
     other = network.graph.toarray()
     other[45:, :] = other[:, 45:] = 0.0
     other[45:, :] = 1.0
@@ -94,8 +93,8 @@ def test_links_of_unseen_vertices_play_no_part(network):
     assert first.model_.kernel_.graph.shape == (45, 45)
 
 
-def test_forms_of_a_graph_are_the_same(network):
-    """Sparse, dense, networkx in another order, edge lists of names and of positions."""
+def test_forms_of_a_graph_are_equivalent(network):
+    """Sparse, dense, networkx in any order, edge lists of names and of positions."""
     X, names = network.X, network.names
     expected = small_model().fit(X, network.graph).predict_links()
     edges = [(names[i], names[j]) for i, j in np.argwhere(np.triu(network.graph.toarray()))]
@@ -129,7 +128,7 @@ def test_forms_of_a_graph_are_the_same(network):
 
 
 def test_labels_of_an_adjacency_frame(network):
-    """They are names, in any order; those that are none are refused, positions are not."""
+    """Labels are names in any order, or positions; unknown labels raise an error."""
     X, names = network.X, network.names
     expected = small_model().fit(X, network.graph).predict_links()
     rng = np.random.default_rng(0)
@@ -146,48 +145,12 @@ def test_labels_of_an_adjacency_frame(network):
         np.testing.assert_array_equal(
             small_model().fit(given, graph, known).predict_links(), expected
         )
-    with pytest.raises(ValueError, match=r"1 labels have no features \('x'\).*names no.*'v00'"):
+    with pytest.raises(
+        ValueError, match=r"without features \(1\): 'x'; .*without a label \(1\): 'v00'"
+    ):
         small_model().fit(features, A.rename(index={"v00": "x"}))
-    with pytest.raises(ValueError, match=r"the columns of the links' frame"):
+    with pytest.raises(ValueError, match=r"the columns of the data frame of links"):
         small_model().fit(X, A.rename(columns={"v00": "v01"}), names)
-
-
-def test_ranked_links(network, monkeypatch):
-    """The best pairs by their scores, each once, known links left out; blocks change nothing."""
-    model = fit_seen(network)
-    X, names = network.X[UNSEEN], network.names[UNSEEN]
-    table = model.rank_links(X, names, top=10_000)
-    assert len(table) == 15 * 45 + 15 * 14 // 2
-    assert (np.diff(table["score"]) <= 0).all()
-    across = table[table["kind"] == "seen-unseen"]
-    position = {name: i for i, name in enumerate(network.names.tolist())}
-    i = [position[name] - 45 for name in across["source"]]
-    j = [position[name] for name in across["target"]]
-    np.testing.assert_array_equal(across["score"], model.predict_links(X)[i, j])
-    within = table[table["kind"] == "unseen-unseen"]
-    assert (within["source"] < within["target"]).all()
-    assert model.rank_links(X, names, top=7).tolist() == table[:7].tolist()
-
-    seen = model.rank_links(top=10_000)
-    n_links = model.adjacency_.nnz // 2
-    assert len(seen) == 45 * 44 // 2 - n_links
-    assert set(seen["kind"]) == {"seen-seen"}
-    linked = {(a, b) for a, b in zip(*network.graph.nonzero(), strict=True)}
-    assert not any((position[a], position[b]) in linked for a, b, *_ in seen.tolist())
-
-    monkeypatch.setattr(pairs_module, "BLOCK_PAIRS", 100)
-    in_blocks = model.rank_links(X, names, top=20)
-    np.testing.assert_allclose(in_blocks["score"], table["score"][:20], rtol=1e-12)
-    assert pd.DataFrame(table).columns.tolist() == ["source", "target", "score", "kind"]
-
-
-def test_ranked_links_name_rows_by_the_frame(network):
-    """Names come from the index of a frame; numbers and text stay what they are."""
-    model = fit_seen(network)
-    frame = pd.DataFrame(network.X[UNSEEN], index=network.names[UNSEEN])
-    table = model.rank_links(frame.set_axis([f"f{i}" for i in range(5)], axis=1).to_numpy(), top=3)
-    assert all(isinstance(name, int) for name in table["source"].tolist())
-    assert all(name in network.names for name in table["target"][table["kind"] == "seen-unseen"])
 
 
 @pytest.mark.parametrize(
@@ -201,18 +164,20 @@ def test_ranked_links_name_rows_by_the_frame(network):
     ],
     ids=str,
 )
-def test_any_model_will_do(network, estimator):
+def test_any_model_can_be_used(network, estimator):
     """Models other than forests, and pipelines."""
     model = NetworkCompletion(estimator, RegularizedLaplacian(beta=2.0))
     model.fit(network.X[SEEN], network.graph[SEEN][:, SEEN])
     scores = model.predict_links(network.X[UNSEEN])
     truth = network.graph[UNSEEN][:, SEEN].toarray() > 0
     assert roc_auc_score(truth.ravel(), scores.ravel()) > 0.7
-    assert estimator.get_params().get("kernel", "linear") == "linear"  # the user's is untouched
+    assert (
+        estimator.get_params().get("kernel", "linear") == "linear"
+    )  # the user's estimator is not modified
 
 
 def test_missing_values_and_large_kernels(network):
-    """NaN goes through; a kernel of low rank gives trees features instead of a Gram matrix."""
+    """NaN is accepted; with a low-rank kernel, trees use features instead of a Gram matrix."""
     X = network.X.copy()
     X[::7, 0] = np.nan
     model = small_model(vertex_kernel=Diffusion(rank=20)).fit(X, network.graph)
@@ -222,7 +187,7 @@ def test_missing_values_and_large_kernels(network):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_probabilities_are_calibrated(seed):
-    """They grow with scores, and sum to about the number of links, of both kinds."""
+    """Probabilities increase with scores and sum to about the number of links, for both kinds."""
     network = make_network(120, seed=seed)
     seen, unseen = np.arange(90), np.arange(90, 120)
     model = small_model(calibrate=True, cv=3)
@@ -240,8 +205,8 @@ def test_probabilities_are_calibrated(seed):
         assert 0.6 < probabilities.sum() / linked.sum() < 1.6
 
 
-def test_life_of_a_model(network, tmp_path):
-    """Cloned, pickled, saved: it is the same."""
+def test_copies_predict_the_same(network, tmp_path):
+    """A model that is cloned, pickled or saved makes the same predictions."""
     model = fit_seen(network, calibrate=True, cv=2)
     X = network.X[UNSEEN]
     again = clone(model).fit(network.X[SEEN], network.graph[SEEN][:, SEEN], network.names[SEEN])
@@ -256,8 +221,8 @@ def test_life_of_a_model(network, tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_vertices_without_data_are_not_the_most_alike(seed):
-    """Links of vertices of whom nothing is known rank below those that features foretell."""
+def test_vertices_without_features_do_not_rank_first(seed):
+    """Pairs of vertices without any features rank below pairs predicted by features."""
     network = make_network(90, seed=seed)
     X = network.X.copy()
     X[::4] = np.nan  # of every group
@@ -266,10 +231,10 @@ def test_vertices_without_data_are_not_the_most_alike(seed):
     model = NetworkCompletion(OKExtraTrees(30, min_samples_split=5, random_state=0))
     model.fit(X[seen], network.graph[seen][:, seen])
     scores = model.predict_links(X[new], X[new])
-    nothing = scores[np.ix_(empty, empty)].max()
-    alike = network.group[new][:, None] == network.group[new]
-    known = np.outer(~empty, ~empty) & alike
-    assert nothing < np.quantile(scores[known], 0.25)
+    without_features = scores[np.ix_(empty, empty)].max()
+    same_group = network.group[new][:, None] == network.group[new]
+    known = np.outer(~empty, ~empty) & same_group
+    assert without_features < np.quantile(scores[known], 0.25)
     cosines = clone(model).set_params(normalize=1).fit(X[seen], network.graph[seen][:, seen])
     assert cosines.predict_links(X[new][empty], X[new][empty]).min() > 0.999
 
@@ -277,7 +242,11 @@ def test_vertices_without_data_are_not_the_most_alike(seed):
 def bad_graphs():
     names = ["a", "b", "c"]
     return {
-        "unknown": ([("a", "b"), ("a", "x"), ("y", "z")], names, r"without a row.*\(3\): 'x'"),
+        "unknown": (
+            [("a", "b"), ("a", "x"), ("y", "z")],
+            names,
+            r"names without features \(3\): 'x'",
+        ),
         "weighted edges": ([("a", "b", 1.0)], names, "a list of pairs"),
         "not square": (np.zeros((3, 4)), None, "pass a square adjacency matrix"),
         "loop": ([("a", "b"), ("c", "c")], names, "links 'c' with itself"),
@@ -286,9 +255,13 @@ def bad_graphs():
         "empty": (np.zeros((3, 3)), None, "no links"),
         "no edges": ([], None, "no links"),
         "asymmetric": (np.triu(np.ones((3, 3)), 1), None, "asymmetric"),
-        "networkx": (nx.path_graph(4), None, r"1 vertices have no row \(3\)"),
-        "other integers": (nx.Graph([(1, 2), (2, 3)]), None, r"no vertices \(0\).*Pass names="),
-        "other names": (nx.path_graph(3), names, r"3 rows are no vertices \('a', 'b', 'c'\)"),
+        "networkx": (nx.path_graph(4), None, r"vertices without a row \(1\): 3"),
+        "other integers": (
+            nx.Graph([(1, 2), (2, 3)]),
+            None,
+            r"not in the graph \(1\): 0; .*Pass names=",
+        ),
+        "other names": (nx.path_graph(3), names, r"not in the graph \(3\): 'a', 'b', 'c'"),
         "names twice": ([("a", "b")], ["a", "b", "b"], "each vertex needs"),
         "directed": (nx.DiGraph([("a", "b")]), names, "directed"),
     }
@@ -301,25 +274,46 @@ def test_bad_graphs(case):
         NetworkCompletion().fit(np.zeros((3, 2)), graph, names)
 
 
+@pytest.mark.parametrize("graph", [None, 3, "links.csv", {"a": ["b"]}], ids=str)
+def test_types_that_are_not_graphs(graph):
+    kind = "None" if graph is None else f"of type {type(graph).__name__}"
+    with pytest.raises(TypeError, match=f"graph is {kind}; pass an adjacency matrix, a networkx"):
+        NetworkCompletion().fit(np.zeros((3, 2)), graph)
+
+
+@pytest.mark.parametrize("X", [None, 3, np.array(3.0)], ids=repr)
+def test_types_that_are_not_features(X):
+    with pytest.raises(
+        TypeError, match=r"X is .*; pass features as an array, .* one row per vertex"
+    ):
+        NetworkCompletion().fit(X, [(0, 1)])
+
+
 def test_bad_parameters(network):
     X, graph = network.X, network.graph
-    with pytest.raises(TypeError, match="estimator is a StandardScaler; use a model of okforest"):
+    with pytest.raises(
+        TypeError, match=r"estimator is StandardScaler\(\); use a model of okforest"
+    ):
         NetworkCompletion(StandardScaler()).fit(X, graph)
-    with pytest.raises(ValueError, match="scheme='average' is for trees, not OKRidge"):
+    with pytest.raises(TypeError, match="estimator is the class OKTree; use a model of okforest"):
+        NetworkCompletion(OKTree).fit(X, graph)
+    with pytest.raises(ValueError, match=r"scheme='average' requires trees, .* OKRidge"):
         NetworkCompletion(OKRidge(), scheme="average").fit(X, graph)
     with pytest.raises(TypeError, match="vertex_kernel is 'rbf'; use a kernel on vertices"):
         NetworkCompletion(vertex_kernel="rbf").fit(X, graph)
-    with pytest.raises(ValueError, match="vertex_kernel has a graph already"):
+    with pytest.raises(
+        ValueError, match="vertex_kernel already has a graph; pass the kernel without"
+    ):
         NetworkCompletion(vertex_kernel=Diffusion(graph)).fit(X, graph)
     with pytest.raises(ValueError, match="'seen' parameter"):
         NetworkCompletion(seen="no").fit(X, graph)
     with pytest.raises(ValueError, match="'normalize' parameter"):
         NetworkCompletion(normalize=2.0).fit(X, graph)
     model = fit_seen(network)
-    with pytest.raises(ValueError, match="predict_proba needs calibrate=True"):
+    with pytest.raises(ValueError, match="predict_proba requires calibrate=True"):
         model.predict_proba(X)
     calibrated = NetworkCompletion(OKTree(random_state=0), calibrate=True, cv=2).fit(X, graph)
-    with pytest.raises(ValueError, match="X_new is None; pass features of unseen vertices"):
+    with pytest.raises(ValueError, match="X_new is None; pass the features of unseen vertices"):
         calibrated.predict_proba(None)
     with pytest.raises(ValueError, match="top=0; use a positive integer"):
         model.rank_links(top=0)

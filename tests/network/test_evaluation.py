@@ -1,4 +1,4 @@
-"""Cross-validation over vertices: no leakage, kinds of pairs, significance, deletion, groups."""
+"""Cross-validation over vertices: leakage, kinds of pairs, significance, deletion, groups."""
 
 from typing import ClassVar
 
@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import KFold
 
@@ -30,7 +31,7 @@ def small_model(**parameters):
 
 
 class Recorder(NetworkCompletion):
-    """Remembers what its clones were fitted to."""
+    """Records the data that its clones are fitted to."""
 
     fitted_to: ClassVar = []
 
@@ -40,7 +41,7 @@ class Recorder(NetworkCompletion):
 
 
 def test_folds_by_hand(network):
-    """The scores are those of a plain loop over folds and pairs."""
+    """The scores equal those of a loop over folds and pairs."""
     result = cross_validate_links(small_model(), network.X, network.graph, cv=4, precision_at=(7,))
     A = network.graph.toarray() > 0
     splits = KFold(4, shuffle=True, random_state=0).split(network.X)
@@ -68,8 +69,8 @@ def test_folds_by_hand(network):
     assert list(result.kinds) == ["seen-unseen", "unseen-unseen", "with-unseen"]
 
 
-def test_nothing_of_unseen_vertices_is_fitted_to(network):
-    """What a model is fitted to does not change with the links of vertices held out."""
+def test_links_of_unseen_vertices_do_not_leak(network):
+    """The training data does not change with the links of the vertices held out."""
     Recorder.fitted_to = []
     cross_validate_links(Recorder(OKTree()), network.X, network.graph, network.names, cv=3)
     first = Recorder.fitted_to
@@ -88,7 +89,7 @@ def test_nothing_of_unseen_vertices_is_fitted_to(network):
 
 
 def test_deleted_links(network):
-    """They are left out of training, and are what is to be found among seen vertices."""
+    """Deleted links are not in training, and are the links to find between seen vertices."""
     Recorder.fitted_to = []
     result = cross_validate_links(
         Recorder(OKExtraTrees(10, random_state=0)), network.X, network.graph, cv=3, deleted=0.5
@@ -115,7 +116,7 @@ def test_fewer_links_are_harder():
 
 
 def test_significance(network):
-    """The corrected t-test, against SciPy's with the variance that overlap asks for."""
+    """The corrected t-test, against SciPy's with the corrected variance."""
     options = {"cv": 5, "precision_at": ()}
     good = cross_validate_links(small_model(), network.X, network.graph, **options)
     bad = cross_validate_links(small_model(), network.X[:, 3:], network.graph, **options)
@@ -141,7 +142,7 @@ def test_significance(network):
     ids=str,
 )
 def test_baselines(network, model):
-    """They are evaluated as any other model, and rank links."""
+    """Baselines are evaluated like any other model, and rank links."""
     result = cross_validate_links(model, network.X, network.graph, cv=3)
     assert result.kinds["with-unseen"].auc.mean() > 0.6
     table = model.fit(network.X, network.graph, network.names).rank_links(top=5)
@@ -151,7 +152,7 @@ def test_baselines(network, model):
 @pytest.mark.parametrize(
     "model",
     [
-        InputSimilarity("nearness"),
+        InputSimilarity("proximity"),
         PairClassifier(RandomForestRegressor()),
         PairClassifier(n_negatives=0),
     ],
@@ -176,28 +177,28 @@ def test_baselines_by_hand(network):
 
 
 def test_groups(network):
-    """Columns by position and by name; the telling ones are found."""
+    """Columns by position and by name; the relevant ones are found."""
     columns = ["a", "b", "c", "d", "e"]
     frame = pd.DataFrame(network.X, columns=columns)
     options = {"cv": 3, "precision_at": ()}
-    by_name = {"telling": ["a", "b", "c"], "idle": ["d", "e"]}
+    by_name = {"relevant": ["a", "b", "c"], "noise": ["d", "e"]}
     results = compare_groups(small_model(), frame, network.graph, by_name, **options)
-    by_position = {"telling": slice(0, 3), "idle": [3, 4]}
+    by_position = {"relevant": slice(0, 3), "noise": [3, 4]}
     same = compare_groups(small_model(), network.X, network.graph, by_position, **options)
-    assert list(results) == ["telling", "idle", "all"]
+    assert list(results) == ["relevant", "noise", "all"]
     for name, result in results.items():
         np.testing.assert_array_equal(
             result.kinds["with-unseen"].auc, same[name].kinds["with-unseen"].auc
         )
     aucs = {name: result.kinds["with-unseen"].auc.mean() for name, result in results.items()}
-    assert aucs["telling"] > aucs["idle"] + 0.1
+    assert aucs["relevant"] > aucs["noise"] + 0.1
 
     model = small_model().fit(frame, network.graph)
     shares = group_importances(model, by_name)
-    assert list(shares) == ["telling", "idle"]
+    assert list(shares) == ["relevant", "noise"]
     assert shares == group_importances(model, by_position)
     assert sum(shares.values()) == pytest.approx(1.0)
-    assert shares["idle"] == pytest.approx(model.model_.feature_importances_[3:].sum())
+    assert shares["noise"] == pytest.approx(model.model_.feature_importances_[3:].sum())
 
 
 def test_table(network):
@@ -208,8 +209,14 @@ def test_table(network):
     assert len(lines) == 4
 
 
-def test_one_vertex_a_fold(network):
-    """There are no pairs of unseen vertices then, and no scores of them."""
+def test_names_with_markup_in_a_table(network):
+    result = cross_validate_links(small_model(), network.X, network.graph, cv=2)
+    row = format_table({"a|b <i>[c]": result}).splitlines()[2]
+    assert row.startswith(r"| a\|b \<i\>\[c\] | 0.")
+
+
+def test_one_vertex_per_fold(network):
+    """There are no pairs of unseen vertices, and no scores for them."""
     n = 12
     X, graph = network.X[:n], network.graph[:n][:, :n]
     result = cross_validate_links(small_model(), X, graph, cv=n)
@@ -220,13 +227,13 @@ def test_one_vertex_a_fold(network):
 
 
 def test_folds_without_links(network):
-    """The error is about the fold, not the graph; more folds are the way out."""
+    """The error names the fold, and suggests more folds."""
     X, n = network.X[:20], 20
     graph = np.zeros((n, n))
     graph[3, 7] = graph[7, 3] = 1.0
     splits = KFold(2, shuffle=True, random_state=0).split(X)
     bad = next(f for f, (seen, _) in enumerate(splits, 1) if not {3, 7} <= set(seen))
-    message = f"in fold {bad} the 10 vertices that are seen have no links .* use more folds"
+    message = f"in fold {bad} the 10 seen vertices have no links .* use more folds"
     with pytest.raises(ValueError, match=rf"{message} \(cv\), so that more vertices are seen\."):
         cross_validate_links(small_model(), X, graph, cv=2)
     with pytest.raises(ValueError, match=message):
@@ -243,33 +250,46 @@ def test_progress_and_errors(network):
     assert done == [1, 2, 3]
     with pytest.raises(ValueError, match=r"deleted=1\.0; use a share"):
         cross_validate_links(small_model(), network.X, network.graph, deleted=1.0)
-    with pytest.raises(ValueError, match="to be 1 folds; use at least 2"):
+    with pytest.raises(ValueError, match="the number of folds is 1; use at least 2"):
         cross_validate_links(small_model(), network.X, network.graph, cv=1)
     with pytest.raises(ValueError, match="60 vertices for 61 folds"):
         cross_validate_links(small_model(), network.X, network.graph, cv=61)
     few = cross_validate_links(small_model(), network.X, network.graph, cv=2)
     more = cross_validate_links(small_model(), network.X, network.graph, cv=3)
-    with pytest.raises(ValueError, match="the first has 2 folds and the second 3"):
+    with pytest.raises(ValueError, match="the first result has 2 folds and the second 3"):
         compare_links(few, more)
     with pytest.raises(TypeError, match=r"cv=KFold\(.*; use a number of folds, such as 10"):
         cross_validate_links(small_model(), network.X, network.graph, cv=KFold(3))
-    with pytest.raises(ValueError, match="kind='new'; this evaluation has 'seen-unseen', "):
+    with pytest.raises(
+        ValueError, match="kind='new'; this evaluation has the kinds 'seen-unseen', "
+    ):
         compare_links(few, few, kind="new")
     with pytest.raises(ValueError, match="kind='seen-seen'; this evaluation has"):
         format_table({"one": few}, kind="seen-seen")
+    with pytest.raises(ValueError, match="evaluations is empty; pass at least one result by name"):
+        format_table({})
+    with pytest.raises(TypeError, match="the result is of type float; pass an Evaluation"):
+        format_table({"one": 0.9})
+    with pytest.raises(TypeError, match=r"model is OKTree\(\); pass a model of links"):
+        cross_validate_links(OKTree(), network.X, network.graph)
+    for shares in ((), 0.5):
+        with pytest.raises(ValueError, match=r"shares=.*; pass a list of at least one share"):
+            compare_deletions(small_model(), network.X, network.graph, shares=shares)
     with pytest.raises(ValueError, match="metric='f1'; use 'auc' or 'aupr'"):
         compare_links(few, few, metric="f1")
     ridge = NetworkCompletion(OKRidge()).fit(network.X, network.graph)
-    with pytest.raises(TypeError, match="OKRidge has no importances"):
+    with pytest.raises(TypeError, match="OKRidge has no feature importances"):
         group_importances(ridge, {"a": [0]})
     frame = pd.DataFrame(network.X, columns=list("abcde"))
     model = small_model().fit(frame, network.graph)
-    with pytest.raises(ValueError, match="group 'x' has features that are not there"):
+    with pytest.raises(ValueError, match="group 'x' has unknown features"):
         group_importances(model, {"x": ["z"]})
-    with pytest.raises(ValueError, match="group 'x' has features that are not there"):
+    with pytest.raises(ValueError, match="group 'x' has unknown features"):
         group_importances(model, {"x": [5]})
     for groups, error, message in (
-        ({"all": [0]}, ValueError, "a group named 'all'.*all_features=False"),
+        ({"all": [0]}, ValueError, "a group is named 'all'.*all_features=False"),
+        ({}, ValueError, r"groups=\{\}; pass a dict of at least one group"),
+        (None, ValueError, "groups=None; pass a dict of at least one group"),
         ({"x": []}, ValueError, "group 'x' has no features"),
         ({"x": slice(5, 7)}, ValueError, "group 'x' has no features"),
         ({"x": "ab"}, TypeError, "group 'x' is 'ab'; use a slice or a list of columns"),
@@ -277,11 +297,21 @@ def test_progress_and_errors(network):
     ):
         with pytest.raises(error, match=message):
             compare_groups(small_model(), network.X, network.graph, groups, cv=2)
-    with pytest.raises(TypeError, match="group 'x' is 'ab'"):
-        group_importances(model, {"x": "ab"})
+    for groups, error, message in (
+        ({"x": "ab"}, TypeError, "group 'x' is 'ab'"),
+        ({"x": slice(5, 7)}, ValueError, "group 'x' has no features"),
+        ({}, ValueError, r"groups=\{\}; pass a dict of at least one group"),
+    ):
+        with pytest.raises(error, match=message):
+            group_importances(model, groups)
+    with pytest.raises(NotFittedError, match="NetworkCompletion"):
+        group_importances(small_model(), {"x": [0]})
     for X, columns in ((frame, ["z"]), (network.X, [5])):
-        with pytest.raises(ValueError, match="group 'x' has features that are not there"):
+        with pytest.raises(ValueError, match="group 'x' has unknown features"):
             compare_groups(small_model(), X, network.graph, {"x": columns}, cv=2)
-    for graph, counts in ((np.zeros((4, 4)), "0 linked pairs and 6"), (np.ones((4, 4)), "6 .* 0")):
-        with pytest.raises(ValueError, match=f"the graph has {counts} that are not"):
+    for graph, counts in (
+        (np.zeros((4, 4)), "0 linked and 6"),
+        (np.ones((4, 4)), "6 linked and 0"),
+    ):
+        with pytest.raises(ValueError, match=f"the graph has {counts} unlinked pairs"):
             PairClassifier().fit(network.X[:4], graph)

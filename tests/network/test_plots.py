@@ -1,4 +1,4 @@
-"""Figures show what they are given."""
+"""Plots show the values they are given."""
 
 import matplotlib
 
@@ -52,15 +52,15 @@ def test_curves(network, curve):
 
 
 def test_groups(network):
-    groups = {"telling": [0, 1, 2], "idle": [3, 4]}
+    groups = {"relevant": [0, 1, 2], "$a$ and $b": [3, 4]}
     results = compare_groups(small_model(), network.X, network.graph, groups, cv=3)
     ax = plot_groups(results)
     widths = {
         label.get_text(): bar.get_width()
         for label, bar in zip(ax.get_yticklabels(), ax.patches, strict=True)
     }
-    assert widths["telling"] == results["telling"].kinds["with-unseen"].auc.mean()
-    assert next(iter(widths)) == "idle"
+    assert widths["relevant"] == results["relevant"].kinds["with-unseen"].auc.mean()
+    assert next(iter(widths)) == r"\$a\$ and \$b"  # not mathematics
 
 
 def test_deletion(network):
@@ -83,3 +83,24 @@ def test_clusters(network):
     assert len(ax.patches) == 4
     between = [pair for pair in found.enriched() if pair[0] != pair[1]]
     assert len(ax.lines) == len(between)
+
+
+def test_empty_and_unknown_arguments(network):
+    """Every plot names what it needs."""
+    result = cross_validate_links(small_model(), network.X, network.graph, cv=2)
+    for plot in (plot_curves, plot_groups, plot_deletion):
+        with pytest.raises(ValueError, match="evaluations is empty; pass at least one result"):
+            plot({})
+    with pytest.raises(ValueError, match="evaluations is empty; pass at least one result"):
+        plot_curves({}, "pr")
+    with pytest.raises(ValueError, match="curve='lift'; use 'roc' or 'pr'"):
+        plot_curves({"one": result}, "lift")
+    for plot in (plot_groups, plot_deletion):
+        with pytest.raises(ValueError, match="metric='f1'; use 'auc' or 'aupr'"):
+            plot({"one": result}, "f1")
+    for plot in (plot_curves, plot_groups):
+        with pytest.raises(ValueError, match="kind='seen-seen'; this evaluation has the kinds"):
+            plot({"one": result}, kind="seen-seen")
+    with pytest.raises(TypeError, match="network is of type NoneType; pass the result of"):
+        plot_clusters(None)
+    assert not plt.get_fignums()

@@ -1,4 +1,4 @@
-"""Published networks, where their files are at hand."""
+"""Published networks, if their files are available."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def load(fetch, *args):
 
 @pytest.mark.usefixtures("data_folder")
 def test_yeast_proteins():
-    """Three of the ten folds of docs/networks.md: AUC 0.90 over all of them, sd 0.02 a fold."""
+    """Three of the ten folds of docs/networks.md, where the AUC is 0.90 ± 0.02."""
     data = load(fetch_yeast_ppi)
     forest = OKExtraTrees(50, max_features=0.25, min_samples_split=5, random_state=0)
     folds = folds_of(984, 10)[:3]
@@ -32,7 +32,7 @@ def test_yeast_proteins():
 
 @pytest.mark.usefixtures("data_folder")
 def test_drugs_and_targets():
-    """New drugs and new targets of nuclear receptors, from similarities."""
+    """New drugs and new targets of nuclear receptors, predicted from similarities."""
     data = load(fetch_drug_target, "nr")
     model = BipartiteCompletion(OKExtraTrees(50, min_samples_split=5, random_state=0))
     for setting, least in (("new rows", 0.77), ("new columns", 0.6)):

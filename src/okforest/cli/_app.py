@@ -1,4 +1,4 @@
-"""The commands, gathered."""
+"""The application: its commands and its options."""
 
 from typing import Annotated
 
@@ -13,18 +13,20 @@ app.command()(network)
 app.command()(reproduce)
 
 
-def tell_version(asked: bool) -> None:
-    """Print the version and end, if asked to."""
-    if asked:
+def print_version(requested: bool) -> None:
+    """Print the version and exit, if requested."""
+    if requested:
         typer.echo(f"okforest {okforest.__version__}")
         raise typer.Exit
 
 
 @app.callback()
-def about(
+def main(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=tell_version, is_eager=True, help="Say the version."),
+        typer.Option(
+            "--version", callback=print_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Predict anything that has a kernel, with trees and forests."""

@@ -1,6 +1,6 @@
-"""Networks: links predicted from features of vertices, and how good the predictions are.
+"""Networks: prediction of links from the features of vertices, and its evaluation.
 
-Figures need matplotlib (``pip install okforest[plot]``); nothing else here does.
+Only the plots require matplotlib (``pip install okforest[plot]``).
 """
 
 from okforest.network._base import LinkPredictor
@@ -8,18 +8,16 @@ from okforest.network.baselines import InputSimilarity, PairClassifier
 from okforest.network.bipartite import BipartiteCompletion
 from okforest.network.bipartite_evaluation import cross_validate_bipartite
 from okforest.network.clusters import ClusterNetwork, VertexCluster, vertex_clusters
-from okforest.network.completion import NetworkCompletion
-from okforest.network.evaluation import (
+from okforest.network.comparison import (
     Comparison,
-    Evaluation,
-    KindScores,
     compare_deletions,
     compare_links,
-    cross_validate_links,
     format_table,
 )
+from okforest.network.completion import NetworkCompletion
+from okforest.network.evaluation import Evaluation, KindScores, cross_validate_links
 from okforest.network.groups import compare_groups, group_importances
-from okforest.network.kernel import complete_kernel
+from okforest.network.kernel_completion import complete_kernel
 from okforest.network.plots import plot_clusters, plot_curves, plot_deletion, plot_groups
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Vertices held out in turn: what is fitted without them, and the pairs it is judged by."""
+"""Cross-validation over vertices: folds, and the scores of pairs with vertices held out."""
 
 from collections.abc import Iterable
 from numbers import Integral
@@ -17,42 +17,39 @@ from okforest.network._pairs import (
     SEEN_SEEN,
     SEEN_UNSEEN,
     UNSEEN_UNSEEN,
-    Kind,
+    PairKind,
     Positions,
 )
 
 
 class Fold(NamedTuple):
-    """Vertices that are seen, and others that are not; and the links among the seen to hide.
-
-    Folds of a partition have numbers, from 1 on.
-    """
+    """Seen and unseen vertices, links between seen ones to hide, and the number of the fold."""
 
     seen: Positions
     unseen: Positions
     hidden: sp.csr_array | None = None
-    number: int = 1
+    number: int = 1  # in its partition, from 1
 
 
-class Pairs(NamedTuple):
-    """Which pairs are linked, and their scores."""
+class ScoredPairs(NamedTuple):
+    """For each pair, whether it is linked, and its score."""
 
     truth: Booleans
     scores: Floats
 
 
-def join(parts: Iterable[Pairs]) -> Pairs:
-    """Return all pairs of some parts."""
+def join(parts: Iterable[ScoredPairs]) -> ScoredPairs:
+    """Concatenate pairs."""
     truths, scores = zip(*parts, strict=True)
-    return Pairs(np.concatenate(truths), np.concatenate(scores))
+    return ScoredPairs(np.concatenate(truths), np.concatenate(scores))
 
 
 def folds_of(n: int, n_folds: int, random_state: Any = 0) -> list[Fold]:
-    """Return a partition of n vertices."""
+    """Return a partition of n vertices into folds."""
     if not isinstance(n_folds, Integral):
         raise TypeError(f"cv={n_folds!r}; use a number of folds, such as 10.")
     if n_folds < 2:
-        raise ValueError(f"there are to be {n_folds} folds; use at least 2.")
+        raise ValueError(f"the number of folds is {n_folds}; use at least 2.")
     if n_folds > n:
         raise ValueError(f"there are {n} vertices for {n_folds} folds; use fewer folds.")
     splitter = KFold(n_folds, shuffle=True, random_state=random_state)
@@ -61,7 +58,7 @@ def folds_of(n: int, n_folds: int, random_state: Any = 0) -> list[Fold]:
 
 
 def hide_links(graph: Graph, fold: Fold, share: float, rng: np.random.Generator) -> Fold:
-    """Return the fold with a share of the links among seen vertices to be hidden."""
+    """Return the fold with a random share of the links between seen vertices hidden."""
     links = sp.triu(graph.part(fold.seen).adjacency, k=1).tocoo()
     chosen = rng.permutation(links.nnz)[: round(share * links.nnz)]
     ends = np.r_[links.row[chosen], links.col[chosen]], np.r_[links.col[chosen], links.row[chosen]]
@@ -69,10 +66,12 @@ def hide_links(graph: Graph, fold: Fold, share: float, rng: np.random.Generator)
     return fold._replace(hidden=hidden)
 
 
-def score_fold(model: LinkPredictor, X: Any, graph: Graph, fold: Fold) -> dict[Kind, Pairs]:
-    """Fit a clone of a model to the seen vertices alone; return the other pairs, by their kind.
+def score_fold(
+    model: LinkPredictor, X: Any, graph: Graph, fold: Fold
+) -> dict[PairKind, ScoredPairs]:
+    """Fit a clone of the model to the seen vertices only; return the other pairs by kind.
 
-    Pairs of seen vertices are among them if links are hidden: those not linked in training.
+    If links are hidden, the seen pairs that are not linked in training are included.
     """
     seen_graph = graph.part(fold.seen)
     training = seen_graph.adjacency
@@ -81,8 +80,8 @@ def score_fold(model: LinkPredictor, X: Any, graph: Graph, fold: Fold) -> dict[K
         training.eliminate_zeros()
     if training.nnz == 0 < graph.adjacency.nnz:
         raise ValueError(
-            f"in fold {fold.number} the {len(fold.seen)} vertices that are seen have no links "
-            "among them to learn from; use more folds (cv), so that more vertices are seen"
+            f"in fold {fold.number} the {len(fold.seen)} seen vertices have no links between them "
+            "to learn from; use more folds (cv), so that more vertices are seen"
             f"{'' if fold.hidden is None else ', or delete fewer links'}."
         )
     X_seen, X_unseen = rows_of(X, fold.seen), rows_of(X, fold.unseen)
@@ -92,13 +91,13 @@ def score_fold(model: LinkPredictor, X: Any, graph: Graph, fold: Fold) -> dict[K
     upper = np.triu_indices(len(fold.unseen), k=1)
     within = linked[:, fold.unseen].toarray()[upper]
     pairs = {
-        SEEN_UNSEEN: Pairs(across, fitted.predict_links(X_unseen).ravel()),
-        UNSEEN_UNSEEN: Pairs(within, fitted.predict_links(X_unseen, X_unseen)[upper]),
+        SEEN_UNSEEN: ScoredPairs(across, fitted.predict_links(X_unseen).ravel()),
+        UNSEEN_UNSEEN: ScoredPairs(within, fitted.predict_links(X_unseen, X_unseen)[upper]),
     }
     if fold.hidden is not None:
         upper = np.triu_indices(len(fold.seen), k=1)
         candidates = ~(training.toarray()[upper] > 0)
         truth = fold.hidden.toarray()[upper] > 0
         scores = fitted.predict_links()[upper]
-        pairs[SEEN_SEEN] = Pairs(truth[candidates], scores[candidates])
+        pairs[SEEN_SEEN] = ScoredPairs(truth[candidates], scores[candidates])
     return pairs

@@ -1,6 +1,6 @@
-"""From the graph that users pass, in any of its forms, to vertices in the order of X's rows."""
+"""Graphs as users pass them, converted to an adjacency matrix in the order of the rows of X."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from okforest._compat import rows_of
 from okforest._typing import Outputs
 from okforest.kernels._vertices import Vertices
 
-SHOWN = 5  # names in an error message
+N_NAMES = 5  # listed in an error message
 
 
 class Graph(NamedTuple):
@@ -26,21 +26,21 @@ class Graph(NamedTuple):
 
 
 def read_graph(graph: Any, X: Any, names: Any = None) -> Graph:
-    """Return a graph whose vertices are the rows of X, or say how the two differ.
+    """Return a graph whose vertices are the rows of X; raise an error if they do not match.
 
-    ``graph`` is an adjacency matrix, a networkx graph, or an edge list. Rows are known by
-    ``names``, else by the index of a frame, else by their positions (and, of a networkx graph whose
-    nodes are no integers, are its nodes in their order).
+    ``graph`` is an adjacency matrix, a networkx graph, or an edge list. The rows are identified by
+    ``names``, or else by the index of a data frame, or else by position. Without names, the nodes
+    of a networkx graph that are not integers are the rows in order.
     """
     n_rows, names = count_rows(X), given_names(X, names)
     if all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
         return _align(Vertices(graph), names, n_rows)
     if not sp.issparse(graph):
-        graph = graph if hasattr(graph, "shape") else list(graph)
+        graph = _as_rows(graph)
         shape: tuple[int, ...] = np.shape(graph) if _is_rectangular(graph) else (len(graph),)
         if shape != (n_rows, n_rows) and (len(graph) == 0 or shape[1:] == (2,)):
             rows = _check_names(names, n_rows)
-            return Graph(read_edges(_pairs(graph), rows), rows)
+            return Graph(read_edges(_edge_ends(graph), rows), rows)
         if len(shape) != 2 or shape[0] != shape[1]:
             raise ValueError(
                 f"the graph has shape {shape}; pass a square adjacency matrix, a networkx graph, "
@@ -58,7 +58,7 @@ def read_graph(graph: Any, X: Any, names: Any = None) -> Graph:
 
 
 def read_edges(edges: Iterable[tuple[Any, Any]], names: Outputs) -> sp.csr_array:
-    """Return the adjacency matrix of 0 and 1 of an edge list, or say what is wrong with it."""
+    """Return the adjacency matrix (0 and 1) of an edge list; raise an error if it has mistakes."""
     position = {name: i for i, name in enumerate(names.tolist())}
     links: dict[tuple[int, int], tuple[Any, Any]] = {}
     unknown: dict[Any, None] = {}
@@ -78,8 +78,8 @@ def read_edges(edges: Iterable[tuple[Any, Any]], names: Outputs) -> sp.csr_array
         links[pair] = (a, b)
     if unknown:
         raise ValueError(
-            f"the edge list has names without a row of features ({len(unknown)}): "
-            f"{shown(list(unknown))}. Give them features, or remove their links."
+            f"the edge list has names without features ({len(unknown)}): "
+            f"{list_names(list(unknown))}. Add their features, or remove their links."
         )
     ends = np.array(list(links), dtype=np.intp).reshape(-1, 2)
     rows, columns = np.concatenate([ends, ends[:, ::-1]]).T
@@ -87,43 +87,58 @@ def read_edges(edges: Iterable[tuple[Any, Any]], names: Outputs) -> sp.csr_array
     return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))
 
 
-def order_frame(table: Any, names: Any, n_names: int, axis: int) -> Any:
-    """Return a frame with its labels along an axis in the order of names; others as they are.
+def order_frame(frame: Any, names: Any, n_names: int, axis: int) -> Any:
+    """Return a data frame with its labels along an axis in the order of names.
 
-    Labels that are positions, as by default, or beside rows without names, say nothing.
+    Anything else is returned unchanged; so is a data frame whose labels are positions, or that
+    belongs to rows without names.
     """
-    if not _is_frame(table):
-        return table
-    labels = (table.index, table.columns)[axis].tolist()
+    if not _is_frame(frame):
+        return frame
+    labels = (frame.index, frame.columns)[axis].tolist()
     wanted = _check_names(names, n_names).tolist()
     position = {label: i for i, label in enumerate(labels)}
     if position.keys() == set(wanted) and len(labels) == n_names:
-        return rows_of(table, [position[name] for name in wanted], axis=axis)
+        return rows_of(frame, [position[name] for name in wanted], axis=axis)
     if names is None or labels == list(range(len(labels))):
-        return table
-    strangers = [label for label in labels if label not in set(wanted)]
+        return frame
+    unknown = [label for label in labels if label not in set(wanted)]
     missing = [name for name in wanted if name not in position]
     raise ValueError(
-        f"the {('index', 'columns')[axis]} of the links' frame and the names of features differ: "
-        f"{len(strangers)} labels have no features ({shown(strangers)}), and {len(missing)} names "
-        f"no label ({shown(missing)}). Use the same names once each, or pass the frame's "
-        "to_numpy() if it is in the order of features."
+        f"the {('index', 'columns')[axis]} of the data frame of links and the names of the "
+        f"features differ: labels without features ({len(unknown)}): {list_names(unknown)}; "
+        f"names without a label ({len(missing)}): {list_names(missing)}. Use every name once, or "
+        "pass links.to_numpy() if it is in the order of the features."
     )
 
 
 def name_rows(X: Any, names: Any = None) -> Outputs:
-    """Return one name for each row: those given, those of a frame's index, or positions."""
+    """Return one name per row: the given ones, the index of a data frame, or positions."""
     return _check_names(given_names(X, names), count_rows(X))
 
 
-def count_rows(X: Any) -> int:
-    """Return the number of rows of an array, a frame or a list."""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+def count_rows(X: Any, name: str = "X") -> int:
+    """Return the number of rows of an array, a data frame or a list."""
+    shape = getattr(X, "shape", None)
+    if shape is None and hasattr(X, "__len__"):
+        return len(X)
+    if not shape:
+        raise TypeError(
+            f"{name} is {X!r}; pass features as an array, a data frame or a sparse matrix with "
+            "one row per vertex."
+        )
+    return int(shape[0])
 
 
 def given_names(X: Any, names: Any) -> Any:
-    """Return the names given, or those of a frame's index, or None."""
+    """Return the given names, or the index of a data frame, or None."""
     return X.index if names is None and _is_frame(X) else names
+
+
+def list_names(names: list[Any]) -> str:
+    """Return the first names, quoted, and the number of the others."""
+    more = f" and {len(names) - N_NAMES} more" if len(names) > N_NAMES else ""
+    return (", ".join(map(repr, names[:N_NAMES])) or "none") + more
 
 
 def _is_frame(table: Any) -> bool:
@@ -138,37 +153,44 @@ def _check_names(names: Any, n_rows: int) -> Outputs:
     return checked
 
 
-def shown(names: list[Any]) -> str:
-    """Return a few of the names, and how many there are more."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(map(repr, names[:SHOWN])) + more
-
-
 def _align(vertices: Vertices, names: Any, n_rows: int) -> Graph:
-    """Put the vertices of a graph that has names into the order of rows."""
+    """Put the vertices of a networkx graph in the order of the rows."""
     assert vertices.names is not None
-    positions = vertices.names.dtype.kind in "iu"  # node i is row i, in whatever order it came
+    positions = vertices.names.dtype.kind in "iu"  # node i is row i, whatever the order of nodes
     if names is None and not positions and len(vertices) == n_rows:
         return Graph(vertices.adjacency, vertices.names)
     rows = _check_names(names, n_rows)
     order = vertices.positions(rows)
-    strangers = rows[order < 0].tolist()
+    unknown = rows[order < 0].tolist()
     missing = vertices.names[np.setdiff1d(np.arange(len(vertices)), order)].tolist()
-    if strangers or missing:
+    if unknown or missing:
         raise ValueError(
             "the rows of X and the vertices of the graph have different names: "
-            f"{len(strangers)} rows are no vertices ({shown(strangers)}), and {len(missing)} "
-            f"vertices have no row ({shown(missing)}). Pass names= that match, one for each row."
+            f"rows that are not in the graph ({len(unknown)}): {list_names(unknown)}; vertices "
+            f"without a row ({len(missing)}): {list_names(missing)}. Pass names= that match, one "
+            "for each row."
         )
     return Graph(vertices.adjacency[order][:, order], rows)
+
+
+def _as_rows(graph: Any) -> Any:
+    """Return a matrix unchanged, and any other iterable as a list."""
+    if hasattr(graph, "shape"):
+        return graph
+    if isinstance(graph, str | bytes | Mapping) or not isinstance(graph, Iterable):
+        raise TypeError(
+            f"graph is {'None' if graph is None else f'of type {type(graph).__name__}'}; pass an "
+            "adjacency matrix, a networkx graph, or a list of pairs, the two ends of each link."
+        )
+    return list(graph)
 
 
 def _is_rectangular(graph: Any) -> bool:
     return hasattr(graph, "shape") or len({np.size(row) for row in graph}) <= 1
 
 
-def _pairs(edges: Any) -> list[tuple[Any, Any]]:
-    """Return the two ends of each edge, as they were: NumPy would make text of mixed names."""
+def _edge_ends(edges: Any) -> list[tuple[Any, Any]]:
+    """Return the two ends of each edge; NumPy would convert mixed names to text."""
     rows = edges.to_numpy() if hasattr(edges, "to_numpy") else edges
     rows = rows.tolist() if isinstance(rows, np.ndarray) else rows
     return [(a, b) for a, b in rows]

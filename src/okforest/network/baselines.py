@@ -1,4 +1,4 @@
-"""Models of links to compare with: similar inputs, and a classifier of pairs."""
+"""Baseline models of links: similarity of features, and a classifier of pairs."""
 
 from numbers import Integral
 from typing import Any, ClassVar
@@ -17,27 +17,27 @@ from okforest._typing import Floats
 from okforest.network._base import LinkPredictor
 from okforest.network._graphs import Graph
 
-BLOCK_BYTES = 2**27  # of the features of pairs that are made at a time
+BLOCK_BYTES = 2**27  # memory for the features of the pairs scored at a time
 
 
 class InputSimilarity(LinkPredictor):
-    """Score pairs by how alike their features are: nothing is learnt from links.
+    """Score pairs by the similarity of their features; nothing is learnt from the links.
 
     Parameters
     ----------
     metric : str, default="cosine"
-        A kernel that :func:`sklearn.metrics.pairwise.pairwise_kernels` knows.
+        A kernel known to :func:`sklearn.metrics.pairwise.pairwise_kernels`.
 
     Attributes
     ----------
     adjacency_ : csr_array of shape (n, n)
         The training graph.
     names_ : ndarray of shape (n,)
-        Names of its vertices, or their positions.
+        Names of the vertices, or their positions.
 
     See Also
     --------
-    NetworkCompletion : Learns from links.
+    NetworkCompletion : A model that learns from the links.
 
     Examples
     --------
@@ -60,26 +60,26 @@ class InputSimilarity(LinkPredictor):
         self.imputer_ = SimpleImputer(keep_empty_features=True).fit(X)
         self.inputs_ = self.imputer_.transform(X)
 
-    def _place(self, X: Any) -> "Rows":
-        return Rows(self.inputs_ if X is None else self.imputer_.transform(X))
+    def _represent(self, X: Any) -> "FeatureRows":
+        return FeatureRows(self.inputs_ if X is None else self.imputer_.transform(X))
 
-    def _compare(self, a: "Rows", b: "Rows") -> Floats:
+    def _score_pairs(self, a: "FeatureRows", b: "FeatureRows") -> Floats:
         scores = pairwise_kernels(a.values, b.values, metric=self.metric)
         return _dense(scores)
 
 
 class PairClassifier(LinkPredictor):
-    """Score pairs by a classifier of pairs, whose features are |x − z| and x·z, one by one.
+    """Score pairs with a classifier whose features are |x − z| and x · z, element by element.
 
     Parameters
     ----------
     estimator : classifier, optional
-        A classifier of scikit-learn with ``predict_proba``. By default logistic regression, after
-        filling in missing values and scaling.
+        A scikit-learn classifier with ``predict_proba``. By default, logistic regression after
+        imputation of missing values by means, and scaling.
     n_negatives : int, default=5
-        How many unlinked pairs to draw for every link.
+        Number of unlinked pairs drawn for each link.
     random_state : int, default=0
-        The seed of these.
+        Seed for drawing the unlinked pairs.
 
     Attributes
     ----------
@@ -88,11 +88,11 @@ class PairClassifier(LinkPredictor):
     adjacency_ : csr_array of shape (n, n)
         The training graph.
     names_ : ndarray of shape (n,)
-        Names of its vertices, or their positions.
+        Names of the vertices, or their positions.
 
     See Also
     --------
-    NetworkCompletion : Learns where vertices are, not what pairs look like.
+    NetworkCompletion : A model of vertices rather than of pairs.
 
     Examples
     --------
@@ -119,39 +119,39 @@ class PairClassifier(LinkPredictor):
         inputs = _dense(X)
         links = sp.triu(graph.adjacency, k=1).tocoo()
         n = len(graph.names)
-        free = np.flatnonzero(np.triu(graph.adjacency.toarray() == 0, k=1))
-        if links.nnz == 0 or len(free) == 0:
+        unlinked = np.flatnonzero(np.triu(graph.adjacency.toarray() == 0, k=1))
+        if links.nnz == 0 or len(unlinked) == 0:
             raise ValueError(
-                f"the graph has {links.nnz} linked pairs and {len(free)} that are not; a "
+                f"the graph has {links.nnz} linked and {len(unlinked)} unlinked pairs; a "
                 "classifier of pairs needs both."
             )
-        n_free = min(len(free), self.n_negatives * links.nnz)
+        n_negatives = min(len(unlinked), self.n_negatives * links.nnz)
         rng = np.random.default_rng(self.random_state)
-        unlinked = np.unravel_index(rng.choice(free, n_free, replace=False), (n, n))
-        rows = np.r_[links.row, unlinked[0]]
-        columns = np.r_[links.col, unlinked[1]]
-        labels = np.r_[np.ones(links.nnz), np.zeros(n_free)]
+        drawn = np.unravel_index(rng.choice(unlinked, n_negatives, replace=False), (n, n))
+        rows = np.r_[links.row, drawn[0]]
+        columns = np.r_[links.col, drawn[1]]
+        labels = np.r_[np.ones(links.nnz), np.zeros(n_negatives)]
         classifier = _default_classifier() if self.estimator is None else clone(self.estimator)
         self.classifier_ = classifier.fit(_pair_features(inputs[rows], inputs[columns]), labels)
         self.inputs_ = inputs
 
-    def _place(self, X: Any) -> "Rows":
-        return Rows(self.inputs_ if X is None else _dense(X))
+    def _represent(self, X: Any) -> "FeatureRows":
+        return FeatureRows(self.inputs_ if X is None else _dense(X))
 
-    def _compare(self, a: "Rows", b: "Rows") -> Floats:
+    def _score_pairs(self, a: "FeatureRows", b: "FeatureRows") -> Floats:
         scores = np.empty((len(a), len(b)))
         size = max(1, BLOCK_BYTES // (16 * a.values.shape[1] * max(1, len(b))))
         for start in range(0, len(a), size):
-            some = a.values[start : start + size]
-            left = np.repeat(some, len(b), axis=0)
-            right = np.tile(b.values, (len(some), 1))
-            chances = self.classifier_.predict_proba(_pair_features(left, right))[:, 1]
-            scores[start : start + size] = chances.reshape(len(some), len(b))
+            block = a.values[start : start + size]
+            left = np.repeat(block, len(b), axis=0)
+            right = np.tile(b.values, (len(block), 1))
+            probabilities = self.classifier_.predict_proba(_pair_features(left, right))[:, 1]
+            scores[start : start + size] = probabilities.reshape(len(block), len(b))
         return scores
 
 
-class Rows:
-    """Rows of features, dense or sparse, as a sequence.
+class FeatureRows:
+    """Rows of features, dense or sparse, with a length and slices.
 
     Parameters
     ----------
@@ -165,8 +165,8 @@ class Rows:
     def __len__(self) -> int:
         return int(self.values.shape[0])
 
-    def __getitem__(self, rows: slice) -> "Rows":
-        return Rows(self.values[rows])
+    def __getitem__(self, rows: slice) -> "FeatureRows":
+        return FeatureRows(self.values[rows])
 
 
 def _dense(X: Any) -> Floats:

@@ -1,7 +1,7 @@
-"""Completion of a network with two sides, as of drugs and their targets."""
+"""Completion of bipartite networks, such as drugs and their targets."""
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,36 +9,37 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import Interval, fit_context
-from okforest._typing import Floats, Outputs, WeightMatrix, Weights
+from okforest._typing import Floats, Outputs
 from okforest.kernels import as_kernel
-from okforest.metrics.losses import unwrap
-from okforest.network._base import Table, check_top, make_table
 from okforest.network._graphs import count_rows, given_names, name_rows, order_frame
-from okforest.network._models import new_model
-from okforest.network._pairs import SEEN_SEEN, SEEN_UNSEEN, UNSEEN_UNSEEN, Best, row_blocks
+from okforest.network._models import new_model, predicted_weights
+from okforest.network._pairs import SEEN_SEEN, SEEN_UNSEEN, UNSEEN_UNSEEN
+from okforest.network._ranking import RankedLinks, TopPairs, check_top, ranked_links, row_blocks
+from okforest.network._state import check_inner_model, check_matrix, check_names, check_present
+from okforest.weights import WeightMatrix, as_weights
 
 
 class BipartiteCompletion(BaseEstimator):
-    """Predict links between two sides, rows and columns, from features of both.
+    """Predict links between two sets of vertices, rows and columns, from the features of both.
 
-    Each side has a model of its own, whose outputs are profiles of links with the other side. It
-    gives an object weights over the seen objects of its side, w(x) for rows and v(z) for columns;
-    with the matrix Y of links the score of a pair is w(x)ᵀ Y v(z). An object that was seen is not
-    all that its model says: its weights are those of itself alone, mixed with its prediction by
-    ``smoothing``. So new rows, new columns, pairs of both, and missing links of seen ones have
-    scores.
+    Each side has its own model, whose outputs are profiles: the links of a vertex with all vertices
+    of the other side. The model of the rows predicts weights w(x) over the seen rows, and that of
+    the columns weights v(z) over the seen columns; Y being the matrix of known links, the score of
+    a pair is w(x)ᵀ Y v(z). For a seen vertex, ``smoothing`` mixes its own profile with the
+    predicted one. Pairs with a new row, a new column or both have scores, and so do missing links
+    between seen vertices.
 
     Parameters
     ----------
     row_estimator : estimator, optional
-        A model of okforest, or a pipeline that ends with one; its ``kernel`` is set. By default
-        ``OKExtraTrees(100, max_features=0.25, min_samples_split=5)``.
+        A model of okforest, or a pipeline that ends with one; its ``kernel`` is replaced. By
+        default ``OKExtraTrees(100, max_features=0.25, min_samples_split=5)``.
     column_estimator : estimator, optional
-        The model of columns; by default that of rows.
+        The model of the columns; by default a clone of ``row_estimator``.
     profile_kernel : OutputKernel or str, default="linear"
-        The kernel on profiles, vectors of zeros and ones.
+        The kernel on profiles, which are vectors of zeros and ones.
     smoothing : float, default=0.5
-        How much of a seen object's place is predicted, from 0 to 1.
+        Share of the prediction in the profile of a seen vertex, between 0 and 1.
 
     Attributes
     ----------
@@ -47,14 +48,14 @@ class BipartiteCompletion(BaseEstimator):
     links_ : csr_array of shape (n, m)
         The training links.
     row_names_, column_names_ : ndarray
-        Names of rows and columns, or their positions.
+        Names of the rows and columns, or their positions.
     seen_rows_, seen_columns_ : csr_array
-        The places of seen objects, as weights.
+        Weights of the seen rows over the seen rows, and of the seen columns over the seen columns.
 
     See Also
     --------
-    NetworkCompletion : Links among objects of one kind.
-    cross_validate_bipartite : How good predictions are.
+    NetworkCompletion : Links between vertices of one set.
+    cross_validate_bipartite : Evaluate predictions by cross-validation.
 
     Examples
     --------
@@ -73,8 +74,8 @@ class BipartiteCompletion(BaseEstimator):
     """
 
     links_: sp.csr_array
-    seen_rows_: Weights
-    seen_columns_: Weights
+    seen_rows_: sp.csr_array
+    seen_columns_: sp.csr_array
     row_names_: Outputs
     column_names_: Outputs
 
@@ -107,21 +108,21 @@ class BipartiteCompletion(BaseEstimator):
         row_names: Any = None,
         column_names: Any = None,
     ) -> "BipartiteCompletion":
-        """Learn from the links between rows and columns.
+        """Fit the model to the links between rows and columns.
 
         Parameters
         ----------
         X_rows : array-like, frame or sparse matrix of shape (n, p)
-            Features of rows, or their similarities with all rows.
+            Features of the rows, or their similarities with all rows.
         X_columns : array-like, frame or sparse matrix of shape (m, q)
-            Features of columns, or their similarities with all columns.
+            Features of the columns, or their similarities with all columns.
         links : array-like or sparse matrix of shape (n, m)
-            1 where a row and a column are linked, 0 where not. The labels of a frame are names of
-            rows and columns.
+            1 where a row and a column are linked, 0 elsewhere. The labels of a data frame are the
+            names of rows and columns.
         row_names : array-like of shape (n,), optional
-            Names of rows; by default the index of a frame, or positions.
+            Names of the rows; by default the index of a data frame, or positions.
         column_names : array-like of shape (m,), optional
-            Names of columns, likewise.
+            Names of the columns; by default the index of a data frame, or positions.
 
         Returns
         -------
@@ -135,27 +136,28 @@ class BipartiteCompletion(BaseEstimator):
         columns = self.row_estimator if self.column_estimator is None else self.column_estimator
         self.row_model_ = self._fit_side(self.row_estimator, X_rows, profiles)
         self.column_model_ = self._fit_side(columns, X_columns, profiles.T)
-        self.seen_rows_ = self._seen(self.row_model_, X_rows)
-        self.seen_columns_ = self._seen(self.column_model_, X_columns)
+        self.seen_rows_ = self._seen_weights(self.row_model_, X_rows)
+        self.seen_columns_ = self._seen_weights(self.column_model_, X_columns)
         return self
 
     def _fit_side(self, estimator: Any, X: Any, profiles: Floats) -> Any:
         return new_model(estimator, as_kernel(self.profile_kernel)).fit(X, profiles)
 
-    def _seen(self, model: Any, X: Any) -> Weights:
-        predicted = _weights(model, X).tocsr()
+    def _seen_weights(self, model: Any, X: Any) -> sp.csr_array:
+        predicted = predicted_weights(model, X).tocsr()
         known = sp.eye_array(predicted.shape[0], format="csr")
         return sp.csr_array((1 - self.smoothing) * known + self.smoothing * predicted)
 
     def predict_links(self, X_rows: Any = None, X_columns: Any = None) -> Floats:
-        """Score pairs of a row and a column: the larger, the more likely is a link.
+        """Score pairs of a row and a column: a higher score means that a link is more likely.
 
         Parameters
         ----------
         X_rows : array-like, frame or sparse matrix of shape (n, p), optional
-            Features of new rows (or similarities with seen rows); by default the seen rows.
+            Features of new rows (or similarities with the seen rows); by default the seen rows.
         X_columns : array-like, frame or sparse matrix of shape (m, q), optional
-            Features of new columns (or similarities with seen ones); by default the seen columns.
+            Features of new columns (or similarities with the seen columns); by default the seen
+            columns.
 
         Returns
         -------
@@ -163,13 +165,18 @@ class BipartiteCompletion(BaseEstimator):
             The scores.
         """
         check_is_fitted(self)
-        return _compare(self._rows(X_rows), self.links_, self._columns(X_columns))
+        W, V = self._row_weights(X_rows), self._column_weights(X_columns)
+        return _score_pairs(W, self.links_, V)
 
-    def _rows(self, X: Any) -> WeightMatrix:
-        return self.seen_rows_ if X is None else _weights(self.row_model_, X)
+    def _row_weights(self, X: Any) -> WeightMatrix:
+        if X is None:
+            return as_weights(self.seen_rows_)
+        return predicted_weights(self.row_model_, X)
 
-    def _columns(self, X: Any) -> WeightMatrix:
-        return self.seen_columns_ if X is None else _weights(self.column_model_, X)
+    def _column_weights(self, X: Any) -> WeightMatrix:
+        if X is None:
+            return as_weights(self.seen_columns_)
+        return predicted_weights(self.column_model_, X)
 
     def rank_links(
         self,
@@ -178,79 +185,105 @@ class BipartiteCompletion(BaseEstimator):
         row_names: Any = None,
         column_names: Any = None,
         top: int = 100,
-    ) -> Table:
-        """Return the pairs that are most likely to be linked, best first.
+        per_vertex: Literal["row", "column"] | None = None,
+    ) -> RankedLinks:
+        """Return the most likely links, best first: overall, or for each row or column.
 
         Parameters
         ----------
         X_rows : array-like, frame or sparse matrix of shape (n, p), optional
             Features of new rows; by default the seen rows.
         X_columns : array-like, frame or sparse matrix of shape (m, q), optional
-            Features of new columns; by default the seen columns. Of pairs that were seen, those
-            without a link are ranked.
+            Features of new columns; by default the seen columns. If both sides are the seen ones,
+            only pairs that are not linked are ranked.
         row_names, column_names : array-like, optional
-            Names of the new ones; by default the index of a frame, or positions.
+            Names of the new rows and columns; by default the index of a data frame, or positions.
         top : int, default=100
-            How many pairs; all, if there are fewer.
+            Number of links to return; all of them if there are fewer.
+        per_vertex : {"row", "column"}, optional
+            Return the ``top`` links of each row, or of each column, in their order. By default the
+            ``top`` links overall, which may all belong to a few vertices.
 
         Returns
         -------
         links : structured array
-            ``source`` (a row) and ``target`` (a column), their ``score``, and the ``kind`` of pair.
+            The fields ``source`` (a row), ``target`` (a column), ``score`` and ``kind``.
         """
         check_is_fitted(self)
-        rows, columns = self._rows(X_rows), self._columns(X_columns)
-        best = Best(check_top(top))
+        if per_vertex not in (None, "row", "column"):
+            raise ValueError(f"per_vertex={per_vertex!r}; use 'row', 'column' or None.")
+        pairs = TopPairs(check_top(top), per_row=per_vertex is not None)
+        W, V = self._row_weights(X_rows), self._column_weights(X_columns)
         all_seen = X_rows is None and X_columns is None
-        for block in row_blocks(rows.shape[0], columns.shape[0]):
-            scores = _compare(rows[block], self.links_, columns)
-            free = np.ones(scores.shape, dtype=bool)
-            if all_seen:
-                free = self.links_[block].toarray() == 0.0
-            i, j = np.nonzero(free)
-            best.add(i + block.start, j, scores[i, j])
+        if per_vertex == "column":
+            _add_pairs(pairs, V, sp.csr_array(self.links_.T), W, all_seen)
+            pairs.rows, pairs.columns = pairs.columns, pairs.rows
+        else:
+            _add_pairs(pairs, W, self.links_, V, all_seen)
         n_new = (X_rows is not None) + (X_columns is not None)
-        return make_table(
-            best,
+        return ranked_links(
+            pairs,
             self.row_names_ if X_rows is None else name_rows(X_rows, row_names),
             self.column_names_ if X_columns is None else name_rows(X_columns, column_names),
             (SEEN_SEEN, SEEN_UNSEEN, UNSEEN_UNSEEN)[n_new],
         )
 
+    def check_state(self) -> None:
+        """Raise a ValueError unless the fitted attributes fit each other."""
+        check_present(
+            self,
+            *("row_model_", "column_model_", "links_", "seen_rows_", "seen_columns_"),
+            *("row_names_", "column_names_"),
+        )
+        n = check_inner_model(self.row_model_, "row_model_")
+        m = check_inner_model(self.column_model_, "column_model_")
+        check_matrix(self.links_, "links_", (n, m))
+        check_matrix(self.seen_rows_, "seen_rows_", (n, n))
+        check_matrix(self.seen_columns_, "seen_columns_", (m, m))
+        check_names(self.row_names_, "row_names_", n)
+        check_names(self.column_names_, "column_names_", m)
 
-def _weights(model: Any, X: Any) -> WeightMatrix:
-    final, X = unwrap(model, X)
-    return final._weights(X)
 
-
-def _compare(rows: WeightMatrix, links: sp.csr_array, columns: WeightMatrix) -> Floats:
+def _score_pairs(rows: WeightMatrix, links: sp.csr_array, columns: WeightMatrix) -> Floats:
     """Return W Y Vᵀ."""
-    profiles = columns @ links.T.toarray()  # of the columns, over seen rows
+    profiles = columns @ links.T.toarray()  # of the columns, over the seen rows
     return np.ascontiguousarray(rows @ np.ascontiguousarray(profiles.T))
+
+
+def _add_pairs(
+    pairs: TopPairs, rows: WeightMatrix, links: sp.csr_array, columns: WeightMatrix, all_seen: bool
+) -> None:
+    """Add all pairs of a row and a column; without known links if all vertices are seen."""
+    for block in row_blocks(rows.shape[0], columns.shape[0]):
+        scores = _score_pairs(rows[block], links, columns)
+        candidates = np.ones(scores.shape, dtype=bool)
+        if all_seen:
+            candidates = links[block].toarray() == 0.0
+        pairs.add(block.start, scores, candidates)
 
 
 def read_links(
     links: Any, X_rows: Any, X_columns: Any, row_names: Any = None, column_names: Any = None
 ) -> sp.csr_array:
-    """Return the links in the order of rows and columns, or say what is wrong with them."""
-    n_rows, n_columns = count_rows(X_rows), count_rows(X_columns)
+    """Return the links in the order of rows and columns; raise an error if they have mistakes."""
+    n_rows, n_columns = count_rows(X_rows, "X_rows"), count_rows(X_columns, "X_columns")
     links = order_frame(links, given_names(X_rows, row_names), n_rows, axis=0)
     links = order_frame(links, given_names(X_columns, column_names), n_columns, axis=1)
     given: Any = links if sp.issparse(links) else np.asarray(links)
     if given.dtype.kind not in "fiub" or given.ndim != 2:
         raise ValueError(
             f"links is an array of shape {given.shape} and type {given.dtype}; pass a matrix of 0 "
-            "and 1, a row for each row of X_rows and a column for each of X_columns."
+            "and 1, with a row for each row of X_rows and a column for each row of X_columns."
         )
     matrix: sp.csr_array = sp.csr_array(given, dtype=np.float64, copy=True)
     if matrix.shape != (n_rows, n_columns):
         raise ValueError(
             f"links has shape {matrix.shape}; X_rows has {n_rows} rows and X_columns {n_columns}, "
-            f"so that it must have shape {(n_rows, n_columns)}."
+            f"so it must have shape {(n_rows, n_columns)}."
         )
     if not np.isin(matrix.data, (0.0, 1.0)).all():
         raise ValueError("links has values other than 0 and 1; use 1 for a link and 0 for none.")
     matrix.eliminate_zeros()
     if matrix.nnz == 0:
-        raise ValueError("links are all 0; there is nothing to learn from.")
+        raise ValueError("links has no 1; pass at least one link to learn from.")
     return matrix

@@ -1,4 +1,4 @@
-"""How good predicted links between two sides are: new rows, new columns, or both."""
+"""Cross-validation of predicted links between two sides: new rows, new columns, or both."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 
 from okforest._compat import rows_of
-from okforest.network._folds import Pairs, folds_of
+from okforest.network._folds import ScoredPairs, folds_of
 from okforest.network._graphs import count_rows
 from okforest.network._pairs import Positions
 from okforest.network.bipartite import BipartiteCompletion, read_links
@@ -35,28 +35,28 @@ def cross_validate_bipartite(
     model : BipartiteCompletion
         The model; it is cloned.
     X_rows : array-like, frame or sparse matrix of shape (n, p)
-        Features of rows.
+        Features of the rows.
     X_columns : array-like, frame or sparse matrix of shape (m, q)
-        Features of columns.
+        Features of the columns.
     links : array-like or sparse matrix of shape (n, m)
-        1 where a row and a column are linked, 0 where not. The labels of a frame are names of rows
-        and columns, if X_rows and X_columns are frames.
+        1 where a row and a column are linked, 0 elsewhere. If X_rows and X_columns are data frames,
+        the labels of a data frame of links are the names of rows and columns.
     setting : {"new rows", "new columns", "both new"}, default="new rows"
-        What is held out; of "both new", every fold of rows with every fold of columns.
+        What is held out; with "both new", every fold of rows with every fold of columns.
     cv : int, default=10
-        Number of folds of a side.
+        Number of folds of each side.
     similarities : bool, default=False
-        Whether the features are similarities with the objects of the same side: then those with
-        objects that are held out are left out as well.
+        Whether the features are similarities with the vertices of the same side. If so, the
+        similarities with vertices held out are removed as well.
     precision_at : sequence of int, default=(10,)
-        For which numbers of best pairs to tell the precision.
+        The numbers k for which to compute the precision among the k best-scoring pairs.
     random_state : int, default=0
-        The seed of folds.
+        Seed of the folds.
 
     Returns
     -------
     scores : KindScores
-        Scores and curves, fold by fold.
+        Scores and curves of each fold.
 
     Examples
     --------
@@ -69,39 +69,44 @@ def cross_validate_bipartite(
     >>> bool(scores.auc.mean() > 0.8)
     True
     """
+    if not isinstance(model, BipartiteCompletion):
+        raise TypeError(
+            f"model is {model!r}; pass a BipartiteCompletion, such as "
+            "BipartiteCompletion(OKExtraTrees())."
+        )
     Y = read_links(links, X_rows, X_columns).toarray()
     if similarities:
         _check_square(X_rows, "X_rows")
         _check_square(X_columns, "X_columns")
     folds = []
     splits = _splits(setting, count_rows(X_rows), count_rows(X_columns), cv, random_state)
-    for number, (old, new) in enumerate(splits, start=1):
-        rows, columns = (
-            _part(X, seen, seen, similarities)
-            for X, seen in zip((X_rows, X_columns), old, strict=True)
-        )
-        training = Y[np.ix_(*old)]
+    for number, (seen, unseen) in enumerate(splits, start=1):
+        training = Y[np.ix_(*seen)]
         if not training.any():
             raise ValueError(
-                f"in fold {number} the {training.shape[0]} rows and {training.shape[1]} columns "
-                "that are seen have no links to learn from; use more folds (cv), so that more of "
-                "them are seen."
+                f"in fold {number} the {training.shape[0]} seen rows and {training.shape[1]} seen "
+                "columns have no links to learn from; use more folds (cv), so that more of them "
+                "are seen."
             )
+        rows, columns = (
+            _part(X, kept, kept, similarities)
+            for X, kept in zip((X_rows, X_columns), seen, strict=True)
+        )
         fitted = clone(model).fit(rows, columns, training)
         new_rows, new_columns = (
-            None if unseen is None else _part(X, unseen, seen, similarities)
-            for X, seen, unseen in zip((X_rows, X_columns), old, new, strict=True)
+            None if new is None else _part(X, new, kept, similarities)
+            for X, kept, new in zip((X_rows, X_columns), seen, unseen, strict=True)
         )
-        judged = [seen if unseen is None else unseen for seen, unseen in zip(old, new, strict=True)]
-        truth = Y[np.ix_(*judged)].ravel() > 0
-        folds.append(Pairs(truth, fitted.predict_links(new_rows, new_columns).ravel()))
+        scored = [kept if new is None else new for kept, new in zip(seen, unseen, strict=True)]
+        truth = Y[np.ix_(*scored)].ravel() > 0
+        folds.append(ScoredPairs(truth, fitted.predict_links(new_rows, new_columns).ravel()))
     return judge(folds, precision_at)
 
 
 def _splits(
     setting: Setting, n_rows: int, n_columns: int, cv: int, random_state: int
 ) -> Iterator[tuple[list[Positions], list[Positions | None]]]:
-    """Yield what is seen, and what is not (None for nothing), of rows and of columns."""
+    """Yield the seen rows and columns, and the unseen ones (None for a side not held out)."""
     if setting not in ("new rows", "new columns", "both new"):
         raise ValueError(f"setting={setting!r}; use 'new rows', 'new columns' or 'both new'.")
     sides: list[list[tuple[Positions, Positions | None]]] = []
@@ -110,20 +115,20 @@ def _splits(
             sides.append([(f.seen, f.unseen) for f in folds_of(n, cv, random_state)])
         else:
             sides.append([(np.arange(n), None)])
-    for old_rows, new_rows in sides[0]:
-        for old_columns, new_columns in sides[1]:
-            yield [old_rows, old_columns], [new_rows, new_columns]
+    for seen_rows, unseen_rows in sides[0]:
+        for seen_columns, unseen_columns in sides[1]:
+            yield [seen_rows, seen_columns], [unseen_rows, unseen_columns]
 
 
 def _check_square(X: Any, name: str) -> None:
     n, shape = count_rows(X), np.shape(X)
     if shape != (n, n):
         raise ValueError(
-            f"{name} has shape {shape}; similarities with the objects of the same side are a "
+            f"{name} has shape {shape}; similarities with the vertices of the same side form a "
             "square matrix. Use similarities=False for other features."
         )
 
 
-def _part(X: Any, rows: Positions, others: Positions, similarities: bool) -> Any:
+def _part(X: Any, rows: Positions, columns: Positions, similarities: bool) -> Any:
     part = rows_of(X, rows)
-    return rows_of(part, others, axis=1) if similarities else part
+    return rows_of(part, columns, axis=1) if similarities else part

@@ -1,4 +1,4 @@
-"""Clusters of vertices that one rule on features describes, and the links within and between."""
+"""Clusters of vertices, each defined by a rule on features, and the links between them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,24 +10,23 @@ from scipy.special import gammaln, logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._typing import Floats, Ints, Outputs
-from okforest.inspection import Rule, leaf_rules
-from okforest.inspection._reading import Reading
+from okforest.inspection import Rule, leaf_clusters
 from okforest.network._models import final_model
 from okforest.network.completion import NetworkCompletion
 
 
 @dataclass(frozen=True, eq=False)
 class VertexCluster:
-    """Vertices that one rule describes.
+    """The vertices that satisfy a rule.
 
     Parameters
     ----------
     rule : Rule
-        What their features have in common.
+        The conditions that their features satisfy.
     members : ndarray
-        The names of the vertices.
+        Names of the vertices.
     rows : ndarray of int
-        Their rows in training.
+        Their rows in the training data.
     """
 
     rule: Rule
@@ -37,21 +36,21 @@ class VertexCluster:
 
 @dataclass(frozen=True, eq=False)
 class ClusterNetwork:
-    """Clusters of vertices, and links within and between them.
+    """Clusters of vertices, and the links within and between them.
 
     Parameters
     ----------
     clusters : list of VertexCluster
         The leaves of a tree, from left to right.
     links : ndarray of shape (n_clusters, n_clusters)
-        Number of links between (on the diagonal, within) clusters.
+        Number of links between clusters; within clusters on the diagonal.
     pairs : ndarray of shape (n_clusters, n_clusters)
         Number of pairs of vertices that could be linked.
     enrichment : ndarray of shape (n_clusters, n_clusters)
-        The share of linked pairs, divided by that in the whole network.
+        The share of linked pairs, divided by the share in the whole network.
     p_values : ndarray of shape (n_clusters, n_clusters)
-        How likely so many links are, or more, if links were placed on pairs at random (Fisher's
-        exact test, one-sided).
+        The probability of at least this number of links if links were placed on random pairs
+        (Fisher's exact test, one-sided).
     """
 
     clusters: list[VertexCluster]
@@ -61,17 +60,17 @@ class ClusterNetwork:
     p_values: Floats
 
     def enriched(self, level: float = 0.01) -> list[tuple[int, int]]:
-        """Return the pairs of clusters with more links than chance, Bonferroni-corrected.
+        """Return the pairs of clusters with significantly more links than expected by chance.
 
         Parameters
         ----------
         level : float, default=0.01
-            The chance of finding any of them in a random network.
+            The probability of returning any pair for a random network (Bonferroni correction).
 
         Returns
         -------
         pairs : list of pairs of int
-            Positions of clusters; a cluster with itself where links within it are enriched.
+            Positions of clusters; (i, i) for links within cluster i.
         """
         rows, columns = np.triu_indices(len(self.clusters))
         found = self.p_values[rows, columns] * len(rows) < level
@@ -85,19 +84,19 @@ def vertex_clusters(
     feature_names: Sequence[str] | None = None,
     decimals: int = 3,
 ) -> ClusterNetwork:
-    """Return the leaves of a tree as clusters of vertices, and how these are linked.
+    """Return the leaves of a tree as clusters of vertices, with the links between them.
 
     Parameters
     ----------
     model : NetworkCompletion
-        A fitted model of trees that were grown on all vertices, without bootstrap; one with few
+        A fitted model whose trees were grown from all vertices, without bootstrap. A tree with few
         leaves, such as ``OKTree(max_leaf_nodes=10)``, is easy to read.
     tree : int, default=0
-        Which tree of a forest.
+        The tree of a forest to use.
     feature_names : sequence of str, optional
-        Names of the features; by default those seen in fitting, or x0, x1, …
+        Names of the features; by default those seen in ``fit``, or x0, x1, …
     decimals : int, default=3
-        Most decimals of a number in a rule.
+        Maximum number of decimals of the thresholds in a rule.
 
     Returns
     -------
@@ -106,8 +105,8 @@ def vertex_clusters(
 
     See Also
     --------
-    plot_clusters : Drawn as a network.
-    okforest.inspection.leaf_rules : The rules alone.
+    plot_clusters : Plot the clusters as a network.
+    okforest.inspection.leaf_rules : The rules only.
 
     Examples
     --------
@@ -126,27 +125,30 @@ def vertex_clusters(
     >>> network.enriched()
     [(0, 0), (1, 1)]
     """
+    if not isinstance(model, NetworkCompletion):
+        raise TypeError(
+            f"model is {model!r}; pass a fitted NetworkCompletion, such as "
+            "NetworkCompletion(OKTree(max_leaf_nodes=10))."
+        )
     check_is_fitted(model)
     trees = final_model(model.model_)
-    rules = leaf_rules(trees, tree, feature_names=feature_names, decimals=decimals)
-    reading = Reading(trees, tree)
-    rows = [reading.rows(rule.leaf) for rule in rules]
+    leaves = leaf_clusters(trees, tree, feature_names=feature_names, decimals=decimals)
+    rows = [leaf.members for leaf in leaves]
     n_drawn, n_vertices = sum(map(len, rows)), len(model.names_)
     if n_drawn < n_vertices:
         raise ValueError(
-            f"tree {tree} was grown on {n_drawn} vertices drawn from {n_vertices}, and the leaves "
-            "of the others are not kept; use trees grown on all vertices: OKTree, or a forest "
-            "with bootstrap=False."
+            f"tree {tree} was grown from {n_drawn} of {n_vertices} vertices, and the leaves of the "
+            "others are not stored; use trees grown from all vertices: an OKTree, or a forest with "
+            "bootstrap=False."
         )
     clusters = [
-        VertexCluster(rule, model.names_[members], members)
-        for rule, members in zip(rules, rows, strict=True)
+        VertexCluster(leaf.rule, model.names_[leaf.members], leaf.members) for leaf in leaves
     ]
     return ClusterNetwork(clusters, *_count(model.adjacency_, rows))
 
 
 def _count(adjacency: sp.csr_array, rows: list[Ints]) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return links and pairs within and between clusters, enrichment and p-values."""
+    """Return the links and pairs between clusters, their enrichment and p-values."""
     sizes = np.array([len(members) for members in rows], dtype=np.float64)
     pairs = np.outer(sizes, sizes)
     np.fill_diagonal(pairs, sizes * (sizes - 1) / 2)
@@ -156,19 +158,21 @@ def _count(adjacency: sp.csr_array, rows: list[Ints]) -> tuple[Floats, Floats, F
     indicator = sp.csr_array((np.ones(len(members)), (owner, members)), shape=shape)
     present = adjacency.astype(bool).astype(np.float64)
     links = (indicator @ present @ indicator.T).toarray()
-    links[np.diag_indices(len(rows))] /= 2  # each was counted from both ends
+    links[np.diag_indices(len(rows))] /= 2  # each link was counted from both ends
     upper = np.triu_indices(len(rows))
     n_links, n_pairs = links[upper].sum(), pairs[upper].sum()
     expected = pairs * n_links / n_pairs
     enrichment = np.divide(links, expected, out=np.zeros_like(links), where=expected > 0)
     p_values = np.ones_like(links)
     for i, j in zip(*upper, strict=True):
-        p_values[i, j] = p_values[j, i] = _at_least(links[i, j], pairs[i, j], n_links, n_pairs)
+        p_values[i, j] = p_values[j, i] = _hypergeometric_tail(
+            links[i, j], pairs[i, j], n_links, n_pairs
+        )
     return links, pairs, enrichment, p_values
 
 
-def _at_least(found: float, drawn: float, marked: float, total: float) -> float:
-    """Return the chance of as many or more marked among those drawn: hypergeometric."""
+def _hypergeometric_tail(found: float, drawn: float, marked: float, total: float) -> float:
+    """Return the probability that at least ``found`` of those drawn are marked."""
     k = np.arange(found, min(drawn, marked) + 1)
 
     def log_choose(n: Any, r: Any) -> Any:

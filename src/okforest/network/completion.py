@@ -1,8 +1,8 @@
-"""Completion of a network from features of its vertices: supervised graph inference.
+"""Completion of a network from the features of its vertices (supervised graph inference).
 
-A kernel on the training graph is the output kernel of a model.
-Of two vertices, the inner product of what the model predicts for them is their predicted kernel,
-which is large between vertices that are likely to be linked.
+A model is fitted with a kernel on the vertices of the training graph as its output kernel. The
+predicted kernel of two vertices, the inner product of their predictions in the feature space of
+that kernel, is large if they are likely to be linked.
 """
 
 from collections.abc import Sequence
@@ -16,62 +16,73 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import Interval, StrOptions
-from okforest._typing import Floats, WeightMatrix, Weights
-from okforest.embedding import Span
+from okforest._typing import Floats
 from okforest.kernels import Diffusion, OutputKernel
-from okforest.metrics.losses import unwrap
 from okforest.network._base import LinkPredictor
-from okforest.network._calibration import Calibration, calibrate
+from okforest.network._calibration import Calibration, calibrate, check_calibration
 from okforest.network._graphs import Graph
-from okforest.network._models import final_model, new_model
+from okforest.network._models import (
+    final_model,
+    new_model,
+    predicted_weights,
+    predicted_weights_by_tree,
+)
 from okforest.network._pairs import SEEN_UNSEEN, UNSEEN_UNSEEN
+from okforest.network._state import check_inner_model, check_matrix, check_names, check_present
+from okforest.weights import Span, WeightMatrix, as_weights
 
 
 @dataclass(frozen=True)
-class Placed:
-    """Vertices in the span of the seen ones, known by weights: a matrix for each tree, or one."""
+class VertexEmbedding:
+    """Vertices in the kernel's feature space, as weighted sums of the seen ones.
+
+    There is one matrix of weights, or one for each tree. Inner products are multiplied by the
+    scales of both vertices.
+    """
 
     weights: Sequence[WeightMatrix]
-    scale: Floats  # what their inner products are multiplied by
+    scale: Floats
 
     def __len__(self) -> int:
         return len(self.scale)
 
-    def __getitem__(self, rows: slice) -> "Placed":
-        return Placed([W[rows] for W in self.weights], self.scale[rows])
+    def __getitem__(self, rows: slice) -> "VertexEmbedding":
+        return VertexEmbedding([W[rows] for W in self.weights], self.scale[rows])
 
 
 class NetworkCompletion(LinkPredictor):
-    """Predict links of a network from features of its vertices.
+    """Predict the links of a network from the features of its vertices.
 
-    A model learns to place vertices, by their features, in the feature space of a kernel on the
-    graph. The score of a pair is the inner product of two places, divided by a power of their
-    lengths. Nothing but the training graph is ever looked at: links of unseen vertices play no
-    part.
+    A kernel on the training graph measures how close two vertices are through their links. The
+    model learns to map the features of a vertex to its position in the feature space of that
+    kernel. The score of a pair is the inner product of two positions, divided by a power of their
+    norms. Only the training graph is used: links of unseen vertices have no influence.
 
     Parameters
     ----------
     estimator : estimator, optional
-        A model of okforest, or a pipeline that ends with one; its ``kernel`` is set to
+        A model of okforest, or a pipeline that ends with one; its ``kernel`` is replaced by
         ``vertex_kernel``. By default ``OKExtraTrees(100, max_features=0.25, min_samples_split=5)``.
     vertex_kernel : kernel on vertices, optional
-        A kernel of :mod:`okforest.kernels` that is on vertices, without a graph. By default
+        A kernel on vertices of :mod:`okforest.kernels`, without a graph. By default
         ``Diffusion(beta=0.5, normalized=True)``.
     normalize : float, default=0.5
-        The power of lengths that inner products are divided by: with 0 scores are inner products,
-        with 1 cosines. Predictions that are unsure are short. Inner products favour vertices that
-        the model is sure of; with cosines two of which it knows nothing are as alike as can be.
+        The power of the norms by which inner products are divided: with 0 scores are inner
+        products, with 1 cosines. Uncertain predictions have small norms, so inner products favour
+        vertices with confident predictions. With cosines, two vertices without any features get
+        the highest possible score.
     seen : {"predicted", "known", "mean"}, default="mean"
-        Where a seen vertex is: where the model predicts it by its features, where its links place
-        it, or half-way between. Features alone do not tell apart vertices whose features are
-        equal, or all missing.
+        The position of a seen vertex: as predicted from its features, as given by its links, or
+        the mean of the two. Features alone cannot distinguish vertices whose features are equal,
+        or all missing.
     scheme : {"convolve", "average"}, default="convolve"
-        Whether the predictions of trees are averaged and then compared, or the other way round.
+        Compare the averaged predictions of the trees ("convolve"), or average the comparisons made
+        in each tree ("average").
     calibrate : bool, default=False
-        Whether to learn, by cross-validation over vertices, which share of the pairs of a score is
-        linked, for :meth:`predict_proba`.
+        Whether to estimate the probability of a link given its score, by cross-validation over
+        vertices, for :meth:`predict_proba`.
     cv : int, default=5
-        Number of folds to calibrate with.
+        Number of folds of the calibration.
 
     Attributes
     ----------
@@ -80,17 +91,17 @@ class NetworkCompletion(LinkPredictor):
     adjacency_ : csr_array of shape (n, n)
         The training graph.
     names_ : ndarray of shape (n,)
-        Names of its vertices, or their positions.
+        Names of the vertices, or their positions.
     seen_weights_ : list of csr_array of shape (n, n)
-        Where the seen vertices are, as weights over them.
+        Positions of the seen vertices, as weights over the seen vertices.
     calibration_ : dict
-        With ``calibrate=True``, for each kind of pair, scores and their probabilities, between
-        which lines are straight.
+        With ``calibrate=True``, for each kind of pair, scores and the corresponding probabilities,
+        which are interpolated linearly.
 
     See Also
     --------
-    BipartiteCompletion : Links between two sides, as of drugs and targets.
-    cross_validate_links : How good predictions are.
+    BipartiteCompletion : Links between two sets of vertices, such as drugs and targets.
+    cross_validate_links : Evaluate predictions by cross-validation.
     okforest.kernels.Diffusion : The kernel on vertices.
 
     References
@@ -101,7 +112,7 @@ class NetworkCompletion(LinkPredictor):
 
     Examples
     --------
-    Two groups, with links within each, and features that tell them apart:
+    Two groups with links within each, and features that differ between the groups:
 
     >>> import numpy as np
     >>> from okforest.network import NetworkCompletion
@@ -121,7 +132,7 @@ class NetworkCompletion(LinkPredictor):
     """
 
     model_: Any
-    seen_weights_: list[Weights]
+    seen_weights_: list[sp.csr_array]
     calibration_: Calibration
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -156,14 +167,14 @@ class NetworkCompletion(LinkPredictor):
     def _fit(self, X: Any, graph: Graph) -> None:
         self.__dict__.pop("calibration_", None)
         if graph.adjacency.nnz == 0:
-            raise ValueError("the graph has no links; there is nothing to learn from.")
+            raise ValueError("the graph has no links; pass at least one link to learn from.")
         kernel = self._new_kernel().set_params(graph=graph.adjacency)
         model = new_model(self.estimator, kernel, self.scheme)
         self.model_ = model.fit(X, np.arange(len(graph.names)))
         self.seen_weights_ = self._seen_weights(X, len(graph.names))
         if self.calibrate:
-            alike = clone(self).set_params(calibrate=False)
-            self.calibration_ = calibrate(alike, X, graph, self.cv)
+            uncalibrated = clone(self).set_params(calibrate=False)
+            self.calibration_ = calibrate(uncalibrated, X, graph, self.cv)
 
     def _new_kernel(self) -> OutputKernel:
         if self.vertex_kernel is None:
@@ -175,75 +186,99 @@ class NetworkCompletion(LinkPredictor):
             )
         if self.vertex_kernel.graph is not None:
             raise ValueError(
-                "vertex_kernel has a graph already; leave it out: fit puts in the training graph, "
-                "and no link of other vertices."
+                "vertex_kernel already has a graph; pass the kernel without one: fit uses the "
+                "training graph."
             )
         return clone(self.vertex_kernel)
 
-    def _seen_weights(self, X: Any, n: int) -> list[Weights]:
-        """Return where the n seen vertices are, as weights."""
+    def _seen_weights(self, X: Any, n: int) -> list[sp.csr_array]:
+        """Return the positions of the n seen vertices, as weights."""
         known = sp.eye_array(n, format="csr")
         if self.seen == "known":
-            return (
-                [known] * len(final_model(self.model_).trees_)
-                if self.scheme == "average"
-                else [known]
-            )
+            return [known] * self._n_weight_matrices()
         predicted = [sp.csr_array(W.tocsr()) for W in self._predicted_weights(X)]
         if self.seen == "predicted":
             return predicted
         return [(0.5 * (W + known)).tocsr() for W in predicted]
 
     def _predicted_weights(self, X: Any) -> Sequence[WeightMatrix]:
-        model, X = unwrap(self.model_, X)
-        return model._weights_by_tree(X) if self.scheme == "average" else [model._weights(X)]
+        if self.scheme == "average":
+            return predicted_weights_by_tree(self.model_, X)
+        return [predicted_weights(self.model_, X)]
+
+    def _n_weight_matrices(self) -> int:
+        trees = getattr(final_model(self.model_), "trees_", ())
+        return len(trees) if self.scheme == "average" else 1
 
     @property
     def _span(self) -> Span:
         return final_model(self.model_).span_
 
-    def _place(self, X: Any) -> Placed:
-        weights = self.seen_weights_ if X is None else self._predicted_weights(X)
+    def _represent(self, X: Any) -> VertexEmbedding:
+        weights: Sequence[WeightMatrix]
+        if X is None:
+            weights = [as_weights(W) for W in self.seen_weights_]
+        else:
+            weights = self._predicted_weights(X)
         n = weights[0].shape[0]
         if self.normalize == 0:
-            return Placed(weights, np.ones(n))
+            return VertexEmbedding(weights, np.ones(n))
         span = self._span
         squares = np.mean([span.squared_norms(W) for W in weights], axis=0)
-        lengths = np.maximum(squares, 0.0) ** (0.5 * self.normalize)
-        scale = np.divide(1.0, lengths, out=np.zeros(n), where=lengths > 0)
-        return Placed(weights, scale)
+        powers = np.maximum(squares, 0.0) ** (0.5 * self.normalize)
+        scale = np.divide(1.0, powers, out=np.zeros(n), where=powers > 0)
+        return VertexEmbedding(weights, scale)
 
-    def _compare(self, a: Placed, b: Placed) -> Floats:
+    def _score_pairs(self, a: VertexEmbedding, b: VertexEmbedding) -> Floats:
         scores = self._span.mean_gram(a.weights, b.weights)
         scores *= a.scale[:, None]
         scores *= b.scale
         return scores
 
     def predict_proba(self, X_new: Any, Z_new: Any = None) -> Floats:
-        """Return the probability of links, with ``calibrate=True``.
+        """Return the probability of links; requires ``calibrate=True``.
 
-        Among seen vertices there is none: it depends on how many links are missing.
+        There is no probability for pairs of seen vertices, because it would depend on the unknown
+        number of missing links.
 
         Parameters
         ----------
         X_new : array-like, frame or sparse matrix of shape (n, p)
             Features of unseen vertices.
         Z_new : array-like, frame or sparse matrix of shape (m, p), optional
-            Features of unseen vertices at the other ends; by default the seen vertices.
+            Features of unseen vertices at the other end of the links; by default the seen vertices.
 
         Returns
         -------
         probabilities : ndarray of shape (n, m)
-            The share of pairs with such a score that are linked, as seen in cross-validation.
+            The share of linked pairs among those with the same score, in cross-validation.
         """
         check_is_fitted(self)
         if not hasattr(self, "calibration_"):
-            raise ValueError("predict_proba needs calibrate=True; predict_links gives scores.")
+            raise ValueError(
+                "predict_proba requires calibrate=True; refit with it, or use the scores of "
+                "predict_links."
+            )
         if X_new is None:
             raise ValueError(
-                "X_new is None; pass features of unseen vertices: among seen ones there are "
-                "scores (predict_links), but no probabilities."
+                "X_new is None; pass the features of unseen vertices. Pairs of seen vertices have "
+                "scores (predict_links) but no probabilities."
             )
         kind = SEEN_UNSEEN if Z_new is None else UNSEEN_UNSEEN
         scores, probabilities = self.calibration_[kind]
         return np.interp(self.predict_links(X_new, Z_new), scores, probabilities)
+
+    def check_state(self) -> None:
+        """Raise a ValueError unless the fitted attributes fit each other."""
+        check_present(self, "model_", "names_", "adjacency_", "seen_weights_")
+        n = check_inner_model(self.model_, "model_")
+        check_names(self.names_, "names_", n)
+        check_matrix(self.adjacency_, "adjacency_", (n, n))
+        weights = self.seen_weights_
+        expected = self._n_weight_matrices()
+        if not isinstance(weights, list) or not weights or len(weights) != expected:
+            raise ValueError(f"seen_weights_ is not a list of {expected} matrices")
+        for i, W in enumerate(weights):
+            check_matrix(W, f"seen_weights_[{i}]", (n, n))
+        if hasattr(self, "calibration_"):
+            check_calibration(self.calibration_)

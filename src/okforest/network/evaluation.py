@@ -1,28 +1,33 @@
-"""How good predicted links are: cross-validation over vertices, by kinds of pairs."""
+"""Cross-validation over vertices: how good predicted links are, for each kind of pair."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from numbers import Real
 from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import stdtr
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from okforest._typing import Floats
 from okforest.metrics import AveragedCurve, average_curve, precision_at_k
 from okforest.network._base import LinkPredictor
-from okforest.network._folds import Pairs, folds_of, hide_links, join, score_fold
+from okforest.network._folds import ScoredPairs, folds_of, hide_links, join, score_fold
 from okforest.network._graphs import read_graph
-from okforest.network._pairs import KINDS, SEEN_UNSEEN, UNSEEN_UNSEEN, WITH_UNSEEN, Kind
+from okforest.network._pairs import (
+    PAIR_KINDS,
+    SEEN_UNSEEN,
+    UNSEEN_UNSEEN,
+    WITH_UNSEEN,
+    PairKind,
+)
 
 Metric = Literal["auc", "aupr"]
 
 
 @dataclass(frozen=True, eq=False)
 class KindScores:
-    """How good predictions are for one kind of pairs, fold by fold; NaN without links.
+    """The scores of predictions for one kind of pair, in each fold; NaN in folds without links.
 
     Parameters
     ----------
@@ -31,7 +36,7 @@ class KindScores:
     aupr : ndarray of shape (n_folds,)
         The area under the precision–recall curve: the average precision.
     precision : dict of int to ndarray of shape (n_folds,)
-        The share of linked pairs among so many with the largest scores.
+        For each k, the share of linked pairs among the k best-scoring ones.
     roc : AveragedCurve
         The ROC curve.
     pr : AveragedCurve
@@ -58,30 +63,14 @@ class Evaluation:
     Parameters
     ----------
     kinds : dict of str to KindScores
-        By kind of pair: "seen-unseen", "unseen-unseen", both together as "with-unseen", and, if
-        links were deleted, "seen-seen". A kind without links in any fold is left out.
+        Scores for each kind of pair: "seen-unseen", "unseen-unseen", their union "with-unseen"
+        and, if links were deleted, "seen-seen". A kind without links in any fold is left out.
     seconds : ndarray of shape (n_folds,)
-        Time to fit and to score.
+        Time to fit and score each fold.
     """
 
-    kinds: dict[Kind, KindScores]
+    kinds: dict[PairKind, KindScores]
     seconds: Floats
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A difference of two models, over the same folds.
-
-    Parameters
-    ----------
-    difference : float
-        The mean over folds of the first model's score less the second's.
-    p_value : float
-        How likely so large a difference is between models that are equally good; two-sided.
-    """
-
-    difference: float
-    p_value: float
 
 
 def cross_validate_links(
@@ -98,40 +87,40 @@ def cross_validate_links(
 ) -> Evaluation:
     """Evaluate a model of links by cross-validation over vertices.
 
-    In each fold the model is fitted to the subgraph of the other vertices, so that no link of a
-    vertex that is held out is known; it is judged by all pairs with such a vertex.
+    In each fold, the model is fitted to the subgraph of the other vertices, so that it knows no
+    link of the vertices held out; it is evaluated on all pairs with at least one of these.
 
     Parameters
     ----------
     model : LinkPredictor
-        A model, such as NetworkCompletion; it is cloned.
+        A model of links, such as NetworkCompletion; it is cloned.
     X : array-like, frame or sparse matrix of shape (n, p)
-        Features, one row for each vertex.
+        Features, one row per vertex.
     graph : adjacency matrix, networkx graph or edge list
         The links.
     names : array-like of shape (n,), optional
-        Names of the rows, by which they are found in a networkx graph or an edge list.
+        Names of the rows, used to match them with a networkx graph or an edge list.
     cv : int, default=10
         Number of folds.
     deleted : float, default=0.0
-        Share of the links among seen vertices that are left out of training, drawn at random. These
-        are then links to be found among the pairs of seen vertices, a third kind.
+        Share of the links between seen vertices to remove from training, drawn at random. The
+        model is then also evaluated on finding them among the pairs of seen vertices.
     precision_at : sequence of int, default=(10, 100)
-        For which numbers of best pairs to tell the precision.
+        The numbers k for which to compute the precision among the k best-scoring pairs.
     random_state : int, default=0
-        The seed of folds and deletions; the same for models that are to be compared.
+        Seed of the folds and deletions. Use the same seed for models that are compared.
     callback : callable, optional
-        Called after each fold with the number of folds done.
+        Called after each fold with the number of completed folds.
 
     Returns
     -------
     evaluation : Evaluation
-        Scores and curves of each kind of pairs.
+        Scores and curves for each kind of pair.
 
     See Also
     --------
-    compare_links : Whether one model is better than another.
-    okforest.network.plot_curves : The curves drawn.
+    compare_links : Test whether one model is better than another.
+    okforest.network.plot_curves : Plot the curves.
 
     Examples
     --------
@@ -145,8 +134,12 @@ def cross_validate_links(
     >>> bool(result.kinds["seen-unseen"].auc.mean() > 0.6)
     True
     """
-    if not 0 <= deleted < 1:
-        raise ValueError(f"deleted={deleted!r}; use a share of links, from 0 to less than 1.")
+    if not hasattr(model, "predict_links"):
+        raise TypeError(
+            f"model is {model!r}; pass a model of links, such as NetworkCompletion(OKExtraTrees())."
+        )
+    if not isinstance(deleted, Real) or not 0 <= deleted < 1:
+        raise ValueError(f"deleted={deleted!r}; use a share of the links: at least 0, less than 1.")
     whole = read_graph(graph, X, names)
     folds = folds_of(len(whole.names), cv, random_state)
     rng = np.random.default_rng(random_state)
@@ -161,31 +154,38 @@ def cross_validate_links(
         if callback is not None:
             callback(done)
     joined = {
-        kind: _join([result[kind] for result in results]) for kind in KINDS if kind in results[0]
+        kind: _join([result[kind] for result in results])
+        for kind in PAIR_KINDS
+        if kind in results[0]
     }
     scores = {kind: scores for kind, scores in joined.items() if scores.n_links.any()}
     return Evaluation(scores, np.array(seconds))
 
 
-def scores_of(result: Evaluation, kind: Kind) -> KindScores:
-    """Return the scores of a kind of pairs, or say which kinds there are."""
+def scores_of(result: Evaluation, kind: PairKind) -> KindScores:
+    """Return the scores for a kind of pair; raise an error if there are none."""
+    if not isinstance(result, Evaluation):
+        raise TypeError(
+            f"the result is of type {type(result).__name__}; pass an Evaluation, which "
+            "cross_validate_links returns."
+        )
     if kind not in result.kinds:
         kinds = ", ".join(map(repr, result.kinds))
-        raise ValueError(f"kind={kind!r}; this evaluation has {kinds}.")
+        raise ValueError(f"kind={kind!r}; this evaluation has the kinds {kinds}.")
     return result.kinds[kind]
 
 
 def judge_kinds(
-    pairs: dict[Kind, Pairs], precision_at: Sequence[int] = (10, 100)
-) -> dict[Kind, KindScores]:
-    """Return the scores of a fold: of each kind of pairs, and of all with an unseen vertex."""
+    pairs: dict[PairKind, ScoredPairs], precision_at: Sequence[int] = (10, 100)
+) -> dict[PairKind, KindScores]:
+    """Return the scores of a fold for each kind of pair, "with-unseen" included."""
     with_unseen = join([pairs[SEEN_UNSEEN], pairs[UNSEEN_UNSEEN]])
     kinds = {**pairs, WITH_UNSEEN: with_unseen}
-    return {kind: judge([some], precision_at) for kind, some in kinds.items()}
+    return {kind: judge([fold], precision_at) for kind, fold in kinds.items()}
 
 
-def judge(folds: Iterable[Pairs], precision_at: Sequence[int] = (10, 100)) -> KindScores:
-    """Return the scores and curves of pairs, fold by fold."""
+def judge(folds: Iterable[ScoredPairs], precision_at: Sequence[int] = (10, 100)) -> KindScores:
+    """Return the scores and curves of each fold."""
     folds = list(folds)
     return KindScores(
         np.array([_area(roc_auc_score, pairs) for pairs in folds]),
@@ -198,132 +198,27 @@ def judge(folds: Iterable[Pairs], precision_at: Sequence[int] = (10, 100)) -> Ki
     )
 
 
-def compare_links(
-    first: Evaluation,
-    second: Evaluation,
-    kind: Kind = "with-unseen",
-    metric: Metric = "auc",
-) -> Comparison:
-    """Test whether one model is better than another, on the same folds.
+def check_evaluations(evaluations: Any) -> None:
+    """Raise an error unless there is at least one result, by name."""
+    if not isinstance(evaluations, Mapping):
+        raise TypeError(
+            f"evaluations is of type {type(evaluations).__name__}; pass a dict of results by name, "
+            "such as {'extra-trees': evaluation}."
+        )
+    if not evaluations:
+        raise ValueError(
+            "evaluations is empty; pass at least one result by name, such as {'extra-trees': "
+            "cross_validate_links(model, X, graph)}."
+        )
 
-    A paired t-test whose variance allows for the overlap of training sets: that of the mean of
-    differences is taken as 1/n + 1/(n − 1) times that of differences, n being the number of folds.
 
-    Parameters
-    ----------
-    first, second : Evaluation
-        Results of :func:`cross_validate_links`, with the same ``cv`` and ``random_state``.
-    kind : str, default="with-unseen"
-        The kind of pairs.
-    metric : {"auc", "aupr"}, default="auc"
-        What to compare.
-
-    Returns
-    -------
-    comparison : Comparison
-        The mean difference, and its significance.
-
-    References
-    ----------
-    C. Nadeau, Y. Bengio, "Inference for the generalization error", Machine Learning 52 (2003).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from okforest.network import NetworkCompletion, compare_links, cross_validate_links
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(40, 2))
-    >>> links = np.abs(X[:, 0] - X[:, :1]) < 0.3
-    >>> model = NetworkCompletion()
-    >>> good = cross_validate_links(model, X[:, [0]], links, cv=4)
-    >>> bad = cross_validate_links(model, X[:, [1]], links, cv=4)
-    >>> compare_links(good, bad).difference > 0
-    True
-    """
+def check_metric(metric: Any) -> None:
+    """Raise an error unless there are scores of this name."""
     if metric not in ("auc", "aupr"):
         raise ValueError(f"metric={metric!r}; use 'auc' or 'aupr'.")
-    scores = [getattr(scores_of(result, kind), metric) for result in (first, second)]
-    if len(scores[0]) != len(scores[1]):
-        raise ValueError(
-            f"the first has {len(scores[0])} folds and the second {len(scores[1])}; compare "
-            "results on the same folds."
-        )
-    differences = scores[0] - scores[1]
-    differences = differences[~np.isnan(differences)]
-    n = len(differences)
-    mean = float(differences.mean()) if n else float("nan")
-    if n < 2:
-        return Comparison(mean, float("nan"))
-    error = sqrt((1 / n + 1 / (n - 1)) * differences.var(ddof=1))
-    if error == 0:
-        return Comparison(mean, 1.0 if mean == 0 else 0.0)
-    return Comparison(mean, float(2 * stdtr(n - 1, -abs(mean) / error)))
 
 
-def compare_deletions(
-    model: LinkPredictor,
-    X: Any,
-    graph: Any,
-    names: Any = None,
-    *,
-    shares: Sequence[float] = (0.0, 0.2, 0.5, 0.8),
-    **options: Any,
-) -> dict[float, Evaluation]:
-    """Evaluate a model with ever fewer links to learn from.
-
-    Parameters
-    ----------
-    model : LinkPredictor
-        A model; it is cloned.
-    X, graph, names
-        As in :func:`cross_validate_links`.
-    shares : sequence of float, default=(0.0, 0.2, 0.5, 0.8)
-        Shares of training links that are left out.
-    **options
-        Of :func:`cross_validate_links`.
-
-    Returns
-    -------
-    evaluations : dict of float to Evaluation
-        One for each share.
-    """
-    return {
-        share: cross_validate_links(model, X, graph, names, deleted=share, **options)
-        for share in shares
-    }
-
-
-def format_table(evaluations: Mapping[str, Evaluation], kind: Kind = "with-unseen") -> str:
-    """Return a Markdown table of models and their scores on a kind of pairs.
-
-    Parameters
-    ----------
-    evaluations : dict of str to Evaluation
-        Results, by name.
-    kind : str, default="with-unseen"
-        The kind of pairs.
-
-    Returns
-    -------
-    table : str
-        Means over folds, and standard deviations in brackets.
-    """
-    several = {name: scores_of(result, kind) for name, result in evaluations.items()}
-    ks = list(next(iter(several.values())).precision)
-    header = ["", "AUC", "AUPR", *(f"precision at {k}" for k in ks), "seconds a fold"]
-    lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
-    for name, scores in several.items():
-        cells = [
-            name,
-            *(f"{np.nanmean(s):.3f} ({np.nanstd(s):.3f})" for s in (scores.auc, scores.aupr)),
-            *(f"{np.nanmean(scores.precision[k]):.3f}" for k in ks),
-            f"{evaluations[name].seconds.mean():.1f}",
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def _area(area: Callable[..., float], pairs: Pairs) -> float:
+def _area(area: Callable[..., float], pairs: ScoredPairs) -> float:
     defined = pairs.truth.any() and not pairs.truth.all()
     return float(area(*pairs)) if defined else float("nan")
 

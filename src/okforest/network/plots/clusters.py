@@ -1,54 +1,57 @@
-"""Clusters of vertices drawn as a network, with the rules that define them."""
+"""Clusters of vertices plotted as a network, with the rules that define them."""
 
 import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from okforest.inspection._colours import LINE, shade
-from okforest.inspection._matplotlib import new_axes
+from okforest._plotting import LINE, new_axes, shade
 from okforest.network.clusters import ClusterNetwork
+from okforest.network.plots._text import literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LABEL_WIDTH = 30  # characters in a line of a rule
-# Of discs, whose centres are on a circle of radius 1: a number must fit into the smallest.
+LABEL_WIDTH = 30  # characters per line of a rule
+# Radii of discs whose centres lie on a circle of radius 1; a number must fit into the smallest.
 SMALLEST, LARGEST = 0.085, 0.19
-THICKEST = 6.0  # line, in points
+THICKEST = 6.0  # width of a line, in points
 
 
 def plot_clusters(
     network: ClusterNetwork, *, level: float = 0.01, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw clusters of vertices on a circle, with lines between those that are often linked.
+    """Plot clusters of vertices on a circle, with lines between those that are often linked.
 
-    A disc says how many vertices its cluster has, and is the larger, the more (but not too small).
-    It is the bluer, the more of its pairs are linked, and has a thick rim if these are more than
-    chance. A line joins two clusters with more links than chance, and is the thicker, the larger
-    their share of linked pairs. Beside a disc is the rule that defines the cluster.
+    Each disc is a cluster, with its number of vertices inside and its rule beside it. Larger discs
+    have more vertices; darker blue means a larger share of linked pairs, and a thick rim more links
+    within the cluster than expected by chance. A line joins two clusters with more links between
+    them than expected by chance; thicker lines mean a larger share of linked pairs.
 
     Parameters
     ----------
     network : ClusterNetwork
-        What :func:`okforest.network.vertex_clusters` returns.
+        The result of :func:`okforest.network.vertex_clusters`.
     level : float, default=0.01
-        The chance of any line or thick rim in a random network.
+        The probability of any line or thick rim in a random network.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        The axes to draw on; by default those of a new figure.
 
     Returns
     -------
     ax : matplotlib Axes
-        The drawing.
+        The axes with the plot.
     """
+    if not isinstance(network, ClusterNetwork):
+        raise TypeError(
+            f"network is of type {type(network).__name__}; pass the result of vertex_clusters."
+        )
     n = len(network.clusters)
-    if ax is None:
-        ax = new_axes(10.0, 6.5)
+    ax = new_axes(ax, (10.0, 6.5))
     from matplotlib.patches import Circle
 
-    angles = np.pi / 2 - 2 * np.pi * (np.arange(n) + 0.5) / n  # none on top, where a title is
-    places = np.column_stack([np.cos(angles), np.sin(angles)])
+    angles = np.pi / 2 - 2 * np.pi * (np.arange(n) + 0.5) / n  # none at the top, next to the title
+    centres = np.column_stack([np.cos(angles), np.sin(angles)])
     sizes = np.array([len(cluster.members) for cluster in network.clusters], dtype=np.float64)
     radii = np.maximum(SMALLEST, LARGEST * np.sqrt(sizes / sizes.max()))
     density = np.divide(network.links, np.maximum(network.pairs, 1))
@@ -56,9 +59,9 @@ def plot_clusters(
     most = max((density[i, j] for i, j in enriched if i != j), default=1.0)
     for i, j in enriched:
         if i != j:
-            ax.plot(*places[[i, j]].T, color=LINE, lw=THICKEST * density[i, j] / most, zorder=1)
+            ax.plot(*centres[[i, j]].T, color=LINE, lw=THICKEST * density[i, j] / most, zorder=1)
     inside = np.diagonal(density)
-    for i, (x, y) in enumerate(places):
+    for i, (x, y) in enumerate(centres):
         colour = shade(float(inside[i] / inside.max()) if inside.max() > 0 else 0.0)
         rim = 2.5 if (i, i) in enriched else 0.8
         ax.add_patch(Circle((x, y), radii[i], fc=colour, ec=LINE, lw=rim, zorder=2))
@@ -70,7 +73,7 @@ def plot_clusters(
 
 
 def _write_rule(ax: "Axes", rule: str, x: float, y: float, radius: float) -> None:
-    text = textwrap.fill(rule, LABEL_WIDTH)
+    text = textwrap.fill(literal(rule), LABEL_WIDTH)
     reach = radius + 0.05
     side = "center" if abs(x) < 0.2 else ("left" if x > 0 else "right")
     height = "center" if side != "center" else ("bottom" if y > 0 else "top")

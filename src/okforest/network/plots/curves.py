@@ -1,12 +1,14 @@
-"""ROC and precision–recall curves, averaged over folds, with their bands."""
+"""ROC and precision–recall curves, averaged over folds."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from okforest.inspection._matplotlib import new_axes
-from okforest.network._pairs import TITLES, Kind
+from okforest._plotting import new_axes
+from okforest.network._pairs import TITLES, PairKind
+from okforest.network.evaluation import check_evaluations, scores_of
+from okforest.network.plots._text import literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,41 +17,38 @@ if TYPE_CHECKING:
 def plot_curves(
     evaluations: Mapping[str, Any],
     curve: Literal["roc", "pr"] = "roc",
-    kind: Kind = "with-unseen",
+    kind: PairKind = "with-unseen",
     *,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw the averaged curves of models, each with a band of one standard deviation.
+    """Plot the averaged curves of models, each with a band of ± one standard deviation.
 
     Parameters
     ----------
     evaluations : dict of str to Evaluation
         Results of :func:`okforest.network.cross_validate_links`, by name.
     curve : {"roc", "pr"}, default="roc"
-        Which curve: ROC, or precision and recall.
+        The curve: ROC, or precision against recall.
     kind : str, default="with-unseen"
-        The kind of pairs.
+        The kind of pair.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        The axes to draw on; by default those of a new figure.
 
     Returns
     -------
     ax : matplotlib Axes
-        The drawing.
+        The axes with the plot.
     """
-    if not isinstance(evaluations, Mapping):
-        raise TypeError(
-            f"evaluations is of type {type(evaluations).__name__}; pass a dict of results "
-            "by name, such as {'extra-trees': evaluation}."
-        )
-    if ax is None:
-        ax = new_axes(5.0, 4.6)
-    for name, evaluation in evaluations.items():
-        scores = evaluation.kinds[kind]
+    check_evaluations(evaluations)
+    if curve not in ("roc", "pr"):
+        raise ValueError(f"curve={curve!r}; use 'roc' or 'pr'.")
+    by_name = {name: scores_of(result, kind) for name, result in evaluations.items()}
+    ax = new_axes(ax, (5.0, 4.6))
+    for name, scores in by_name.items():
         drawn = scores.roc if curve == "roc" else scores.pr
         area = np.nanmean(scores.auc if curve == "roc" else scores.aupr)
         mean, std = drawn.mean, drawn.std
-        (line,) = ax.plot(drawn.x, mean, lw=1.6, label=f"{name}, {area:.3f}")
+        (line,) = ax.plot(drawn.x, mean, lw=1.6, label=f"{literal(name)}, {area:.3f}")
         low, high = np.maximum(mean - std, 0.0), np.minimum(mean + std, 1.0)
         ax.fill_between(drawn.x, low, high, color=line.get_color(), alpha=0.15, lw=0)
     if curve == "roc":

@@ -1,13 +1,13 @@
-"""Scores against the share of training links that were deleted."""
+"""Scores against the share of deleted training links."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from okforest.inspection._matplotlib import new_axes
-from okforest.network._pairs import KINDS, TITLES
-from okforest.network.evaluation import Metric
+from okforest._plotting import new_axes
+from okforest.network._pairs import PAIR_KINDS, TITLES
+from okforest.network.evaluation import Metric, check_evaluations, check_metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,25 +16,26 @@ if TYPE_CHECKING:
 def plot_deletion(
     evaluations: Mapping[float, Any], metric: Metric = "auc", *, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw how scores fall as links are deleted, for each kind of pairs.
+    """Plot scores against the share of deleted links, for each kind of pair.
 
     Parameters
     ----------
     evaluations : dict of float to Evaluation
         Results of :func:`okforest.network.compare_deletions`.
     metric : {"auc", "aupr"}, default="auc"
-        What to draw, with bars of one standard deviation over folds.
+        The score; error bars show ± one standard deviation over folds.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        The axes to draw on; by default those of a new figure.
 
     Returns
     -------
     ax : matplotlib Axes
-        The drawing.
+        The axes with the plot.
     """
-    if ax is None:
-        ax = new_axes(5.0, 3.6)
-    for kind in KINDS:
+    check_evaluations(evaluations)
+    check_metric(metric)
+    ax = new_axes(ax, (5.0, 3.6))
+    for kind in PAIR_KINDS:
         shares = [share for share, result in evaluations.items() if kind in result.kinds]
         folds = [getattr(evaluations[share].kinds[kind], metric) for share in shares]
         if folds:

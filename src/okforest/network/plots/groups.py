@@ -1,14 +1,14 @@
-"""Scores by groups of features, as bars."""
+"""Scores of groups of features, as bars."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from okforest.inspection._colours import BAR, LINE
-from okforest.inspection._matplotlib import new_axes
-from okforest.network._pairs import Kind
-from okforest.network.evaluation import Metric
+from okforest._plotting import BAR, LINE, new_axes
+from okforest.network._pairs import PairKind
+from okforest.network.evaluation import Metric, check_evaluations, check_metric, scores_of
+from okforest.network.plots._text import literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,33 +17,37 @@ if TYPE_CHECKING:
 def plot_groups(
     evaluations: Mapping[str, Any],
     metric: Metric = "auc",
-    kind: Kind = "with-unseen",
+    kind: PairKind = "with-unseen",
     *,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw how good predictions are from each group of features, best on top.
+    """Plot the scores of predictions from each group of features, best on top.
 
     Parameters
     ----------
     evaluations : dict of str to Evaluation
         Results of :func:`okforest.network.compare_groups`.
     metric : {"auc", "aupr"}, default="auc"
-        What to draw. A line shows one standard deviation over folds to each side.
+        The score; error bars show ± one standard deviation over folds.
     kind : str, default="with-unseen"
-        The kind of pairs.
+        The kind of pair.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        The axes to draw on; by default those of a new figure.
 
     Returns
     -------
     ax : matplotlib Axes
-        The drawing.
+        The axes with the plot.
     """
-    values = {name: getattr(result.kinds[kind], metric) for name, result in evaluations.items()}
+    check_evaluations(evaluations)
+    check_metric(metric)
+    values = {
+        literal(name): getattr(scores_of(result, kind), metric)
+        for name, result in evaluations.items()
+    }
     names = sorted(values, key=lambda name: float(np.nanmean(values[name])))
     means = [float(np.nanmean(values[name])) for name in names]
-    if ax is None:
-        ax = new_axes(5.0, 0.9 + 0.4 * len(names))
+    ax = new_axes(ax, (5.0, 0.9 + 0.4 * len(names)))
     ax.barh(names, means, height=0.65, color=BAR)
     spread = [float(np.nanstd(values[name])) for name in names]
     ax.errorbar(means, names, xerr=spread, fmt="none", ecolor=LINE, lw=1.2)

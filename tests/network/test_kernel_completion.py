@@ -9,7 +9,7 @@ from okforest.network import complete_kernel
 
 @pytest.mark.parametrize("scheme", ["convolve", "average"])
 def test_blocks(scheme):
-    """Known values stay; others are inner products with predictions; the whole is a kernel."""
+    """Known values do not change; others are inner products; the result is a kernel."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
     K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 2)
@@ -26,13 +26,16 @@ def test_blocks(scheme):
 
 
 def test_ridge_recovers_a_linear_kernel():
-    """With the kernel of its own inputs, ridge regression leaves nothing to be desired."""
+    """With the kernel of its own inputs, ridge regression recovers all values."""
     X = np.random.default_rng(0).normal(size=(30, 3))
     K = X @ X.T
     ridge = OKRidge(1e-6, input_kernel="linear")
     np.testing.assert_allclose(complete_kernel(K[:20, :20], X[:20], X[20:], ridge), K, atol=1e-4)
 
 
-def test_schemes_of_other_models():
-    with pytest.raises(ValueError, match="scheme='average' is for trees"):
+def test_errors():
+    with pytest.raises(ValueError, match="scheme='average' requires trees"):
         complete_kernel(np.eye(3), np.eye(3), np.eye(3), OKRidge(), "average")
+    for K, shape in ((None, r"\(\)"), (np.ones((3, 4)), r"\(3, 4\)")):
+        with pytest.raises(ValueError, match=f"K_known has shape {shape}; pass the square Gram"):
+            complete_kernel(K, np.eye(3), np.eye(3))

@@ -1,4 +1,4 @@
-"""Completion of a kernel: its values for new objects, from inputs."""
+"""Completion of a kernel: its values for new objects, predicted from their features."""
 
 from typing import Any, Literal
 
@@ -7,7 +7,7 @@ import numpy as np
 from okforest._typing import Floats
 from okforest.kernels import Precomputed
 from okforest.metrics.losses import unwrap
-from okforest.network._models import new_model
+from okforest.network._models import new_model, predicted_weights
 
 
 def complete_kernel(
@@ -17,30 +17,31 @@ def complete_kernel(
     estimator: Any = None,
     scheme: Literal["convolve", "average"] = "convolve",
 ) -> Floats:
-    """Complete a Gram matrix that is known on some objects, from inputs of all.
+    """Complete a Gram matrix: predict its entries for new objects from their features.
 
-    Known objects stay what they are, φ_i, and new ones are F(x), predicted: k̂(i, x) = ⟨φ_i, F(x)⟩
-    and k̂(x, z) = ⟨F(x), F(z)⟩. The result is positive semi-definite if K_known is.
+    The values among known objects do not change. In the feature space of the kernel, a known object
+    is φ_i and a new one is its prediction F(x), so that k̂(i, x) = ⟨φ_i, F(x)⟩ and
+    k̂(x, z) = ⟨F(x), F(z)⟩. The result is positive semi-definite if K_known is.
 
     Parameters
     ----------
     K_known : array-like of shape (n, n)
-        The kernel among known objects.
+        The Gram matrix of the known objects.
     X_known : array-like, frame or sparse matrix of shape (n, p)
-        Their inputs.
+        Features of the known objects.
     X_new : array-like, frame or sparse matrix of shape (m, p)
-        Inputs of new objects.
+        Features of the new objects.
     estimator : estimator, optional
-        A model of okforest, or a pipeline that ends with one; its ``kernel`` is set. By default
-        ``OKExtraTrees(100, max_features=0.25, min_samples_split=5)``.
+        A model of okforest, or a pipeline that ends with one; its ``kernel`` is replaced. By
+        default ``OKExtraTrees(100, max_features=0.25, min_samples_split=5)``.
     scheme : {"convolve", "average"}, default="convolve"
-        How trees predict the kernel among new objects: see
+        How trees predict the kernel between new objects: see
         :meth:`okforest.OKExtraTrees.predict_kernel`.
 
     Returns
     -------
     K : ndarray of shape (n + m, n + m)
-        The kernel among all objects, known ones first.
+        The Gram matrix of all objects, known ones first.
 
     Examples
     --------
@@ -54,8 +55,12 @@ def complete_kernel(
     True
     """
     K = np.asarray(K_known)
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"K_known has shape {K.shape}; pass the square Gram matrix of the known objects."
+        )
     model = new_model(estimator, Precomputed(K), scheme).fit(X_known, np.arange(len(K)))
     final, X_final = unwrap(model, X_new)
-    across = final._weights(X_final) @ K
+    across = predicted_weights(final, X_final) @ K
     new = final.predict_kernel(X_final, scheme=scheme)
     return np.block([[K, across.T], [across, new]])

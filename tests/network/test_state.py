@@ -1,0 +1,190 @@
+"""The checks of a restored state: every damaged attribute is named."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from okforest import OKExtraTrees, OKRidge
+from okforest.network import BipartiteCompletion, NetworkCompletion
+from okforest.network._state import check_matrix
+from reference.network import make_network
+
+
+def fit_network(**parameters):
+    network = make_network(30)
+    model = NetworkCompletion(OKExtraTrees(4, random_state=0), **parameters)
+    return model.fit(network.X, network.graph, network.names)
+
+
+def fit_bipartite():
+    network = make_network(30)
+    links = network.graph[:, :20].toarray()
+    return BipartiteCompletion(OKExtraTrees(4, random_state=0)).fit(
+        network.X, network.X[:20], links
+    )
+
+
+def csr(data=(1.0, 1.0), indices=(0, 2), indptr=(0, 1, 2), shape=(2, 3), dtype=np.int32):
+    """Return a CSR matrix of parts that SciPy would refuse."""
+    matrix = sp.csr_array((2, 3))
+    matrix.data = np.array(data)
+    matrix.indices, matrix.indptr = np.array(indices, dtype), np.array(indptr, dtype)
+    matrix._shape = shape
+    return matrix
+
+
+def test_parts_of_a_csr_matrix():
+    check_matrix(csr(), "W", (2, 3))
+    check_matrix(csr((), (), (0, 0, 0)), "W", (2, 3))
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (np.eye(2), "W is not a sparse matrix of floats"),
+        (None, "W is not a sparse matrix of floats"),
+        (csr(data=(1, 1)), "W is not a sparse matrix of floats"),
+        (csr(shape=(3, 3)), r"W has shape \(3, 3\), not \(2, 3\)"),
+        (
+            csr(data=((1.0, 1.0),)),
+            "W is not a valid sparse matrix: its arrays are not one-dimensional",
+        ),
+        (csr(dtype=np.float64), "W is not a valid sparse matrix: its indices are not integers"),
+        (csr(indptr=(0, 2)), "indptr does not divide its entries into 2 rows"),
+        (csr(indptr=(1, 1, 2)), "indptr does not divide its entries into 2 rows"),
+        (csr(indptr=(0, 3, 2)), "indptr does not divide its entries into 2 rows"),
+        (csr(indptr=(0, 0, 0)), "its arrays differ in length"),
+        (csr(indptr=(0, 1, 9)), "its arrays differ in length"),
+        (csr(data=(1.0,)), "its arrays differ in length"),
+        (csr(indices=(0, 3)), "it has columns outside 0…2"),
+        (csr(indices=(-1, 0)), "it has columns outside 0…2"),
+    ],
+)
+def test_damaged_csr_matrices(matrix, message):
+    with pytest.raises(ValueError, match=message):
+        check_matrix(matrix, "W", (2, 3))
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"scheme": "average"}, {"seen": "known"}, {"calibrate": True, "cv": 2}]
+)
+def test_fitted_networks_are_valid(parameters):
+    fit_network(**parameters).check_state()
+
+
+def test_pipelines_are_valid():
+    network = make_network(30)
+    pipeline = make_pipeline(StandardScaler(), OKRidge(0.1))
+    NetworkCompletion(pipeline).fit(network.X, network.graph).check_state()
+
+
+CURVE = (np.array([0.0, 1.0]), np.array([0.1, 0.2]))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("model_", StandardScaler(), "model_ is of type StandardScaler, not a model of okforest"),
+        ("model_", OKRidge(), "model_ has no training outputs"),
+        ("names_", np.arange(29), "names_ is not an array of 30 names"),
+        ("names_", ["a"] * 30, "names_ is not an array of 30 names"),
+        ("adjacency_", sp.csr_array((29, 30)), r"adjacency_ has shape \(29, 30\), not \(30, 30\)"),
+        ("seen_weights_", [], "seen_weights_ is not a list of 1 matrices"),
+        ("seen_weights_", [sp.csr_array((30, 30))] * 2, "seen_weights_ is not a list of 1 matr"),
+        ("seen_weights_", [sp.csr_array((30, 31))], r"seen_weights_\[0\] has shape \(30, 31\)"),
+        ("calibration_", {}, "calibration_ does not have the kinds"),
+        (
+            "calibration_",
+            {"seen-unseen": CURVE, "unseen-unseen": (CURVE[0],)},
+            "calibration_.'unseen-unseen'. is not a pair of arrays",
+        ),
+        (
+            "calibration_",
+            {"seen-unseen": CURVE, "unseen-unseen": (np.empty(0), np.empty(0))},
+            "calibration_.'unseen-unseen'. is not a pair of arrays",
+        ),
+        (
+            "calibration_",
+            {"seen-unseen": (CURVE[0][::-1], CURVE[1]), "unseen-unseen": CURVE},
+            "calibration_.'seen-unseen'. is not a curve over increasing scores",
+        ),
+        (
+            "calibration_",
+            {"seen-unseen": (CURVE[0], CURVE[1][:1]), "unseen-unseen": CURVE},
+            "calibration_.'seen-unseen'. is not a curve over increasing scores",
+        ),
+    ],
+)
+def test_damaged_networks(name, value, message):
+    model = fit_network()
+    setattr(model, name, value)
+    with pytest.raises(ValueError, match=message):
+        model.check_state()
+
+
+@pytest.mark.parametrize("name", ["model_", "names_", "adjacency_", "seen_weights_"])
+def test_missing_attributes_of_a_network(name):
+    model = fit_network()
+    delattr(model, name)
+    with pytest.raises(ValueError, match=f"{name} missing"):
+        model.check_state()
+
+
+def test_damaged_weights_of_a_network():
+    model = fit_network()
+    model.seen_weights_[0].indptr[-1] = 0
+    with pytest.raises(
+        ValueError, match=r"seen_weights_\[0\] is not a valid sparse matrix: indptr"
+    ):
+        model.check_state()
+
+
+def test_fewer_weights_than_trees():
+    model = fit_network(scheme="average")
+    del model.seen_weights_[-1]
+    with pytest.raises(ValueError, match="seen_weights_ is not a list of 4 matrices"):
+        model.check_state()
+    model.model_ = OKRidge().fit(np.eye(30), np.eye(30))
+    model.seen_weights_ = []
+    with pytest.raises(ValueError, match="seen_weights_ is not a list of 0 matrices"):
+        model.check_state()
+
+
+def test_the_inner_model_is_checked(monkeypatch):
+    """A model within the model checks its own state."""
+    model = fit_network()
+
+    def fail(self):
+        raise ValueError("damaged trees")
+
+    monkeypatch.setattr(type(model.model_), "check_state", fail)
+    with pytest.raises(ValueError, match="damaged trees"):
+        model.check_state()
+
+
+def test_fitted_bipartite_models_are_valid():
+    fit_bipartite().check_state()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("row_model_", None, "row_model_ is of type NoneType, not a model of okforest"),
+        ("column_model_", OKRidge(), "column_model_ has no training outputs"),
+        ("links_", sp.csr_array((30, 30)), r"links_ has shape \(30, 30\), not \(30, 20\)"),
+        ("seen_rows_", sp.csr_array((20, 20)), r"seen_rows_ has shape \(20, 20\), not \(30, 30\)"),
+        ("seen_columns_", np.eye(20), "seen_columns_ is not a sparse matrix"),
+        ("row_names_", np.arange(20), "row_names_ is not an array of 30 names"),
+        ("column_names_", np.arange(30), "column_names_ is not an array of 20 names"),
+    ],
+)
+def test_damaged_bipartite_models(name, value, message):
+    model = fit_bipartite()
+    setattr(model, name, value)
+    with pytest.raises(ValueError, match=message):
+        model.check_state()
+    delattr(model, name)
+    with pytest.raises(ValueError, match=f"{name} missing"):
+        model.check_state()
