@@ -1,43 +1,70 @@
-"""Data of the benchmarks: halves of digits, and smooth functions of any size."""
+"""Data of several benchmarks: halves of digits, smooth functions, rankings, gene functions."""
 
-import gzip
 import os
+import time
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
 
+from okforest.datasets import fetch_hierarchical, fetch_label_ranking, fetch_usps
+from okforest.kernels import RBF
+
+NOISE = 0.1  # standard deviation of the noise on resampled images
+
 
 @cache
 def _images() -> tuple[np.ndarray, str]:
-    path = Path(os.environ.get("OKFOREST_DATA", "")) / "usps" / "zip.train.gz"
-    if path.exists():
-        with gzip.open(path) as file:
-            # Much faster than np.loadtxt; a line is the digit and 256 pixels.
-            table = np.array(file.read().split(), dtype=float).reshape(-1, 257)
-        images, name = table[:, 1:], "USPS digits"
+    if (Path(os.environ.get("OKFOREST_DATA", "")) / "usps" / "zip.train.gz").exists():
+        usps = fetch_usps()
+        images, name = usps.data[usps.split == "train"], "USPS digits"
     else:
         images, name = load_digits().data / 16, "scikit-learn's digits (OKFOREST_DATA has no USPS)"
     return np.random.default_rng(0).permutation(images), name
 
 
 def halves(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return upper halves of n images, or of as many as there are, and their lower halves."""
+    """Return the upper and lower halves of n images, or of all images if there are fewer."""
+    return _split(_images()[0][:n])
+
+
+def resampled_halves(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the upper and lower halves of n images.
+
+    If there are fewer images, the others are drawn with replacement, with Gaussian noise added.
+    """
     images = _images()[0][:n]
+    rng = np.random.default_rng(1)
+    drawn = images[rng.integers(len(images), size=n - len(images))]
+    return _split(np.concatenate([images, drawn + rng.normal(0.0, NOISE, drawn.shape)]))
+
+
+@cache
+def rbf_halves(n: int) -> tuple[np.ndarray, np.ndarray, RBF, np.ndarray, float]:
+    """Return inputs, outputs, kernel, eigen-features Φ with ΦΦᵀ = K, and the time for Φ."""
+    X, Y = halves(n)
+    kernel = RBF().resolve(Y)
+    start = time.perf_counter()
+    values, vectors = np.linalg.eigh(kernel(Y))
+    phi = vectors * np.sqrt(np.maximum(values, 0.0))
+    return X, Y, kernel, phi, time.perf_counter() - start
+
+
+def halves_name() -> str:
+    """Return the name of the images."""
+    return _images()[1]
+
+
+def _split(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     middle = images.shape[1] // 2
     return images[:, :middle].astype(np.float32), np.ascontiguousarray(images[:, middle:])
 
 
-def halves_name() -> str:
-    """Return where the images come from."""
-    return _images()[1]
-
-
 def smooth(n: int, p: int, q: int, noise: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
-    """Return n inputs, uniform, and q smooth nonlinear functions of them plus noise.
+    """Return n uniform inputs and q smooth nonlinear functions of them with added noise.
 
-    Each output mixes 32 sines of random directions in ten of the inputs; of p inputs the others are
+    Each output mixes 32 sines along random directions of the first ten inputs; the other inputs are
     irrelevant.
     """
     rng = np.random.default_rng(0)
@@ -46,3 +73,18 @@ def smooth(n: int, p: int, q: int, noise: float = 0.1) -> tuple[np.ndarray, np.n
     waves = np.sin(X[:, : len(directions)] @ directions + rng.uniform(0, 2 * np.pi, size=32))
     Y = waves @ rng.normal(size=(32, q)) / np.sqrt(32)
     return X, Y + noise * rng.normal(size=(n, q))
+
+
+def label_ranks(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the attributes and the ranks of labels, from 0, of a label ranking data set."""
+    ranking = fetch_label_ranking(name)
+    return ranking.data, ranking.target - 1.0
+
+
+def gene_functions() -> tuple[np.ndarray, np.ndarray]:
+    """Return the expression of genes and their functions, with smaller weights for deeper ones."""
+    genes = fetch_hierarchical("cellcycle")
+    is_train = genes.split == "train"
+    depth = np.array([name.count("/") for name in genes.target_names])
+    Y = genes.target[is_train] * 0.75**depth
+    return genes.data[is_train], Y[:, Y.any(axis=0)]

@@ -1,46 +1,58 @@
-"""Embeddings of many outputs: what they cost and what they lose.
+"""Embeddings of many outputs: cost and accuracy.
 
-Complete the lower half of handwritten letters (64 pixels, RBF kernel) from the upper half, by
-extra-trees of 20 trees with leaves of at least 5, tested on 1,000 letters. Every row of the table
-is a process of its own, with one thread; times are of the processor. Memory is the most that the
-process has held until the fit was done (Python, libraries and data among it), and the most that
-arrays took while predicting pre-images, kernel and score. Reads the folder named by OKFOREST_DATA;
-prints a Markdown table.
+Complete the lower half of handwritten letters (64 pixels, RBF kernel) from the upper half, with 20
+extra-trees and at least 5 samples in a leaf, tested on 1,000 letters. Every row of the table runs
+in its own process, with one thread; times are CPU times. Memory is the peak of the process up to
+the end of the fit (including Python, libraries and data), and the peak of the arrays allocated for
+pre-images, kernel and score. Reads the folder named by OKFOREST_DATA; prints a Markdown table.
 """
 
 import argparse
-import os
 import resource
 import time
 import tracemalloc
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
+from benchmarks.compare.protocol import print_progress
 
 from okforest import OKExtraTrees
+from okforest._report import Table
+from okforest.datasets import fetch_ocr_letters
 from okforest.embedding import embed
 from okforest.kernels import RBF
 
+N_TEST = 1000
 MIB = 2**20
+HEADER = [
+    "N",
+    "options",
+    "residual",
+    "variance searched",
+    "kernel R²",
+    "embedding",
+    "fit",
+    "peak memory",
+    "predict",
+    "prediction arrays",
+]
 
 
 def letters(n: int) -> np.ndarray:
-    """Return n images of 16 × 8 pixels, in a random order."""
-    archive = np.load(Path(os.environ["OKFOREST_DATA"]) / "ocr_letters/letters.npz")
-    pixels = np.unpackbits(archive["pixels_packed"], axis=1)[:, :128]
+    """Return n images of 16 × 8 pixels, in random order."""
+    pixels = fetch_ocr_letters().data
     return pixels[np.random.default_rng(0).permutation(len(pixels))[:n]].astype(np.float64)
 
 
 def peak() -> float:
-    """Return the most memory that this process has held, in MiB."""
+    """Return the peak memory of this process in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def run(n: int, options: dict) -> str:
+def measure(n: int, options: dict) -> list[str]:
     """Return a row of the table."""
-    images = letters(n + 1000)
+    images = letters(n + N_TEST)
     X, Y = images[:, :64], images[:, 64:]
     kernel = RBF().resolve(Y[:n])
     model = OKExtraTrees(20, kernel=kernel, min_samples_leaf=5, random_state=0, **options)
@@ -57,37 +69,43 @@ def run(n: int, options: dict) -> str:
     model.predict_kernel(X[n:])
     score = model.score(X[n:], Y[n:])
     predict = time.process_time() - start
-    held = tracemalloc.get_traced_memory()[1] / MIB
-    shown = ", ".join(f"{name}={value!r}" for name, value in options.items()) or "exact"
-    return (
-        f"| {n:,} | {shown} | {model.embedding_residual_:.4f} | {model.search_variance_:.3f} | "
-        f"{score:.4f} | {embedding:.2f} s | {fit:.1f} s | {memory:.0f} MiB | {predict:.0f} s | "
-        f"{held:.0f} MiB |"
-    )
+    arrays = tracemalloc.get_traced_memory()[1] / MIB
+    return [
+        f"{n:,}",
+        ", ".join(f"{name}={value!r}" for name, value in options.items()) or "exact",
+        f"{model.embedding_residual_:.4f}",
+        f"{model.search_variance_:.3f}",
+        f"{score:.4f}",
+        f"{embedding:.2f} s",
+        f"{fit:.1f} s",
+        f"{memory:.0f} MiB",
+        f"{predict:.0f} s",
+        f"{arrays:.0f} MiB",
+    ]
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", nargs="*", type=int, default=[5_000, 20_000])
-    parser.add_argument("--most-exact", type=int, default=5_000, help="rows of an exact search")
-    options = parser.parse_args()
-    print(
-        "| N | options | residual | variance searched | kernel R² | embedding | fit | memory "
-        "until then | predict | arrays of prediction |"
+    parser.add_argument(
+        "--largest-exact", type=int, default=5_000, help="maximum number of rows without embedding"
     )
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    options = parser.parse_args()
     approximations = [
         {"embedding": "cholesky"},
         {"embedding": "nystrom"},
         {"embedding": "fourier"},
         {"embedding": "cholesky", "search_rank": 32},
     ]
+    rows = []
     with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
         for n in options.rows:
-            exact = [{}, {"search_rank": 32}] if n <= options.most_exact else []
-            for row in pool.map(run, *zip(*[(n, o) for o in exact + approximations], strict=True)):
-                print(row, flush=True)
+            exact = [{}, {"search_rank": 32}] if n <= options.largest_exact else []
+            for choice in exact + approximations:
+                print_progress(f"N={n:,}, {choice or 'exact'}")
+                rows.append(pool.submit(measure, n, choice).result())
+    print(Table(HEADER, rows).markdown())
 
 
 if __name__ == "__main__":

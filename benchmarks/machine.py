@@ -1,4 +1,4 @@
-"""The machine at hand: one thread for all that is timed, and a description for the tables."""
+"""The machine: one thread for everything that is timed, and a description for the tables."""
 
 import os
 import platform
@@ -7,14 +7,14 @@ from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-# The last one, when set, decides for okforest before OMP_NUM_THREADS: benchmarks of threads use it.
+# If set, the last one overrides OMP_NUM_THREADS for okforest; benchmarks of threads use it.
 LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OKFOREST_NUM_THREADS")
 
 
 def fix_threads(okforest: int = 1) -> None:
-    """Start this program again with one thread for every library, and some for okforest.
+    """Restart this program with one thread for every library and the given number for okforest.
 
-    Libraries read these variables when they are imported, so it is too late to set them here.
+    Libraries read these variables when they are imported, so setting them here would be too late.
     """
     wanted = dict.fromkeys(LIMITS, "1") | {"OKFOREST_NUM_THREADS": str(okforest)}
     if any(os.environ.get(name) != value for name, value in wanted.items()):
@@ -23,7 +23,7 @@ def fix_threads(okforest: int = 1) -> None:
 
 
 def describe() -> dict[str, str]:
-    """Return what a reader of timings must know of the machine."""
+    """Return the properties of the machine that matter for timings."""
     return {
         "CPU": field_of("/proc/cpuinfo", "model name")
         or platform.processor()
@@ -33,7 +33,7 @@ def describe() -> dict[str, str]:
         "system": platform.platform(),
         "Python": platform.python_version(),
         "date": date.today().isoformat(),
-        "load when started": " ".join(f"{load:.1f}" for load in os.getloadavg()),
+        "load at start": " ".join(f"{load:.1f}" for load in os.getloadavg()),
     }
 
 
@@ -51,7 +51,7 @@ def _memory() -> str:
 
 
 def field_of(path: str, name: str) -> str | None:
-    """Return the first value of a field in a file of ``name : value`` lines, if there is one."""
+    """Return the first value of a field in a file of ``name : value`` lines, or None."""
     if not Path(path).exists():
         return None
     for line in Path(path).read_text().splitlines():

@@ -1,4 +1,4 @@
-"""The benchmarks run, at sizes where their times mean nothing, and none of them is asserted."""
+"""The benchmarks run at tiny sizes; no test asserts a time."""
 
 import json
 import os
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.skipif(not PEERS, reason="benchmarks come with the sour
 
 
 def run(module, *arguments, **environment):
-    """Run a benchmark, without a folder of data, and return what it prints."""
-    # One thread from the start, or the program would have to start itself again.
+    """Run a benchmark without a folder of data and return its output."""
+    # One thread from the start, so that the program need not restart itself.
     threads = dict.fromkeys(LIMITS, "1")
     result = subprocess.run(
         [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)],
@@ -33,23 +33,24 @@ def run(module, *arguments, **environment):
 
 
 def without(tmp_path, package):
-    """Return variables with which a package cannot be imported, even where it is installed."""
+    """Return environment variables that make the import of a package fail."""
     (tmp_path / f"{package}.py").write_text(f"raise ImportError('no {package} for this test')\n")
-    return {"PYTHONPATH": str(tmp_path)}
+    paths = [str(tmp_path), os.environ.get("PYTHONPATH", "")]
+    return {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
 @pytest.mark.parametrize(
-    ("name", "work"),
+    ("name", "task"),
     [
         ("versus_scikit_learn", "extra-trees, K=√p, 10 trees, N=40, RBF"),
         ("versus_boosting_loop", "best splits, 2 rounds, N=40, RBF"),
     ],
 )
-def test_scikit_learn(tmp_path, name, work):
-    """Both sides of a row are timed and weighed."""
+def test_scikit_learn(tmp_path, name, task):
+    """Time, memory and model size are measured for both sides."""
     report = tmp_path / "report.json"
-    printed = run(f"compare.{name}", *TINY, "--only", work, "--json", report)
-    assert f"| {work} |" in printed
+    printed = run(f"compare.{name}", *TINY, "--only", task, "--json", report)
+    assert f"| {task} |" in printed
     assert "scikit-learn's digits" in printed
     report = json.loads(report.read_text())
     assert {"okforest", report["peer"], "numpy"} <= set(report["versions"])
@@ -64,17 +65,17 @@ def test_scikit_learn(tmp_path, name, work):
 
 
 @pytest.mark.parametrize(
-    ("name", "package", "work"),
+    ("name", "package", "task"),
     [
         ("versus_catboost", "catboost", "a forest"),
         ("versus_drforest", "drforest", "MMD"),
         ("versus_structured_predictions", "stpredictions", "bagging"),
     ],
 )
-def test_missing_peers_are_skipped(tmp_path, name, package, work):
-    """The row has okforest's side alone, and the reason is told."""
+def test_missing_peers_are_skipped(tmp_path, name, package, task):
+    """Only okforest's side runs, and the reason is printed."""
     report = tmp_path / "report.json"
-    options = (*TINY, "--only", work, "--json", report)
+    options = (*TINY, "--only", task, "--json", report)
     printed = run(f"compare.{name}", *options, **without(tmp_path, package))
     reason = f"cannot be imported (no {package} for this test)"
     assert "Skipped: " in printed
@@ -86,7 +87,7 @@ def test_missing_peers_are_skipped(tmp_path, name, package, work):
 
 
 def test_every_peer_is_tested():
-    """A new comparison is added to the tests above."""
+    """The tests above cover every comparison."""
     assert PEERS == [
         "versus_boosting_loop",
         "versus_catboost",
@@ -97,7 +98,7 @@ def test_every_peer_is_tested():
 
 
 def test_large(tmp_path):
-    """The large forest is grown on one thread and on two, and is the same."""
+    """The large forest is the same with one thread and with two."""
     report = tmp_path / "report.json"
     options = ("--large", "--trees", "2", "--samples", "200", "--json", report)
     printed = run("compare.versus_scikit_learn", *options, OKFOREST_NUM_THREADS="2")
@@ -107,22 +108,53 @@ def test_large(tmp_path):
     assert one["nodes"] == two["nodes"]
 
 
+def test_one_row_latency(tmp_path):
+    """Every kernel is timed; scikit-learn is decoded where its outputs are scores."""
+    report = tmp_path / "report.json"
+    printed = run("compare.one_row_latency", *TINY, "--json", report)
+    assert "| kernel | N | okforest | scikit-learn | ratio |" in printed
+    rows = {row["kernel"]: row for row in json.loads(report.read_text())["rows"]}
+    assert set(rows) == {"RBF", "callable", "linear"}
+    for kernel, row in rows.items():
+        sides = {"okforest", "peer"} | (set() if kernel == "linear" else {"peer_decoded"})
+        assert set(row["seconds"]) == sides
+        assert row["n"] == 40
+        assert 1 <= row["largest_support"] <= 40
+        assert all(seconds > 0 for seconds in row["seconds"].values())
+
+
+def test_resampled_halves():
+    """Images beyond the available ones are noisy copies, the same in every run."""
+    code = (
+        "import numpy as np; from benchmarks import data;"
+        "X, Y = data.resampled_halves(2000); real_X, real_Y = data.halves(2000);"
+        "assert X.shape == (2000, 32) and Y.shape == (2000, 32) and len(real_X) == 1797;"
+        "assert (X[:1797] == real_X).all() and (Y[:1797] == real_Y).all();"
+        "assert len(np.unique(X, axis=0)) > 1900;"
+        "assert (X == data.resampled_halves(2000)[0]).all()"
+    )
+    command = [sys.executable, "-c", code]
+    environment = os.environ | {"OKFOREST_DATA": ""}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+
+
 def test_report(tmp_path):
-    """The tables of all peers, and the machine, are in one file."""
+    """The file has the machine and a section for each peer."""
     output = tmp_path / "RESULTS.md"
-    run("compare.report", "--output", output, "--", *TINY, "--only", "no such row")
+    run("compare.report", "--out", output, "--", *TINY, "--only", "no such row")
     written = output.read_text()
     for part in (
         "| CPU |",
         "okforest and scikit-learn",
         "okforest and drforest",
         "okforest and CatBoost",
+        "Latency of one row",
     ):
         assert part in written
 
 
 def test_scaling(tmp_path):
-    """Exponents are printed and the figure is drawn."""
+    """The exponents are printed and the figure is saved."""
     figure, report = tmp_path / "scaling.png", tmp_path / "report.json"
     options = ("--divide", "50", "--repeats", "1", "--figure", figure, "--json", report)
     printed = run("scaling.scaling", *options)

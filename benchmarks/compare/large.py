@@ -5,58 +5,54 @@ import json
 import os
 import time
 
-from benchmarks import data, machine
-from benchmarks.compare.protocol import (
-    answer_of,
-    forget_peak,
-    megabytes,
-    peak,
-    saved_size,
-    seconds,
-    start_afresh,
-)
+from benchmarks import data
+from benchmarks.compare.memory import peak, read_answer, reset_peak, saved_size, start_process
+from benchmarks.compare.protocol import format_bytes, format_seconds, write_json
 
 from okforest import OKExtraTrees
+from okforest._report import Table
 
 N_ROWS, N_INPUTS, N_OUTPUTS = 100_000, 128, 256
 
 
 def measure_large(options: argparse.Namespace) -> None:
-    """Print times and memory of okforest; each number of threads has a process of its own."""
-    if options.weigh:
-        print(json.dumps(_grow(options, n_jobs=int(options.weigh[1]))))
+    """Print times and memory of okforest, each number of threads in its own process."""
+    if options.memory_of:
+        print(json.dumps(_fit(options, n_jobs=int(options.memory_of[1]))))
         return
     n = min(N_ROWS, options.samples or N_ROWS)
+    results = [read_answer(start_process("--memory-of", "large", str(n_jobs))) for n_jobs in (1, 2)]
+    rows = [
+        [
+            result["threads"],
+            format_seconds(result["seconds"]),
+            format_seconds(result["cpu_seconds"]),
+            format_bytes(result["peak_bytes"]),
+            format_bytes(result["model_bytes"]),
+        ]
+        for result in results
+    ]
+    header = ["threads", "wall-clock time", "CPU time", "peak memory above the data", "saved model"]
     print(
         f"### A large forest: N={n:,}, p={N_INPUTS}, {N_OUTPUTS} outputs, {options.trees} trees\n"
     )
-    print("Extra-trees, K=√p, okforest alone, one fit each; synthetic smooth functions.\n")
-    print("| threads | time on the clock | CPU time | peak memory above the data | saved model |")
-    print("|---:|---:|---:|---:|---:|")
-    results = []
-    for n_jobs in (1, 2):
-        result = answer_of(start_afresh("--weigh", "large", str(n_jobs)))
-        results.append(result)
-        times = seconds(result["seconds"]), seconds(result["cpu_seconds"])
-        sizes = megabytes(result["peak_bytes"]), megabytes(result["model_bytes"])
-        print(f"| {n_jobs} | {' | '.join(times + sizes)} |", flush=True)
-    ratio = results[0]["seconds"] / results[1]["seconds"]
-    leaves = results[0]["nodes"] * N_OUTPUTS * 8
+    print("Extra-trees, K=√p, okforest only, one fit each; synthetic smooth functions.\n")
+    print(Table(header, rows).markdown())
+    speedup = results[0]["seconds"] / results[1]["seconds"]
+    leaf_values = results[0]["nodes"] * N_OUTPUTS * 8
     print(
-        f"\nTwo threads are {ratio:.2f} times as fast as one (machine of {os.cpu_count()} cores, "
-        f"load {os.getloadavg()[0]:.1f}; under other load the clock says little). scikit-learn is "
-        "not run: it keeps a value of each output at each node, which for as many nodes would be "
-        f"{leaves / 1e9:.1f} GB."
+        f"\nTwo threads are {speedup:.2f} times as fast as one (machine with {os.cpu_count()} "
+        f"cores, load {os.getloadavg()[0]:.1f}; wall-clock times on a busy machine mean little). "
+        "scikit-learn is not run: it stores a value for each output at each node, which for this "
+        f"number of nodes takes {leaf_values / 1e9:.1f} GB."
     )
-    if options.json:
-        report = {"machine": machine.describe(), "rows": results}
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    write_json(options.json, rows=results)
 
 
-def _grow(options: argparse.Namespace, n_jobs: int) -> dict[str, float]:
+def _fit(options: argparse.Namespace, n_jobs: int) -> dict[str, float]:
     X, Y = data.smooth(min(N_ROWS, options.samples or N_ROWS), N_INPUTS, N_OUTPUTS)
     forest = OKExtraTrees(options.trees, random_state=0, n_jobs=n_jobs)
-    level = forget_peak()
+    level = reset_peak()
     start, cpu_start = time.perf_counter(), time.process_time()
     forest.fit(X, Y)
     return {

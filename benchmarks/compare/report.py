@@ -1,4 +1,4 @@
-"""Run the comparisons and write benchmarks/RESULTS.md: the machine, and a table for each peer."""
+"""Run the comparisons and write benchmarks/RESULTS.md: the machine, and one table for each peer."""
 
 import argparse
 import subprocess
@@ -8,6 +8,8 @@ from pathlib import Path
 
 from benchmarks import machine
 
+from okforest._report import Block, Paragraph, Table, to_markdown
+
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER.parent / "RESULTS.md"
 PEERS = sorted(path.stem for path in FOLDER.glob("versus_*.py"))
@@ -15,41 +17,39 @@ FULL = ["--full", "--trees", "100", "--repeats", "5", "--patience", "60"]
 
 
 def main() -> None:
-    """Run all, or name what has failed."""
+    """Run all comparisons; exit with the names of those that failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="100 trees, and the large forest")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="the file to write")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="the file to write")
     parser.add_argument("more", nargs="*", help="options of the comparisons, after --")
     options = parser.parse_args()
 
-    works = [[peer] for peer in PEERS]
+    tasks = [[peer, *(FULL if options.full else [])] for peer in PEERS]
+    tasks.append(["one_row_latency"])
     if options.full:
-        works = [[*work, *FULL] for work in works]
-        works.append(["versus_scikit_learn", *FULL, "--large"])
+        tasks.append(["versus_scikit_learn", *FULL, "--large"])
     start = time.perf_counter()
-    lines = [f"| {key} | {value} |" for key, value in machine.describe().items()]
-    sections = ["| machine | |\n|---|---|\n" + "\n".join(lines)]
+    sections: list[Block] = [Table(["machine", ""], list(machine.describe().items()), text=True)]
     failed = []
-    for name, *arguments in works:
+    for name, *arguments in tasks:
         module = f"benchmarks.compare.{name}"
         command = [sys.executable, "-m", module, *arguments, *options.more]
         print(f"\n$ python -m {' '.join(command[2:])}", flush=True)
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         print(done.stdout, flush=True)
         if done.returncode == 0:
-            sections.append(done.stdout.strip())
+            sections.append(Paragraph(done.stdout.strip()))
         else:
             failed.append(name)
-            sections.append(f"### {name}\n\nThis comparison has failed; it is not in the tables.")
-    took = time.perf_counter() - start
-    how = "make bench-full" if options.full else "make bench"
-    head = (
-        "# Results\n\n"
-        f"As produced by `{how}` in {took / 60:.1f} minutes; what is compared, and how, is in "
-        "[README.md](README.md). Times are of this machine and this day: run it on yours."
+            sections.append(Paragraph(f"### {name}\n\nThis comparison failed and has no table."))
+    minutes = (time.perf_counter() - start) / 60
+    introduction = Paragraph(
+        f"Written by `make bench{'-full' if options.full else ''}` in {minutes:.1f} minutes. "
+        "[README.md](README.md) describes what is compared, and how. Times depend on the machine: "
+        "run the benchmarks on yours."
     )
-    options.output.write_text("\n\n".join([head, *sections]) + "\n")
-    print(f"okforest: wrote {options.output}")
+    options.out.write_text(to_markdown("Results", [introduction, *sections]))
+    print(f"okforest: wrote {options.out}")
     if failed:
         sys.exit(f"okforest: failed: {', '.join(failed)}")
 

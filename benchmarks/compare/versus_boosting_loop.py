@@ -1,39 +1,28 @@
-"""okforest's boosting beside a loop over scikit-learn's trees on eigen-features.
+"""okforest's boosting and a loop over scikit-learn's trees on eigen-features.
 
-There is no other implementation of boosting for kernel outputs: a user of scikit-learn writes a
-loop that fits multi-output trees to what is left of the eigen-features of the output Gram matrix,
-all of them, so that the trees are exact. Both sides grow trees of depth 4 and at most 16 leaves.
-The eigendecomposition is not counted, while okforest's times include the Gram matrix; okforest
-also works out what every leaf adds to the weights of predictions, which the loop does not.
+There is no other implementation of boosting for kernel outputs. A user of scikit-learn would write
+a loop that fits multi-output trees to the residuals of all eigen-features of the output Gram
+matrix, so that the trees are exact. Both sides grow trees of depth 4 with at most 16 leaves. The
+eigendecomposition is not counted, while the times of okforest include the Gram matrix. okforest
+also computes the contribution of every leaf to the weights of predictions; the loop does not.
 """
 
 import argparse
-from functools import cache
 from typing import Any
 
 import numpy as np
 from benchmarks import data, machine
-from benchmarks.compare.protocol import Comparison, Row, compare, parser_of
+from benchmarks.compare.protocol import Comparison, Row, compare, make_parser
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from okforest import OKBoost
-from okforest.kernels import RBF
 
 RATE = 0.05
 DEPTH = 4
 
 
-@cache
-def rbf_data(n: int) -> tuple[np.ndarray, np.ndarray, RBF, np.ndarray]:
-    """Return inputs, outputs, kernel, and eigen-features Φ with ΦΦᵀ = K."""
-    X, Y = data.halves(n)
-    kernel = RBF().resolve(Y)
-    values, vectors = np.linalg.eigh(kernel(Y))
-    return X, Y, kernel, vectors * np.sqrt(np.maximum(values, 0.0))
-
-
 def loop(X: np.ndarray, phi: np.ndarray, tree: type, rounds: int, **params: Any) -> list[Any]:
-    """Boost scikit-learn's trees by hand."""
+    """Boost scikit-learn's trees."""
     residuals = phi - phi.mean(axis=0)
     trees = []
     for m in range(rounds):
@@ -43,10 +32,10 @@ def loop(X: np.ndarray, phi: np.ndarray, tree: type, rounds: int, **params: Any)
 
 
 def fit(name: str, n: int, rounds: int, splitter: str, tree: type, max_features: Any) -> Row:
-    """Boost on both sides."""
+    """Fit both boosted models."""
 
     def prepare():
-        X, Y, kernel, phi = rbf_data(n)
+        X, Y, kernel, phi, _ = data.rbf_halves(n)
         ours = OKBoost(
             rounds,
             kernel=kernel,
@@ -66,7 +55,7 @@ def fit(name: str, n: int, rounds: int, splitter: str, tree: type, max_features:
 def rows(options: argparse.Namespace) -> list[Row]:
     """Return the rows."""
     n, rounds = min(800, options.samples or 800), options.trees
-    # Many rounds of the fast rows, for the Gram matrix to count as little as in real use.
+    # Fast rows have more rounds, so that the Gram matrix matters as little as in practice.
     return [
         fit("best splits", n, rounds, "best", DecisionTreeRegressor, None),
         fit("random splits", n, 5 * rounds, "random", ExtraTreeRegressor, None),
@@ -76,7 +65,7 @@ def rows(options: argparse.Namespace) -> list[Row]:
 
 def main() -> None:
     """Print the table."""
-    options = parser_of(__doc__).parse_args()
+    options = make_parser(__doc__).parse_args()
     machine.fix_threads()
     names = f"{data.halves_name()}, upper halves → lower halves"
     compare(Comparison("scikit-learn loop", "scikit-learn", names, rows(options)), options)

@@ -1,15 +1,15 @@
-"""okforest beside CatBoost's multi-output regression (MultiRMSE).
+"""okforest and CatBoost's multi-output regression (MultiRMSE).
 
-The models differ (CatBoost boosts shallow oblivious trees on binned inputs), so the table has the
-R² on test data, too: for the same number of trees, neither time nor score alone tells which one to
-take.
+The models differ (CatBoost boosts shallow oblivious trees on binned inputs), so the table also has
+the R² on test data: with the same number of trees, neither time nor score alone decides between
+them.
 """
 
 import argparse
 from typing import Any
 
 from benchmarks import data, machine
-from benchmarks.compare.protocol import Comparison, Row, compare, few_trees, parser_of
+from benchmarks.compare.protocol import Comparison, Row, compare, few_trees, make_parser
 from sklearn.metrics import r2_score
 
 from okforest import OKBoost, OKExtraTrees
@@ -17,9 +17,9 @@ from okforest import OKBoost, OKExtraTrees
 try:
     from catboost import CatBoostRegressor
 except ImportError as error:
-    CatBoostRegressor, why = None, f"catboost cannot be imported ({error})"
+    CatBoostRegressor, reason = None, f"catboost cannot be imported ({error})"
 else:
-    why = ""
+    reason = ""
 
 N_TEST = 1000
 DEPTH = 4  # of boosted trees
@@ -27,7 +27,7 @@ RATE = 0.1
 
 
 def fit(name: str, n: int, ours: Any, trees: int, **params: Any) -> Row:
-    """Fit both to the lower halves of images, and score them on others."""
+    """Fit both to the lower halves of images; score them on test images."""
 
     def prepare():
         X, Y = data.halves(n)
@@ -48,7 +48,7 @@ def fit(name: str, n: int, ours: Any, trees: int, **params: Any) -> Row:
         X, Y = (part[-N_TEST:] for part in data.halves(n + N_TEST))
         return r2_score(Y, model.predict(X), multioutput="variance_weighted")
 
-    return Row(f"{name}, {trees} trees, N={n}", prepare, score, skipped=why)
+    return Row(f"{name}, {trees} trees, N={n}", prepare, score, skipped=reason)
 
 
 def rows(options: argparse.Namespace) -> list[Row]:
@@ -74,17 +74,16 @@ def rows(options: argparse.Namespace) -> list[Row]:
 
 def main() -> None:
     """Print the table."""
-    options = parser_of(__doc__).parse_args()
+    options = make_parser(__doc__).parse_args()
     machine.fix_threads()
     d = data.halves(1)[1].shape[1]
     names = f"{data.halves_name()}, upper halves → lower halves ({d} outputs)"
     compare(Comparison("CatBoost", "catboost", names, rows(options)), options)
-    if not options.weigh:
+    if not options.memory_of:
         print(
-            "\nCatBoost has its defaults, unless the row tells a depth. A boosted model needs more"
+            "\nCatBoost has its default parameters, unless the row gives a depth. A boosted model "
+            "needs more trees than a forest: the scores of the full run, with 100 trees, mean more."
         )
-        print("trees than a forest does:")
-        print("scores of a few trees say little of it; those of 100 are in the full run.")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""okforest beside drforest: distributional random forests, which predict weights as ours do.
+"""okforest and drforest: distributional random forests, which also predict weights.
 
-Both grow best-split trees on rows drawn with replacement, with the same share of inputs at every
-node, at least five samples in a leaf, and no honest halves. drforest's CART criterion is our linear
-kernel; its MMD criterion takes 128 random features of a Gaussian kernel, new ones at every node,
+Both grow best-split trees on bootstrap samples, with the same fraction of inputs at every node, at
+least five samples in a leaf, and no honest splitting. The CART criterion of drforest corresponds to
+our linear kernel. Its MMD criterion draws 128 random features of a Gaussian kernel at every node,
 where our RBF kernel is exact.
 """
 
@@ -10,7 +10,7 @@ import argparse
 from typing import Any
 
 from benchmarks import data, machine
-from benchmarks.compare.protocol import Comparison, Row, compare, parser_of
+from benchmarks.compare.protocol import Comparison, Row, compare, make_parser
 
 from okforest import OKRandomForest
 from okforest.kernels import Linear, OutputKernel
@@ -18,18 +18,23 @@ from okforest.kernels import Linear, OutputKernel
 try:
     from drforest import DistributionalRandomForest
 except ImportError as error:
-    DistributionalRandomForest, why = None, f"drforest cannot be imported ({error})"
+    DistributionalRandomForest, reason = None, f"drforest cannot be imported ({error})"
 else:
-    why = ""
+    reason = ""
 
-SHARE = 0.1  # of the inputs, tried at every node
-LEAF = 5
+MAX_FEATURES = 0.1  # fraction of inputs tried at every node
+MIN_SAMPLES_LEAF = 5
 
 
 def models(kernel: Any, criterion: str, trees: int) -> tuple[Any, Any]:
-    """Return forests of both sides that grow the same kind of trees."""
+    """Return two forests that grow the same kind of trees."""
     ours = OKRandomForest(
-        trees, kernel=kernel, max_features=SHARE, min_samples_leaf=LEAF, random_state=0, n_jobs=1
+        trees,
+        kernel=kernel,
+        max_features=MAX_FEATURES,
+        min_samples_leaf=MIN_SAMPLES_LEAF,
+        random_state=0,
+        n_jobs=1,
     )
     if DistributionalRandomForest is None:
         return ours, None
@@ -38,28 +43,28 @@ def models(kernel: Any, criterion: str, trees: int) -> tuple[Any, Any]:
         n_estimators=trees,
         subsample=1.0,
         bootstrap=True,
-        min_samples_leaf=LEAF,
+        min_samples_leaf=MIN_SAMPLES_LEAF,
         alpha=0.0,
         honesty_fraction=0.0,
-        colsample=SHARE,
+        colsample=MAX_FEATURES,
         random_state=0,
     )
     return ours, theirs
 
 
 def fit(name: str, load: Any, kernel: Any, criterion: str, trees: int) -> Row:
-    """Fit both."""
+    """Fit both forests."""
 
     def prepare():
         X, Y = load()
         ours, theirs = models(kernel, criterion, trees)
         return lambda: ours.fit(X, Y), None if theirs is None else lambda: theirs.fit(X, Y)
 
-    return Row(name, prepare, skipped=why)
+    return Row(name, prepare, skipped=reason)
 
 
 def weights(name: str, load: Any, n_test: int, trees: int) -> Row:
-    """Predict weights of the training outputs."""
+    """Predict the weights of the training outputs."""
 
     def prepare():
         X, Y = load()
@@ -71,7 +76,7 @@ def weights(name: str, load: Any, n_test: int, trees: int) -> Row:
         ours, theirs = sides
         return lambda: predict(ours), None if theirs is None else lambda: predict(theirs)
 
-    return Row(name, prepare, skipped=why)
+    return Row(name, prepare, skipped=reason)
 
 
 def rows(options: argparse.Namespace) -> list[Row]:
@@ -99,7 +104,7 @@ def rows(options: argparse.Namespace) -> list[Row]:
 
 def main() -> None:
     """Print the table."""
-    options = parser_of(__doc__).parse_args()
+    options = make_parser(__doc__).parse_args()
     machine.fix_threads()
     names = f"{data.halves_name()}, and for one output a smooth function of 128 inputs"
     compare(Comparison("drforest", "drforest", names, rows(options)), options)

@@ -1,43 +1,35 @@
-"""okforest beside scikit-learn's trees and forests, on the same outputs.
+"""okforest and scikit-learn's trees and forests, on the same outputs.
 
-For kernel outputs, scikit-learn's users fit multi-output trees to the eigen-features of the output
-Gram matrix, all of them, so that the trees are exact. Both sides grow the same kind of trees. The
-eigendecomposition is not counted (its time is printed apart), while okforest's times include the
-Gram matrix and what is made of it.
+For kernel outputs, scikit-learn fits multi-output trees to all eigen-features of the output Gram
+matrix, so that its trees are exact. Both sides grow the same kind of trees. The eigendecomposition
+is not counted (its time is printed separately), while the times of okforest include the Gram matrix
+and everything derived from it.
 """
 
 import argparse
-import time
-from functools import cache
 from typing import Any
 
-import numpy as np
 from benchmarks import data, machine
 from benchmarks.compare.large import measure_large
-from benchmarks.compare.protocol import Comparison, Row, compare, few_trees, parser_of, seconds
+from benchmarks.compare.protocol import (
+    Comparison,
+    Row,
+    compare,
+    few_trees,
+    format_seconds,
+    make_parser,
+)
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTree
-from okforest.kernels import RBF
-
-
-@cache
-def rbf_data(n: int) -> tuple[np.ndarray, np.ndarray, RBF, np.ndarray, float]:
-    """Return inputs, outputs, kernel, eigen-features Φ with ΦΦᵀ = K, and how long Φ took."""
-    X, Y = data.halves(n)
-    kernel = RBF().resolve(Y)
-    start = time.perf_counter()
-    values, vectors = np.linalg.eigh(kernel(Y))
-    phi = vectors * np.sqrt(np.maximum(values, 0.0))
-    return X, Y, kernel, phi, time.perf_counter() - start
 
 
 def rbf_fit(name: str, n: int, ours: Any, theirs: Any) -> Row:
-    """Fit both, okforest to the outputs with the RBF kernel, scikit-learn to eigen-features."""
+    """Fit okforest with the RBF kernel and scikit-learn to the eigen-features."""
 
     def prepare():
-        X, Y, kernel, phi, _ = rbf_data(n)
+        X, Y, kernel, phi, _ = data.rbf_halves(n)
         ours.set_params(kernel=kernel)
         return lambda: ours.fit(X, Y), lambda: theirs.fit(X, phi)
 
@@ -45,7 +37,7 @@ def rbf_fit(name: str, n: int, ours: Any, theirs: Any) -> Row:
 
 
 def vector_fit(name: str, load: Any, ours: Any, theirs: Any) -> Row:
-    """Fit both to vectors, or to numbers."""
+    """Fit both to vectors or numbers."""
 
     def prepare():
         X, Y = load()
@@ -55,10 +47,10 @@ def vector_fit(name: str, load: Any, ours: Any, theirs: Any) -> Row:
 
 
 def prediction(n: int, n_test: int, trees: int) -> Row:
-    """Predict images: the training outputs nearest to the predictions in feature space."""
+    """Predict images, as the training outputs nearest to the predictions in feature space."""
 
     def prepare():
-        X, Y, kernel, phi, _ = rbf_data(n)
+        X, Y, kernel, phi, _ = data.rbf_halves(n)
         test = data.halves(n + n_test)[0][-n_test:]
         forest = {"n_estimators": trees, "max_features": "sqrt", "random_state": 0, "n_jobs": 1}
         ours = OKExtraTrees(kernel=kernel, **forest).fit(X, Y)
@@ -68,7 +60,7 @@ def prediction(n: int, n_test: int, trees: int) -> Row:
             ours.predict(test)
 
         def predict_theirs() -> None:
-            # k(y, y) = 1 for all y: the nearest output is the one of largest inner product.
+            # k(y, y) = 1 for all y, so the nearest output has the largest inner product.
             Y[(theirs.predict(test) @ phi.T).argmax(axis=1)]
 
         return predict_ours, predict_theirs
@@ -77,15 +69,15 @@ def prediction(n: int, n_test: int, trees: int) -> Row:
 
 
 def rbf_sizes(options: argparse.Namespace) -> list[int]:
-    """Return the numbers of rows of the kernel's rows, of which trees alone get the larger."""
+    """Return the numbers of samples with the RBF kernel; only single trees use the larger one."""
     most = min(len(data.halves(3200)[0]), options.samples or 3200)
     return sorted({min(n, most) for n in (800, 3200 if options.full else 1600)})
 
 
 def rows(options: argparse.Namespace) -> list[Row]:
-    """Return the rows; the heavy ones have a quarter of the trees unless all are to be large."""
+    """Return the rows; slow ones have a quarter of the trees unless --full is given."""
     trees, few = options.trees, few_trees(options)
-    many = trees if options.full else 5 * trees  # where okforest takes milliseconds for a tree
+    many = trees if options.full else 5 * trees  # where okforest takes milliseconds per tree
 
     def at_most(n: int) -> int:
         return min(n, options.samples or n)
@@ -166,11 +158,11 @@ def rows(options: argparse.Namespace) -> list[Row]:
 
 def main() -> None:
     """Print the table."""
-    parser = parser_of(__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument(
         "--large",
         action="store_true",
-        help="one large forest of okforest instead, on 1 and 2 threads",
+        help="instead, fit one large forest with okforest on 1 and 2 threads",
     )
     options = parser.parse_args()
     machine.fix_threads(okforest=2 if options.large else 1)
@@ -178,14 +170,12 @@ def main() -> None:
         measure_large(options)
         return
     table = rows(options)
-    names = (
-        f"{data.halves_name()}, upper halves → lower halves; else smooth functions of 128 inputs"
-    )
+    names = f"{data.halves_name()}, upper halves → lower halves; or smooth functions of 128 inputs"
     compare(Comparison("scikit-learn", "scikit-learn", names, table), options)
-    if not options.weigh:
-        print("\nWith one output, okforest is to take at most 1.5 times as long (ratio ≥ 0.67).")
-        print("Eigen-features, which scikit-learn's users need and which are not counted:", end="")
-        print(",".join(f" N={n} {seconds(rbf_data(n)[-1])}" for n in rbf_sizes(options)) + ".")
+    if not options.memory_of:
+        print("\nWith one output, the aim is a ratio of at least 0.67.")
+        times = [f"{format_seconds(data.rbf_halves(n)[-1])} for N={n}" for n in rbf_sizes(options)]
+        print(f"Not counted: the eigen-features for scikit-learn take {', '.join(times)}.")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""okforest beside structured-predictions, another implementation of output kernel trees (OK3).
+"""okforest and structured-predictions, another implementation of output kernel trees (OK3).
 
 The package is imported as ``stpredictions``. Its source distribution on PyPI lacks the Cython files
-it is built from, and its wheels are for older Pythons; where it is absent, its side is skipped, and
-what it took in an earlier run is told apart from what is measured here.
+that it is built from, and its wheels are for older Python versions. If it is not installed, its
+side is skipped.
 """
 
 import argparse
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks import data, machine
-from benchmarks.compare.protocol import Comparison, Row, compare, parser_of
+from benchmarks.compare.protocol import Comparison, Row, compare, make_parser
 
 from okforest import OKBagging, OKExtraTrees, OKTree
 from okforest.kernels import RBF
@@ -19,19 +19,9 @@ try:
     from stpredictions.models.OK3._classes import OK3Regressor
     from stpredictions.models.OK3._forest import ExtraOKTreesRegressor, RandomOKForestRegressor
 except ImportError as error:
-    installed, why = False, f"structured-predictions cannot be imported ({error})"
+    installed, reason = False, f"structured-predictions cannot be imported ({error})"
 else:
-    installed, why = True, ""
-
-# CPU seconds of structured-predictions, 100 trees or a single one, on USPS digits with the RBF
-# kernel; measured once, earlier, in another run on another day. By row and number of samples.
-EARLIER = {
-    ("extra-trees, K=√p", 800): 4.0,
-    ("extra-trees, K=p", 800): 31.6,
-    ("bagging", 800): 19.3,
-    ("one best-split tree", 800): 0.33,
-    ("one best-split tree", 3200): 15.6,
-}
+    installed, reason = True, ""
 
 
 def fit(kind: str, n: int, trees: int, ours: Any, theirs: Callable[[Any], Any]) -> Row:
@@ -46,16 +36,8 @@ def fit(kind: str, n: int, trees: int, ours: Any, theirs: Callable[[Any], Any]) 
         model = theirs(("gaussian", 0.5 / kernel.sigma**2))
         return lambda: ours.fit(X, Y), lambda: model.fit(X, Y)
 
-    figure = EARLIER.get((kind, n))
-    skipped = why
-    if why and figure is not None:
-        per = "one tree" if kind == "one best-split tree" else "100 trees"
-        skipped += (
-            f". In an earlier run, not in this one, it took {figure:g} s of CPU time for {per} "
-            "(USPS digits): no ratio is formed with it"
-        )
     name = kind if trees == 1 else f"{kind}, {trees} trees"
-    return Row(f"{name}, N={n}, RBF", prepare, skipped=skipped)
+    return Row(f"{name}, N={n}, RBF", prepare, skipped=reason)
 
 
 def rows(options: argparse.Namespace) -> list[Row]:
@@ -64,7 +46,7 @@ def rows(options: argparse.Namespace) -> list[Row]:
     n = min(800, options.samples or 800)
     n_tree = min(3200, options.samples or 3200, len(data.halves(3200)[0]))
     forest = {"n_estimators": trees, "random_state": 0, "n_jobs": 1}
-    everything = forest | {"max_features": None}
+    all_features = forest | {"max_features": None}
     table = [
         fit(
             "extra-trees, K=√p",
@@ -77,15 +59,15 @@ def rows(options: argparse.Namespace) -> list[Row]:
             "extra-trees, K=p",
             n,
             trees,
-            OKExtraTrees(**everything),
-            lambda kernel: ExtraOKTreesRegressor(kernel=kernel, **everything),
+            OKExtraTrees(**all_features),
+            lambda kernel: ExtraOKTreesRegressor(kernel=kernel, **all_features),
         ),
         fit(
             "bagging",
             n,
             trees,
             OKBagging(**forest),
-            lambda kernel: RandomOKForestRegressor(kernel=kernel, **everything),
+            lambda kernel: RandomOKForestRegressor(kernel=kernel, **all_features),
         ),
     ]
     for m in sorted({n, n_tree}):
@@ -103,7 +85,7 @@ def rows(options: argparse.Namespace) -> list[Row]:
 
 def main() -> None:
     """Print the table."""
-    options = parser_of(__doc__).parse_args()
+    options = make_parser(__doc__).parse_args()
     machine.fix_threads()
     names = f"{data.halves_name()}, upper halves → lower halves"
     comparison = Comparison(

@@ -1,9 +1,9 @@
-"""How the cost of growing grows with rows, inputs, rank of the outputs, trees and threads.
+"""Scaling of the fit with rows, inputs, rank of the outputs, trees and threads.
 
-One quantity varies at a time while the others stay at a centre; the outputs are smooth functions
-plus noise, of full rank. Times are the best of a few: CPU time on one thread, and on the axis of
-threads the time on the clock.
-Prints the exponents b of time ≈ a·xᵇ, by least squares on logarithms, and draws the times.
+One quantity varies at a time while the others keep their central values. The outputs are smooth
+functions with noise, of full rank. Times are the best of several: CPU times on one thread, and
+wall-clock times where the number of threads varies. Prints the exponents b of time ≈ a·xᵇ, fitted
+by least squares to the logarithms, and plots the times.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from benchmarks import data, machine
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from okforest import OKBagging, OKExtraTrees
+from okforest._report import Table
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
@@ -36,7 +37,7 @@ TITLES = {
     "inputs": "inputs p",
     "rank": "rank r of the outputs",
     "trees": "trees T",
-    "threads": "threads t (on the clock)",
+    "threads": "threads t (wall-clock)",
 }
 SYMBOLS = {"rows": "N", "inputs": "p", "rank": "r", "trees": "T", "threads": "t"}
 MODELS = {
@@ -48,12 +49,14 @@ Times = dict[str, dict[str, list[float]]]
 
 
 def main() -> None:
-    """Measure, print and draw."""
+    """Measure, print and plot."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=3, help="timings of each fit")
-    parser.add_argument("--divide", type=int, default=1, help="divide rows by this, to try it out")
+    parser.add_argument(
+        "--divide", type=int, default=1, help="divide the numbers of rows by this, for a test run"
+    )
     parser.add_argument("--figure", type=Path, default=Path(__file__).with_suffix(".png"))
-    parser.add_argument("--json", type=Path, help="write the times to this file, too")
+    parser.add_argument("--json", type=Path, help="write the times to this file")
     options = parser.parse_args()
     machine.fix_threads(okforest=max(STEPS["threads"]))
 
@@ -73,24 +76,24 @@ def main() -> None:
 
 
 def measure(model: Any, axis: str, options: argparse.Namespace) -> list[float]:
-    """Return the best times along an axis; rounds over its steps, so that noise is shared."""
-    works = []
+    """Return the best times along an axis; each repeat visits all steps, to spread noise."""
+    tasks = []
     for step in STEPS[axis]:
         setting = CENTRE | {axis: step}
         X, Y = data.smooth(setting["rows"], setting["inputs"], setting["rank"])
-        # Explicitly as features: with few rows "auto" might take the Gram matrix instead.
+        # Features explicitly: with few rows, "auto" might choose the Gram matrix.
         forest = model(
             setting["trees"], embedding="features", random_state=0, n_jobs=setting["threads"]
         )
-        works.append((forest, X, Y))
-    # On one thread CPU time is the time on an idle machine, whatever else this one does.
+        tasks.append((forest, X, Y))
+    # On one thread, CPU time does not depend on the load of the machine.
     clock = time.perf_counter if axis == "threads" else time.process_time
-    times = np.empty((options.repeats, len(works)))
-    for kept in times:
-        for i, (forest, X, Y) in enumerate(works):
+    times = np.empty((options.repeats, len(tasks)))
+    for repeat in times:
+        for i, (forest, X, Y) in enumerate(tasks):
             start = clock()
             forest.fit(X, Y)
-            kept[i] = clock() - start
+            repeat[i] = clock() - start
     return times.min(axis=0).tolist()
 
 
@@ -100,31 +103,35 @@ def exponent(steps: list[int], times: list[float]) -> float:
 
 
 def print_exponents(times: Times, options: argparse.Namespace) -> None:
-    """Print a table of exponents and ends."""
+    """Print a table of exponents, with the first and last step of each axis."""
     centre = ", ".join(f"{value} {name}" for name, value in CENTRE.items())
     print(f"Centre: {centre}; best of {options.repeats}; {machine.describe()['CPU']}.\n")
-    print("| trees | axis | from … to | time from … to | exponent |\n|---|---|---|---|---:|")
-    for name, axes in times.items():
-        for axis, kept in axes.items():
-            steps = STEPS[axis]
-            print(
-                f"| {name} | {TITLES[axis]} | {steps[0]} … {steps[-1]} | "
-                f"{kept[0] * 1e3:.3g} … {kept[-1] * 1e3:.3g} ms | {exponent(steps, kept):+.2f} |"
-            )
+    rows = [
+        [
+            name,
+            TITLES[axis],
+            f"{STEPS[axis][0]} … {STEPS[axis][-1]}",
+            f"{best[0] * 1e3:.3g} … {best[-1] * 1e3:.3g} ms",
+            f"{exponent(STEPS[axis], best):+.2f}",
+        ]
+        for name, axes in times.items()
+        for axis, best in axes.items()
+    ]
+    print(Table(["trees", "axis", "from … to", "time from … to", "exponent"], rows).markdown())
 
 
 def draw(times: Times, options: argparse.Namespace) -> None:
-    """Draw the times on logarithmic axes, with the exponents in the corner of each panel."""
+    """Plot the times on logarithmic axes, with the exponents in the corner of each panel."""
     figure, axes = plt.subplots(1, len(STEPS), figsize=(14, 4.2), sharey=True, layout="constrained")
     for ax, axis in zip(axes, STEPS, strict=True):
         steps = STEPS[axis]
         for line, (name, (_, colour, marker)) in enumerate(MODELS.items()):
-            kept = times[name][axis]
-            ax.loglog(steps, kept, marker=marker, color=colour, label=name, lw=2, ms=6)
+            best = times[name][axis]
+            ax.loglog(steps, best, marker=marker, color=colour, label=name, lw=2, ms=6)
             ax.text(
                 0.05,
                 0.97 - 0.09 * line,
-                f"∝ {SYMBOLS[axis]}$^{{{exponent(steps, kept):.2f}}}$",
+                f"∝ {SYMBOLS[axis]}$^{{{exponent(steps, best):.2f}}}$",
                 transform=ax.transAxes,
                 va="top",
                 color=colour,
@@ -140,10 +147,10 @@ def draw(times: Times, options: argparse.Namespace) -> None:
     low, high = axes[0].get_ylim()
     axes[0].set_ylim(low, 8 * high)  # room for the exponents
     axes[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} s"))
-    axes[0].set_ylabel("CPU time to grow", fontsize=12)
+    axes[0].set_ylabel("CPU time of the fit", fontsize=12)
     centre = "{rows:,} rows, {inputs} inputs, {rank} outputs, {trees} trees, 1 thread"
     figure.suptitle(
-        "Cost of growing, one quantity at a time; the others are at the dotted lines: "
+        "Scaling of the fit, one quantity at a time; dotted lines mark the central values: "
         + centre.format(**CENTRE),
         fontsize=12,
     )

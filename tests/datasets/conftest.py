@@ -1,4 +1,4 @@
-"""A folder of tiny files, as users have one of data sets."""
+"""A folder of tiny files, laid out as the folder of data sets."""
 
 import gzip
 
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Return a folder that OKFOREST_DATA names, with an empty cache beside it."""
+    """Return the folder named by OKFOREST_DATA; the download cache is empty."""
     monkeypatch.setenv("OKFOREST_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "data"
@@ -16,7 +16,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def write(folder):
-    """Return a function that writes a text, compressed if its name says so, or arrays."""
+    """Return a function that writes text, compressed for names in .gz, or arrays."""
 
     def write(name, text="", **arrays):
         path = folder / name

@@ -1,4 +1,4 @@
-"""The ARFF reader: types of attributes, quotes, missing values, sparse rows."""
+"""The ARFF reader: attribute types, quotes, missing values, sparse rows."""
 
 import io
 
@@ -25,7 +25,7 @@ DENSE = """% a comment
 
 
 def test_dense():
-    """Numbers are themselves, nominal values their positions, or numbers where all are."""
+    """Nominal values become their positions, unless all of them are numbers."""
     read = read_arff(io.StringIO(DENSE))
     assert read.names == ["plain", "with space", "double", "colour", "flag"]
     assert read.types[3] == "{red, 'dark blue',green}"
@@ -35,7 +35,7 @@ def test_dense():
 
 
 def test_as_scipy_reads():
-    """On what SciPy reads, we read the same."""
+    """The result equals that of SciPy on files that SciPy can read."""
     rng = np.random.default_rng(0)
     rows = "\n".join(",".join(map(str, row)) for row in rng.normal(size=(20, 3)))
     text = (
@@ -46,7 +46,7 @@ def test_as_scipy_reads():
 
 
 def test_sparse():
-    """Sparse rows have positions and values; an empty one is all zeros."""
+    """Sparse rows list positions and values; an empty row is all zeros."""
     text = "@relation r\n@attribute a numeric\n@attribute b {0,1}\n@attribute c {x,y}\n@data\n"
     read = read_arff(io.StringIO(text + "{0 2.5, 2 y}\n{}\n{1 1,2 x}\n{0 ?}\n"))
     expected = [[2.5, 0, 1], [0, 0, 0], [0, 1, 0], [np.nan, 0, 0]]
@@ -63,8 +63,8 @@ def test_hierarchical():
 
 
 def test_errors():
-    """Rows that do not fit, and files without data, are explained."""
+    """Rows of the wrong length and files without data raise an error."""
     with pytest.raises(ValueError, match="row 2 of the ARFF file has 1 values for 2 attributes"):
         read_arff(["@attribute a numeric", "@attribute b numeric", "@data", "1,2", "3"])
-    with pytest.raises(ValueError, match="no line @data"):
+    with pytest.raises(ValueError, match="no @data line"):
         read_arff(["@attribute a numeric"])

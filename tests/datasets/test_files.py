@@ -1,4 +1,4 @@
-"""Where files are looked for, and what is said when they are not there."""
+"""Where files are searched, and the errors when they are missing."""
 
 import hashlib
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 import pooch
 import pytest
 
-from okforest.datasets import fetch_cora, fetch_tecator, fetch_usps
+from okforest.datasets import fetch_cora, fetch_tecator, fetch_ucr, fetch_usps
 from okforest.datasets._files import Source
 
 TEXT = b"some text"
@@ -21,7 +21,7 @@ def make_source(**downloads):
 
 @pytest.fixture
 def address(tmp_path):
-    """Return the address and checksum of a file that can be downloaded, without a network."""
+    """Return the URL and checksum of a file that can be downloaded without a network."""
     published = tmp_path / "published.txt"
     published.write_bytes(TEXT)
     return published, hashlib.sha256(TEXT).hexdigest()
@@ -29,7 +29,7 @@ def address(tmp_path):
 
 @pytest.fixture
 def retrieve(monkeypatch):
-    """Let pooch copy local files, for its own downloads need a server."""
+    """Make pooch copy local files instead of downloading from a server."""
 
     def copy(url, output, _):
         Path(output).write_bytes(Path(url).read_bytes())
@@ -38,7 +38,7 @@ def retrieve(monkeypatch):
 
 
 def test_folder_first(folder, write):
-    """The user's file is taken as it is, with a warning if it is not the published one."""
+    """The user's file is used, with a warning if it differs from the published one."""
     write("things/a.txt", "mine")
     write("things/c.txt", TEXT.decode())
     checksums = {"a.txt": "0" * 64, "c.txt": hashlib.sha256(TEXT).hexdigest()}
@@ -46,7 +46,9 @@ def test_folder_first(folder, write):
         **{name: (f"https://127.0.0.1:9/{name}", sha) for name, sha in checksums.items()}
     )
     path = folder / "things" / "a.txt"
-    with pytest.warns(UserWarning, match=f"{path} is not the published file.*127.0.0.1:9/a.txt"):
+    with pytest.warns(
+        UserWarning, match=f"{path} differs from the published file.*127.0.0.1:9/a.txt"
+    ):
         assert source.path("a.txt") == path
     assert source.path("c.txt") == folder / "things" / "c.txt"
     with source.open("b.txt", "c.txt") as file:
@@ -54,7 +56,7 @@ def test_folder_first(folder, write):
 
 
 def test_downloads_are_verified_again(folder, address, retrieve):
-    """Another file in the cache is replaced by the published one."""
+    """A changed file in the cache is replaced by the published one."""
     published, checksum = address
     source = make_source(**{"a.txt": (str(published), checksum)})
     path = source.path("a.txt")
@@ -76,7 +78,7 @@ def test_downloads_are_kept(folder, address, retrieve, monkeypatch):
 
 
 def test_wrong_checksum(folder, address, retrieve):
-    """Another file at the address is refused, and not kept."""
+    """A file with another checksum is refused and not kept."""
     published, _ = address
     source = make_source(**{"a.txt": (str(published), "0" * 64)})
     for _ in range(2):
@@ -85,7 +87,7 @@ def test_wrong_checksum(folder, address, retrieve):
 
 
 def test_no_network(folder):
-    """What cannot be downloaded can be put in place by hand."""
+    """If the download fails, the error says where to put the file by hand."""
     source = make_source(**{"a.txt": ("http://127.0.0.1:9/a.txt", "0" * 64)})
     message = r"(?s)downloading http://127.0.0.1:9/a.txt failed.*things/a.txt .*OKFOREST_DATA"
     with pytest.raises(OSError, match=message):
@@ -102,30 +104,59 @@ def test_no_pooch(folder, monkeypatch):
 
 
 def test_no_address(folder):
-    """A file without a published address: where it comes from, and where to put it."""
-    message = r"no file cora/cora.npz .*source \(the archive of Shchur.*OKFOREST_DATA names"
+    """The error for a file without a URL names its source and where to put it."""
+    message = r"no file cora/cora.npz .*source \(the archive of Shchur.*OKFOREST_DATA"
     with pytest.raises(FileNotFoundError, match=message):
         fetch_cora()
 
 
 def test_which_folder_was_searched(tmp_path, monkeypatch):
-    """No folder, one that is none, and one without the file are told apart."""
+    """The error depends on whether the folder is unset, missing, or lacks the file."""
     source = make_source()
     folder, nowhere = tmp_path / "data", tmp_path / "nowhere"
     folder.mkdir()
     monkeypatch.setenv("OKFOREST_DATA", str(folder))
-    with pytest.raises(FileNotFoundError, match=f"into {folder}, the folder .* was searched"):
+    with pytest.raises(FileNotFoundError, match=f"into {folder}, the folder .* it is missing"):
         source.path("a.txt")
     monkeypatch.setenv("OKFOREST_DATA", str(nowhere))
-    with pytest.raises(FileNotFoundError, match=f"it names '{nowhere}', which is not a folder"):
+    with pytest.raises(FileNotFoundError, match=f"OKFOREST_DATA; '{nowhere}' is not a folder"):
         source.path("a.txt")
     monkeypatch.delenv("OKFOREST_DATA")
-    with pytest.raises(FileNotFoundError, match=r"OKFOREST_DATA names; it is not set"):
+    with pytest.raises(FileNotFoundError, match=r"OKFOREST_DATA, which is not set"):
         source.path("a.txt")
+
+
+NAMES = [
+    "..",
+    "../usps",
+    "a/../../b",
+    "/etc/passwd",
+    "a\\b",
+    "C:a",
+    "",
+    ".hidden",
+    "a..b",
+    "a\0b",
+    5,
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_stay_in_the_folder(folder, name):
+    """A name that is a path is refused, whether or not the file exists."""
+    secret = folder.parent / "usps_TRAIN.ts"
+    for place in (secret, folder / "ucr" / "a.ts"):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("@data\n1:1\n")
+    message = "is not the plain name of a data set or file.*OKFOREST_DATA"
+    with pytest.raises(ValueError, match=message):
+        fetch_ucr(name)
+    with pytest.raises(ValueError, match=message):
+        make_source().path(name)
 
 
 def test_description():
-    """The description has source, citation and terms."""
+    """The description contains source, citation and terms."""
     text = make_source().text
     assert text.startswith("Things\n======\n\nAll of them.")
     for line in ("Source: a shop", "Citation: A. Author, 2000.", "Terms: Free."):

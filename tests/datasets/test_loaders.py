@@ -1,4 +1,4 @@
-"""Every loader, on tiny files in the format of the published ones."""
+"""Every loader, on tiny files in the published format."""
 
 import sys
 
@@ -16,7 +16,7 @@ def dense(bunch):
 def test_usps(write):
     write("usps/zip.train.gz", "6.0000 " + " ".join(["-1.0000"] * 255) + " 0.5000 \n")
     write("usps/zip.test.gz", "\n".join(f"{d} " + " ".join(["0.25"] * 256) for d in (3, 9)))
-    with pytest.warns(UserWarning, match=r"zip.(train|test).gz is not the published file"):
+    with pytest.warns(UserWarning, match=r"zip.(train|test).gz differs from the published file"):
         usps = datasets.fetch_usps()
     assert usps.data.shape == (3, 256)
     assert usps.images.shape == (3, 16, 16)
@@ -82,7 +82,7 @@ def test_yeast_ppi(yeast_ppi):
 
 
 def test_yeast_ppi_as_a_frame(yeast_ppi, monkeypatch):
-    """A frame has the names; without pandas, the error says so."""
+    """The frame has the names; without pandas, an error is raised."""
     frame = datasets.fetch_yeast_ppi(as_frame=True).data
     assert frame.loc["Y2", "eisen: a"] == 4
     monkeypatch.setitem(sys.modules, "pandas", None)
@@ -91,9 +91,9 @@ def test_yeast_ppi_as_a_frame(yeast_ppi, monkeypatch):
 
 
 def test_files_that_do_not_fit(yeast_ppi, write):
-    """Files of different orders are not put together."""
+    """Files whose rows have different orders are refused."""
     write("yeast_ppi/expression_eisen.csv.gz", "orf,a\nY2,4\nY1,\nY3,\n")
-    with pytest.raises(ValueError, match="name their rows and columns differently"):
+    with pytest.raises(ValueError, match="names of rows and columns differ between the files"):
         datasets.fetch_yeast_ppi()
 
 
@@ -119,7 +119,7 @@ def test_drug_target(write):
     assert drugs.target_similarity.tolist() == [[1, 0.5], [0.5, 1]]
     assert drugs.drug_names.tolist() == ["D1", "D2", "D3"]
     assert drugs.target_names.tolist() == ["hsa1", "hsa2"]
-    with pytest.raises(ValueError, match="name='ic'; use 'nr' or 'gpcr'"):
+    with pytest.raises(ValueError, match="name='ic' is unknown; use 'nr' or 'gpcr'"):
         datasets.fetch_drug_target("ic")
 
 
@@ -146,7 +146,7 @@ def arff(names, rows):
 
 
 def test_multilabel(write):
-    """Labels are first in yeast, last in the others."""
+    """Labels come first in yeast and last in the others."""
     labels = [f"Class{i} {{0,1}}" for i in range(14)]
     zeros = ",".join(["0"] * 13)
     rows = f"1,{zeros},0.5,0.25\n0,{zeros},-1,2"
@@ -173,12 +173,12 @@ def test_multilabel(write):
     assert bibtex.data.toarray().tolist() == [[0, 1], [1, 0], [0, 0]]
     assert np.argwhere(bibtex.target).tolist() == [[0, 0], [1, 158]]
     assert bibtex.split.tolist() == ["train", "train", "test"]
-    with pytest.raises(ValueError, match="name='scene' is not known; use one of yeast, emotions"):
+    with pytest.raises(ValueError, match="name='scene' is unknown; use one of yeast, emotions"):
         datasets.fetch_multilabel("scene")
 
 
 def test_hierarchical(write):
-    """A gene is in its classes and all above them."""
+    """A gene belongs to its classes and their ancestors."""
     names = ["a numeric", "class hierarchical 01,01/02,01/02/03,10/01"]
     for split, rows in (
         ("train", "?,01/02/03@10/01"),
@@ -199,13 +199,13 @@ def test_hierarchical(write):
 
 
 def test_label_ranking(write):
-    """Labels are in the order of their numbers, and 1 is the rank of the most preferred."""
+    """Labels are sorted by number, and rank 1 is the most preferred."""
     write("label_ranking/spo.csv.gz", "0.5,  -1,L10>L2>L1\n1,2,L1>L2>L10\n")
     spo = datasets.fetch_label_ranking("spo")
     assert spo.data.tolist() == [[0.5, -1], [1, 2]]
     assert spo.target_names == ["L1", "L2", "L10"]
     assert spo.target.tolist() == [[3, 2, 1], [1, 2, 3]]
-    with pytest.raises(ValueError, match="name='spooky' is not known; use one of iris"):
+    with pytest.raises(ValueError, match="name='spooky' is unknown; use one of iris"):
         datasets.fetch_label_ranking("spooky")
 
 
@@ -226,11 +226,11 @@ def test_ucr(write, ending):
     assert series.split.tolist() == ["train", "train", "test"]
 
 
-def test_ucr_of_other_kinds(write):
-    """Several lengths or variables are refused; absent files are explained."""
+def test_ucr_errors(write):
+    """Different lengths and several variables are refused; missing files are named."""
     for rows in ("1,2:1\n1:1\n", "1,2:3,4:1\n"):
         write("ucr/P_TRAIN.ts", "@data\n" + rows)
-        with pytest.raises(ValueError, match="P_TRAIN has series of several lengths or variables"):
+        with pytest.raises(ValueError, match="P_TRAIN has series of different lengths"):
             datasets.fetch_ucr("P")
     with pytest.raises(FileNotFoundError, match=r"no file ucr/Q_TRAIN.ts.gz or .*Q_TRAIN.txt "):
         datasets.fetch_ucr("Q")
@@ -256,7 +256,7 @@ def test_tecator(write):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_friedman1(seed):
-    """The formula, on 10 inputs, with noise of variance 1."""
+    """The noise around the formula has mean 0 and variance 1."""
     X, y = datasets.make_friedman1(20_000, seed=seed)
     assert X.shape == (20_000, 10)
     clean = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2

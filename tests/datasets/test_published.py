@@ -1,4 +1,4 @@
-"""The published files, where they are there: their published counts."""
+"""The published files, where available: their counts match the publications."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from okforest import datasets
 
 @pytest.fixture(autouse=True)
 def _published(data_folder):
-    """Run where OKFOREST_DATA names a folder."""
+    """Skip the tests unless OKFOREST_DATA names a folder."""
 
 
 def load(fetch, *args):

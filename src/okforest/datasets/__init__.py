@@ -1,8 +1,8 @@
-"""Published data sets, from a folder of yours or downloaded, and artificial ones.
+"""Published data sets, read from a local folder or downloaded, and a data generator.
 
-Files are looked for below the folder that the environment variable ``OKFOREST_DATA`` names, then
-in the cache of downloads. Where there is a published address, they are downloaded, and their
-checksums verified (``pip install okforest[data]``); else an error says where they come from.
+Files are searched in the folder named by the environment variable ``OKFOREST_DATA``, then in the
+download cache. Those with a published URL are downloaded and their checksums verified
+(``pip install okforest[data]``). For the others, an error names the source.
 """
 
 from okforest.datasets.generators import make_friedman1

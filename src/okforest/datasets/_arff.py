@@ -1,7 +1,6 @@
 """ARFF files: dense and sparse rows, and the hierarchical classes of Clus.
 
-SciPy's reader takes neither sparse rows nor hierarchical classes, and liac-arff no hierarchical
-ones.
+SciPy reads neither sparse rows nor hierarchical classes, and liac-arff no hierarchical classes.
 """
 
 import csv
@@ -23,19 +22,19 @@ MISSING = "?"
 
 @dataclass(frozen=True)
 class Arff:
-    """An ARFF file.
+    """The contents of an ARFF file.
 
     Parameters
     ----------
     names : list of str
-        The attributes' names.
+        Names of the attributes.
     types : list of str
-        Their types, as the file has them: ``numeric``, ``{a,b}``, ``hierarchical a,a/b``.
+        Types of the attributes as in the file: ``numeric``, ``{a,b}``, ``hierarchical a,a/b``.
     values : ndarray or csr_array of shape (n, p)
-        Numbers; the position of its value in the type for a nominal attribute, or the value
-        itself if all are numbers; NaN where a value is missing, or is text.
+        Numeric values. A nominal value is replaced by its position in the type, unless all values
+        of the type are numbers. NaN stands for missing values and for text.
     texts : dict of str to list of str
-        The values of attributes that are text, among them hierarchical ones, by name.
+        Values of text attributes, including hierarchical ones, by name.
     """
 
     names: list[str]
@@ -45,13 +44,13 @@ class Arff:
 
 
 def read_arff(lines: Iterable[str]) -> Arff:
-    """Read a file, given by its lines."""
+    """Read the lines of an ARFF file."""
     lines = iter(lines)
     names, types = _read_header(lines)
     codes = [_codes(kind) for kind in types]
     rows = [line for line in map(str.strip, lines) if line and not line.startswith("%")]
     if not rows:
-        raise ValueError("the ARFF file has no rows after the line @data.")
+        raise ValueError("the ARFF file has no rows after its @data line.")
     if rows[0].startswith("{"):
         return Arff(names, types, _read_sparse(rows, codes), {})
     is_text = [code is None for code in codes]
@@ -79,7 +78,7 @@ def _read_header(lines: Iterator[str]) -> tuple[list[str], list[str]]:
             name, kind = match[1], match[2].strip()
             names.append(name[1:-1] if name[0] in "'\"" else name)
             types.append(kind)
-    raise ValueError("the ARFF file has no line @data.")
+    raise ValueError("the ARFF file has no @data line.")
 
 
 def _cells(rows: Iterable[str]) -> list[list[str]]:
@@ -87,7 +86,7 @@ def _cells(rows: Iterable[str]) -> list[list[str]]:
 
 
 def _codes(kind: str) -> dict[str, float] | None:
-    """Return the numbers of a nominal attribute's values; none for numbers; None for text."""
+    """Map nominal values to numbers; the map is empty for numeric attributes, None for text."""
     if kind.startswith("{"):
         values = [value.strip() for value in _cells([kind.strip("{} ")])[0]]
         try:
@@ -104,7 +103,7 @@ def _number(cell: str, codes: dict[str, float] | None) -> float:
 
 
 def _read_sparse(rows: Sequence[str], codes: Sequence[dict[str, float] | None]) -> sp.csr_array:
-    """Read rows such as ``{0 1, 7 2.5}``: positions and values, all others being 0."""
+    """Read rows such as ``{0 1, 7 2.5}``: positions and values of the non-zero entries."""
     data: list[float] = []
     columns: list[int] = []
     starts = [0]

@@ -1,31 +1,31 @@
-"""Where the files of data sets are: a folder of the user's, the cache, or a published address."""
+"""The files of data sets: in the user's folder, in the download cache, or at a published URL."""
 
 import csv
 import gzip
 import hashlib
 import io
 import os
+import re
 import warnings
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ParamSpec, TextIO
-from zipfile import BadZipFile
 
 import numpy as np
 from sklearn.utils import Bunch
 
 P = ParamSpec("P")
-FOLDER = "OKFOREST_DATA"  # names the user's folder
-# What readers raise on files that end too early, or are not what their names say.
+VARIABLE = "OKFOREST_DATA"  # names the user's folder
+PLAIN_NAME = re.compile(r"\w[\w.+ -]*")
+# Errors of the readers on files that are truncated or have another format.
 DAMAGE = (
     EOFError,
     gzip.BadGzipFile,
-    BadZipFile,
     zlib.error,
     csv.Error,
     ValueError,
@@ -36,20 +36,30 @@ DAMAGE = (
 _files_read: ContextVar[list[Path] | None] = ContextVar("files_read", default=None)
 
 
+def check_name(name: str) -> None:
+    """Refuse a name that would lead out of the folder of its data set."""
+    if not isinstance(name, str) or not PLAIN_NAME.fullmatch(name) or ".." in name:
+        raise ValueError(
+            f"{name!r} is not the plain name of a data set or file: it must start with a letter "
+            "or digit and must not contain '..', '/' or '\\'. To read files of another folder, "
+            f"set the environment variable {VARIABLE}."
+        )
+
+
 @dataclass(frozen=True)
 class Source:
-    """A data set: what it is, where it comes from, and its files.
+    """A data set: its description, origin and files.
 
     Parameters
     ----------
     folder : str
-        The folder of its files, below that of all data sets.
+        Folder of its files, inside the folder of all data sets.
     title, description, citation, origin : str
-        What it is, in a line and in full; the publication; where its files are to be had.
+        Title, full description, publication, and where its files can be obtained.
     terms : str
         Terms of use.
     downloads : mapping of str to (str, str)
-        File names to published addresses and SHA-256 checksums, where there are any.
+        Published URL and SHA-256 checksum of each file that can be downloaded.
     """
 
     folder: str
@@ -62,14 +72,14 @@ class Source:
 
     @property
     def text(self) -> str:
-        """The DESCR of what loaders return."""
+        """The ``DESCR`` of the loaded data."""
         return (
             f"{self.title}\n{'=' * len(self.title)}\n\n{self.description}\n\n"
             f"Source: {self.origin}\n\nCitation: {self.citation}\n\nTerms: {self.terms}\n"
         )
 
     def loader(self, load: Callable[P, Bunch]) -> Callable[P, Bunch]:
-        """Make a loader of a function: errors name the file, and ``files`` are the paths read."""
+        """Decorate a loader: errors name the file, and ``files`` lists the paths read."""
 
         @wraps(load)
         def loader(*args: P.args, **kwargs: P.kwargs) -> Bunch:
@@ -80,11 +90,7 @@ class Source:
             except DAMAGE as error:
                 if not files:  # the arguments are wrong
                     raise
-                raise ValueError(
-                    f"{self.title} cannot be read; the last file was {files[-1]}: "
-                    f"{type(error).__name__}: {error}. If it is damaged or of another origin, "
-                    f"remove it and get it again from its source ({self.origin})."
-                ) from error
+                raise ValueError(self._damage_message(files, error)) from error
             finally:
                 _files_read.reset(token)
             bunch.files = files
@@ -93,40 +99,17 @@ class Source:
         return loader
 
     def path(self, *names: str) -> Path:
-        """Return the first of some files that there is, downloaded if need be and possible."""
+        """Return the first of the named files that exists, downloading it if possible."""
+        for name in names:
+            check_name(name)
         path = self._find(*names)
         files = _files_read.get()
         if files is not None:
             files.append(path)
         return path
 
-    def _find(self, *names: str) -> Path:
-        if folder := os.environ.get(FOLDER):
-            for name in names:
-                path = Path(folder) / self.folder / name
-                if path.is_file():
-                    self._compare(path)
-                    return path
-        for name in names:
-            if name in self.downloads:
-                return self._download(name)
-        raise FileNotFoundError(self._absent(names, "okforest does not download it"))
-
-    def _compare(self, path: Path) -> None:
-        """Warn of a file that is not the published one."""
-        if path.name not in self.downloads:
-            return
-        address, checksum = self.downloads[path.name]
-        if hashlib.sha256(path.read_bytes()).hexdigest() != checksum:
-            warnings.warn(
-                f"{path} is not the published file: its SHA-256 is not {checksum}. It is used as "
-                "it is; if you have not changed it yourself, remove it and get it again from "
-                f"{address}.",
-                stacklevel=2,
-            )
-
     def open(self, *names: str) -> TextIO:
-        """Open the first of some text files that there is, compressed or not."""
+        """Open the first of the named text files that exists; it may be compressed."""
         path = self.path(*names)
         if path.suffix == ".gz":
             return io.TextIOWrapper(gzip.open(path), encoding="utf-8")
@@ -134,36 +117,74 @@ class Source:
 
     def arrays(self, name: str) -> dict[str, Any]:
         """Return the arrays of an npz file."""
-        with self.path(name).open("rb") as file:  # NumPy leaves damaged files open
-            return dict(np.load(file))
+        with self.path(name).open("rb") as file:  # NumPy does not close damaged files
+            try:
+                return dict(np.load(file))
+            except Exception as error:  # damaged archives raise errors of many types
+                raise ValueError(
+                    f"not a readable npz archive ({type(error).__name__}: {error})"
+                ) from error
+
+    def _find(self, *names: str) -> Path:
+        if folder := os.environ.get(VARIABLE):
+            for name in names:
+                path = Path(folder) / self.folder / name
+                if path.is_file():
+                    self._warn_if_changed(path)
+                    return path
+        for name in names:
+            if name in self.downloads:
+                return self._download(name)
+        raise FileNotFoundError(self._missing_message(names, "okforest cannot download it"))
+
+    def _warn_if_changed(self, path: Path) -> None:
+        if path.name not in self.downloads:
+            return
+        url, checksum = self.downloads[path.name]
+        if hashlib.sha256(path.read_bytes()).hexdigest() != checksum:
+            warnings.warn(
+                f"{path} differs from the published file: its SHA-256 checksum is not {checksum}. "
+                "It is used nevertheless; unless you changed it yourself, remove it and download "
+                f"it again from {url}.",
+                stacklevel=2,
+            )
 
     def _download(self, name: str) -> Path:
-        address, checksum = self.downloads[name]
+        url, checksum = self.downloads[name]
         try:
             pooch: Any = import_module("pooch")
         except ImportError as error:
             raise ImportError(
-                "downloading needs pooch, which is not installed; pip install okforest[data]. "
-                + self._absent([name], f"its address is {address}")
+                "downloading needs pooch, which is not installed: pip install okforest[data]. "
+                + self._missing_message([name], f"its URL is {url}")
             ) from error
         folder = Path(pooch.os_cache("okforest")) / self.folder
-        try:  # a file that is there is verified, and replaced if it is another one
-            return Path(pooch.retrieve(address, f"sha256:{checksum}", name, folder))
-        except (OSError, ValueError) as error:  # no network; another checksum
-            raise OSError(
-                f"downloading {address} failed: {error}. " + self._absent([name], "try again later")
-            ) from error
+        try:  # a cached file is verified, and downloaded again if its checksum differs
+            return Path(pooch.retrieve(url, f"sha256:{checksum}", name, folder))
+        except (OSError, ValueError) as error:  # no network, or another checksum
+            message = self._missing_message([name], "try again later")
+            raise OSError(f"downloading {url} failed: {error}. {message}") from error
 
-    def _absent(self, names: Any, why: str) -> str:
-        files = " or ".join(f"{self.folder}/{name}" for name in names)
-        folder = os.environ.get(FOLDER)
-        if not folder:
-            place = f"a folder that the environment variable {FOLDER} names; it is not set"
-        elif Path(folder).is_dir():
-            place = f"{Path(folder).absolute()}, the folder that {FOLDER} names, which was searched"
-        else:
-            place = f"a folder that {FOLDER} names; it names {folder!r}, which is not a folder"
+    def _damage_message(self, files: list[Path], error: Exception) -> str:
+        others = ", ".join(path.name for path in files[:-1])
         return (
-            f"there is no file {files} ({why}). Get it from its source ({self.origin}) and put "
+            f"cannot read {self.title} from {files[-1]}: {type(error).__name__}: {error}. If this "
+            f"file{f' or one read before it ({others})' if others else ''} is damaged or from "
+            f"another source, replace it by that of the original source ({self.origin})."
+        )
+
+    def _missing_message(self, names: Iterable[str], reason: str) -> str:
+        files = " or ".join(f"{self.folder}/{name}" for name in names)
+        folder = os.environ.get(VARIABLE)
+        if not folder:
+            place = f"a folder named by the environment variable {VARIABLE}, which is not set"
+        elif Path(folder).is_dir():
+            place = (
+                f"{Path(folder).absolute()}, the folder named by {VARIABLE}, where it is missing"
+            )
+        else:
+            place = f"a folder named by {VARIABLE}; {folder!r} is not a folder"
+        return (
+            f"there is no file {files} ({reason}). Get it from its source ({self.origin}) and put "
             f"it, under this name, into {place}."
         )

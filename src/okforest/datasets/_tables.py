@@ -1,4 +1,4 @@
-"""Tables with names of rows and columns."""
+"""Text files of separated values: tables, labelled matrices and edge lists."""
 
 import csv
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ Names = npt.NDArray[np.str_]
 
 
 @dataclass(frozen=True)
-class Table:
-    """Numbers, with names of their rows and columns."""
+class LabelledMatrix:
+    """A matrix with names of its rows and columns."""
 
-    rows: Names
-    columns: Names
+    row_names: Names
+    column_names: Names
     values: Floats
 
 
 def read_cells(file: TextIO, delimiter: str = ",") -> list[list[str]]:
-    """Read the rows of a file of separated values, and close it."""
+    """Read the cells of a file row by row, skipping empty lines, and close it."""
     with file:
         rows = [row for row in csv.reader(file, delimiter=delimiter) if row]
     if not rows:
@@ -32,30 +32,31 @@ def read_cells(file: TextIO, delimiter: str = ",") -> list[list[str]]:
 
 
 def read_rows(file: TextIO, delimiter: str = ",") -> tuple[list[str], list[list[str]]]:
-    """Read the line of names of a file of separated values, and the rows below it."""
+    """Read the header of a file and the rows below it."""
     header, *rows = read_cells(file, delimiter)
     if not rows:
-        raise ValueError("the file has no rows below its line of names.")
+        raise ValueError("the file has no rows below its header.")
     return header, rows
 
 
-def read_table(file: TextIO, delimiter: str = ",") -> Table:
-    """Read numbers below a line of names and beside a column of names; empty is missing."""
+def read_matrix(file: TextIO, delimiter: str = ",") -> LabelledMatrix:
+    """Read numbers with names in the first row and column; empty cells are missing values."""
     header, rows = read_rows(file, delimiter)
     values = [[float(cell) if cell else np.nan for cell in row[1:]] for row in rows]
-    return Table(np.array([row[0] for row in rows]), np.array(header[1:]), np.array(values))
+    names = np.array([row[0] for row in rows])
+    return LabelledMatrix(names, np.array(header[1:]), np.array(values))
 
 
-def read_links(file: TextIO, names: Names) -> sp.csr_array:
-    """Read pairs of names, below a header, as the adjacency matrix of an undirected graph."""
+def read_edges(file: TextIO, names: Names) -> sp.csr_array:
+    """Read pairs of names below a header as the adjacency matrix of an undirected graph."""
     position = {name: i for i, name in enumerate(names.tolist())}
-    links = [(position[a], position[b]) for a, b in read_rows(file)[1]]
-    return undirected(np.array(links).reshape(-1, 2), len(names))
+    edges = [(position[a], position[b]) for a, b in read_rows(file)[1]]
+    return make_adjacency(np.array(edges).reshape(-1, 2), len(names))
 
 
-def undirected(links: npt.NDArray[np.integer], n: int) -> sp.csr_array:
-    """Return the adjacency matrix of 0 and 1 of a graph of n vertices, from pairs of positions."""
-    ends = np.concatenate([links, links[:, ::-1]]).T
+def make_adjacency(edges: npt.NDArray[np.integer], n: int) -> sp.csr_array:
+    """Return the 0-1 adjacency matrix of an undirected graph with n vertices."""
+    ends = np.concatenate([edges, edges[:, ::-1]]).T
     adjacency = sp.csr_array((np.ones(ends.shape[1]), (ends[0], ends[1])), shape=(n, n))
     adjacency.sum_duplicates()
     adjacency.data[:] = 1.0

@@ -1,4 +1,4 @@
-"""Artificial data of the papers."""
+"""Synthetic data of the papers."""
 
 from typing import Any
 
@@ -8,18 +8,18 @@ from okforest._typing import Floats
 
 
 def make_friedman1(n: int = 300, seed: Any = None) -> tuple[Floats, Floats]:
-    """Draw a sample of the Friedman1 problem, as the OKBoost paper has it.
+    """Generate the Friedman1 regression problem of the OKBoost paper.
 
-    y = 10 sin(π x₁ x₂) + 20 (x₃ − ½)² + 10 x₄ + 5 x₅ + ε, with 10 inputs uniform on [0, 1], of
-    which five do not matter, and Gaussian noise ε of variance 1. The paper learns from 300 draws
-    and tests on 1,000.
+    y = 10 sin(π x₁ x₂) + 20 (x₃ − ½)² + 10 x₄ + 5 x₅ + ε, with 10 inputs uniform on [0, 1], five
+    of them irrelevant, and Gaussian noise ε of variance 1. The paper uses 300 rows for training and
+    1,000 for testing.
 
     Parameters
     ----------
     n : int, default=300
-        How many.
+        Number of rows.
     seed : int, RandomState instance or None
-        The seed.
+        Seed of the random numbers.
 
     Returns
     -------

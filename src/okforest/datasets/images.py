@@ -5,24 +5,24 @@ from sklearn.utils import Bunch
 
 from okforest.datasets._files import Source
 
-ADDRESS = "https://hastie.su.domains/ElemStatLearn/datasets/"
+URL = "https://hastie.su.domains/ElemStatLearn/datasets/"
 
 USPS = Source(
     folder="usps",
     title="USPS handwritten digits",
     description=(
-        "9,298 images of 16 × 16 grey levels in [-1, 1] of the digits on envelopes, 7,291 for "
-        "training and 2,007 for testing."
+        "9,298 images of digits from envelopes, 16 × 16 grey levels in [-1, 1]: 7,291 for training "
+        "and 2,007 for testing."
     ),
     citation="LeCun et al., Handwritten digit recognition with a back-propagation network, 1990.",
-    origin=f"Hastie, Tibshirani and Friedman, The Elements of Statistical Learning; {ADDRESS}",
+    origin=f"Hastie, Tibshirani and Friedman, The Elements of Statistical Learning; {URL}",
     downloads={
         "zip.train.gz": (
-            f"{ADDRESS}zip.train.gz",
+            f"{URL}zip.train.gz",
             "66ebf231ab51f2cf6ac1a892d0f98ccffee1079d7a5db638c1f11f366046ca16",
         ),
         "zip.test.gz": (
-            f"{ADDRESS}zip.test.gz",
+            f"{URL}zip.test.gz",
             "8dacc3c6e136af6c3488de9e5113a7daf140c8c2f1f0b61c54ee02f03f1a962f",
         ),
     },
@@ -31,29 +31,29 @@ OCR_LETTERS = Source(
     folder="ocr_letters",
     title="OCR letters",
     description=(
-        "6,877 handwritten words without their first letters: 52,152 letters of 16 × 8 binary "
-        "pixels in 26 classes, and 10 folds of words."
+        "6,877 handwritten words without their first letters, in 10 folds: 52,152 letters of "
+        "16 × 8 binary pixels, in 26 classes."
     ),
     citation=(
         "Kassel, A comparison of approaches to on-line handwritten character recognition, 1995; "
         "Taskar, Guestrin and Koller, Max-margin Markov networks, NIPS 2003."
     ),
     origin=(
-        "http://ai.stanford.edu/~btaskar/ocr/, converted: letters.npz has pixels_packed (bits), "
-        "labels, and for each word word_length and folds"
+        "http://ai.stanford.edu/~btaskar/ocr/, converted: letters.npz contains pixels_packed "
+        "(bits) and labels, and for each word word_length and folds"
     ),
 )
 ORL_FACES = Source(
     folder="orl_faces",
     title="ORL (AT&T) database of faces",
-    description="400 images of 112 × 92 grey levels: 10 of each of 40 persons.",
+    description="400 images of 112 × 92 grey levels: 10 images of each of 40 people.",
     citation=(
         "Samaria and Harter, Parameterisation of a stochastic model for human face "
         "identification, 1994."
     ),
     origin=(
-        "AT&T Laboratories Cambridge, converted: orl_faces.npz has images, subject (1 to 40) and "
-        "shot (1 to 10)"
+        "AT&T Laboratories Cambridge, converted: orl_faces.npz contains images, subject (1 to 40) "
+        "and shot (1 to 10)"
     ),
     terms="Free for research with acknowledgement of AT&T Laboratories Cambridge.",
 )
@@ -61,12 +61,12 @@ ORL_FACES = Source(
 
 @USPS.loader
 def fetch_usps() -> Bunch:
-    """Load the USPS handwritten digits, downloading them if need be.
+    """Load the USPS handwritten digits, downloading them if necessary.
 
     Returns
     -------
     bunch : Bunch
-        ``data`` of shape (9298, 256), grey levels by rows of the image; ``target``, the digits;
+        ``data`` of shape (9298, 256), grey levels row by row; ``target``, the digits;
         ``images`` of shape (9298, 16, 16); ``split``, "train" or "test"; ``feature_names``;
         ``DESCR``.
     """
@@ -90,14 +90,14 @@ def fetch_usps() -> Bunch:
 
 @OCR_LETTERS.loader
 def fetch_ocr_letters() -> Bunch:
-    """Load handwritten words, letter by letter: sequences as outputs.
+    """Load handwritten words, which are sequences of letters.
 
     Returns
     -------
     bunch : Bunch
-        ``data`` of shape (52152, 128), the binary pixels of letters; ``target``, the letters a to
-        z; ``word``, which word each is in; ``words``, the words, without their first letters;
-        ``fold``, that of each word; ``feature_names``; ``DESCR``.
+        ``data`` of shape (52152, 128), the binary pixels of the letters; ``target``, the letters a
+        to z; ``word``, the position of each letter's word; ``words``, the words without their first
+        letters; ``fold``, the fold of each word; ``feature_names``; ``DESCR``.
     """
     file = OCR_LETTERS.arrays("letters.npz")
     pixels = np.unpackbits(file["pixels_packed"], axis=1)[:, :128]
@@ -122,8 +122,9 @@ def fetch_orl_faces() -> Bunch:
     Returns
     -------
     bunch : Bunch
-        ``images`` of shape (400, 112, 92), grey levels 0 to 255; ``data``, the same by rows;
-        ``target``, the person, 1 to 40; ``shot``, which image of the person, 1 to 10; ``DESCR``.
+        ``images`` of shape (400, 112, 92), grey levels from 0 to 255; ``data``, the same images
+        flattened; ``target``, the person, from 1 to 40; ``shot``, the number of the image of that
+        person, from 1 to 10; ``DESCR``.
     """
     file = ORL_FACES.arrays("orl_faces.npz")
     images, subject, shot = file["images"], file["subject"], file["shot"]

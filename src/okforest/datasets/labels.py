@@ -1,4 +1,4 @@
-"""Several labels for one object: sets, hierarchies, rankings."""
+"""Data sets with several labels per object: multi-label, hierarchical, label ranking."""
 
 from typing import Literal, get_args
 
@@ -20,9 +20,9 @@ MULTILABEL = Source(
     folder="multilabel",
     title="Multi-label classification",
     description=(
-        "yeast: 2,417 genes, 103 attributes, 14 functions, the first 1,500 for training. emotions: "
-        "593 pieces of music, 72 attributes, 6 emotions. bibtex: 4,880 bibliographic entries for "
-        "training and 2,515 for testing, 1,836 words, 159 tags."
+        "yeast: 2,417 genes (the first 1,500 for training), 103 attributes, 14 functions. "
+        "emotions: 593 pieces of music, 72 attributes, 6 emotions. bibtex: 4,880 bibliographic "
+        "entries for training and 2,515 for testing, 1,836 words, 159 tags."
     ),
     citation=(
         "Elisseeff and Weston, NIPS 2001 (yeast); Trohidis et al., ISMIR 2008 (emotions); Katakis "
@@ -37,7 +37,7 @@ HIERARCHICAL = Source(
     folder="hmc",
     title="Functions of yeast genes (FunCat)",
     description=(
-        "Genes with the functions they have in a hierarchy of 499 classes. cellcycle: 77 "
+        "Genes and their functions in a hierarchy of 499 classes. cellcycle: 77 "
         "attributes, 1,628 + 848 + 1,281 genes for training, validation and testing. derisi: 63 "
         "attributes, 1,608 + 842 + 1,275 genes."
     ),
@@ -51,7 +51,7 @@ RANKING = Source(
     folder="label_ranking",
     title="Label ranking",
     description=(
-        "Objects with rankings of all labels. iris, glass, wine, vehicle, vowel, stock and "
+        "Each object has a ranking of all labels. iris, glass, wine, vehicle, vowel, stock and "
         "wisconsin are semi-synthetic; cold, heat and spo rank the time points of a series of "
         "yeast expression by level, highest first."
     ),
@@ -60,8 +60,8 @@ RANKING = Source(
         "172:1897, 2008 (cold, heat, spo)."
     ),
     origin=(
-        "the authors' collection, converted: name.csv.gz, without header, attributes and then the "
-        "ranking as L3>L1>L2, most preferred first"
+        "the authors' collection, converted: name.csv.gz, without a header; the attributes are "
+        "followed by the ranking, such as L3>L1>L2, most preferred first"
     ),
 )
 
@@ -73,14 +73,14 @@ def fetch_multilabel(name: Multilabel) -> Bunch:
     Parameters
     ----------
     name : {"yeast", "emotions", "bibtex"}
-        Which.
+        Name of the data set.
 
     Returns
     -------
     bunch : Bunch
-        ``data``, an array, or a csr_array for bibtex; ``target`` of shape (n, n_labels), 0 or 1;
-        ``feature_names``; ``target_names``; ``split``, "train" or "test", where there is one;
-        ``DESCR``.
+        ``data``, an array (a csr_array for bibtex); ``target`` of shape (n, n_labels), 0 or 1;
+        ``feature_names``; ``target_names``; ``split``, "train" or "test", if there is a published
+        split; ``DESCR``.
     """
     _check_name(name, Multilabel)
     files = [f"{name}-train.arff.gz", f"{name}-test.arff.gz"]
@@ -118,20 +118,20 @@ def fetch_multilabel(name: Multilabel) -> Bunch:
 
 @HIERARCHICAL.loader
 def fetch_hierarchical(name: Hierarchical) -> Bunch:
-    """Load a data set of hierarchical multi-label classification.
+    """Load a hierarchical multi-label classification data set.
 
     Parameters
     ----------
     name : {"cellcycle", "derisi"}
-        Which.
+        Name of the data set.
 
     Returns
     -------
     bunch : Bunch
-        ``data``, NaN where missing; ``target`` of shape (n, n_classes), 1 for the classes of a
-        gene and all above them; ``target_names``, such as "01/01/03"; ``parents`` of shape
-        (n_classes,), the position of the class above, or -1; ``labels``, the most specific classes
-        as the file has them, such as "01/01/03@10/03"; ``split``, "train", "valid" or "test";
+        ``data``, with NaN for missing values; ``target`` of shape (n, n_classes), 1 for the classes
+        of a gene and their ancestors; ``target_names``, such as "01/01/03"; ``parents`` of shape
+        (n_classes,), the position of the parent class, or -1; ``labels``, the most specific classes
+        as in the file, such as "01/01/03@10/03"; ``split``, "train", "valid" or "test";
         ``feature_names``; ``DESCR``.
     """
     _check_name(name, Hierarchical)
@@ -141,13 +141,15 @@ def fetch_hierarchical(name: Hierarchical) -> Bunch:
         with HIERARCHICAL.open(f"{name}_FUN.{split}.arff.gz") as file:
             parts.append(read_arff(file))
     names, kind = parts[0].names, parts[0].types[-1]
-    classes = sorted({above for path in kind.split(None, 1)[1].split(",") for above in _up(path)})
+    classes = sorted(
+        {one for path in kind.split(None, 1)[1].split(",") for one in _with_ancestors(path)}
+    )
     position = {path: i for i, path in enumerate(classes)}
     labels = [label for part in parts for label in part.texts[names[-1]]]
     target = np.zeros((len(labels), len(classes)), dtype=np.int64)
     for i, label in enumerate(labels):
         for path in label.split("@"):
-            target[i, [position[above] for above in _up(path)]] = 1
+            target[i, [position[one] for one in _with_ancestors(path)]] = 1
     return Bunch(
         data=np.concatenate([part.values[:, :-1] for part in parts]),
         target=target,
@@ -189,12 +191,12 @@ def fetch_label_ranking(name: Ranking) -> Bunch:
     )
 
 
-def _up(path: str) -> list[str]:
-    """Return a class and all above it."""
+def _with_ancestors(path: str) -> list[str]:
+    """Return a class and its ancestors."""
     parts = path.strip().split("/")
     return ["/".join(parts[: i + 1]) for i in range(len(parts))]
 
 
 def _check_name(name: str, names: object) -> None:
     if name not in get_args(names):
-        raise ValueError(f"name={name!r} is not known; use one of {', '.join(get_args(names))}.")
+        raise ValueError(f"name={name!r} is unknown; use one of {', '.join(get_args(names))}.")

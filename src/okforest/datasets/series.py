@@ -1,35 +1,35 @@
-"""Series, sequences and curves."""
+"""Time series, sequences and spectra."""
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from okforest._typing import Floats
-from okforest.datasets._files import Source
+from okforest.datasets._files import Source, check_name
 from okforest.datasets._tables import read_rows
 
 UCR = Source(
     folder="ucr",
-    title="Series of the UCR archive",
+    title="Time series of the UCR archive",
     description=(
-        "Series of one variable and equal length, in classes: GunPoint (50 + 150 series of length "
+        "Univariate time series of equal length, in classes: GunPoint (50 + 150 series of length "
         "150, 2 classes), ItalyPowerDemand (67 + 1,029, 24, 2), Trace (100 + 100, 275, 4), or any "
-        "other set of the archive whose files are there."
+        "other data set of the archive whose files are present."
     ),
     citation="Dau et al., The UCR time series archive, IEEE/CAA J. Autom. Sinica 6:1293, 2019.",
     origin=(
         "https://www.timeseriesclassification.com or https://www.cs.ucr.edu/~eamonn/"
-        "time_series_data_2018/: name_TRAIN and name_TEST, as .ts or .txt, or either with .gz"
+        "time_series_data_2018/: name_TRAIN and name_TEST, as .ts or .txt, optionally with .gz"
     ),
     terms="Research use.",
 )
 PROMOTERS = Source(
     folder="dna",
     title="Promoters of E. coli",
-    description="106 sequences of 57 bases of DNA, of which 53 are promoters (+) and 53 not (-).",
+    description="106 DNA sequences of 57 bases: 53 promoters (+) and 53 others (-).",
     citation="Harley and Reynolds, 1987; Towell, Shavlik and Noordewier, AAAI 1990.",
     origin=(
         "UCI Machine Learning Repository, Molecular Biology (Promoter Gene Sequences), converted: "
-        "promoters.csv.gz has class, instance and 57 columns of bases"
+        "promoters.csv.gz has columns class, instance and 57 bases"
     ),
     terms="CC BY 4.0.",
 )
@@ -37,12 +37,12 @@ TECATOR = Source(
     folder="tecator",
     title="Tecator",
     description=(
-        "215 samples of meat: moisture, fat and protein in per cent, and 100 absorbances of light "
-        "of 850 to 1050 nm."
+        "215 samples of meat: contents of moisture, fat and protein in per cent, and absorbances "
+        "at 100 wavelengths from 850 to 1050 nm."
     ),
     citation="Borggaard and Thodberg, Analytical Chemistry 64:545, 1992.",
-    origin="StatLib, by way of the R package caret, converted: tecator.csv.gz",
-    terms="See the notice of StatLib; cite the source.",
+    origin="StatLib, from the R package caret, converted: tecator.csv.gz",
+    terms="See the notice at StatLib; cite the source.",
 )
 
 
@@ -53,7 +53,7 @@ def fetch_ucr(name: str) -> Bunch:
     Parameters
     ----------
     name : str
-        Which, such as "GunPoint", "ItalyPowerDemand" or "Trace".
+        Name of the data set, such as "GunPoint", "ItalyPowerDemand" or "Trace".
 
     Returns
     -------
@@ -61,6 +61,7 @@ def fetch_ucr(name: str) -> Bunch:
         ``data`` of shape (n, length); ``target``, the classes as text; ``split``, "train" or
         "test"; ``DESCR``.
     """
+    check_name(name)
     series, classes = zip(*(_read_ucr(f"{name}_{part}") for part in ("TRAIN", "TEST")), strict=True)
     return Bunch(
         data=np.concatenate(series),
@@ -86,8 +87,8 @@ def _read_ucr(stem: str) -> tuple[Floats, np.ndarray[tuple[int], np.dtype[np.str
         raise ValueError("the file has no series.")
     if len({len(row) for row in cells}) > 1 or any(":" in cell for row in cells for cell in row):
         raise ValueError(
-            f"{stem} has series of several lengths or variables; fetch_ucr reads series of one "
-            "variable and equal length."
+            f"{stem} has series of different lengths or several variables; fetch_ucr reads "
+            "univariate series of equal length."
         )
     values = [[np.nan if cell == "?" else float(cell) for cell in row] for row in cells]
     return np.array(values), np.array(labels)
@@ -95,13 +96,13 @@ def _read_ucr(stem: str) -> tuple[Floats, np.ndarray[tuple[int], np.dtype[np.str
 
 @PROMOTERS.loader
 def fetch_promoters() -> Bunch:
-    """Load promoters of E. coli: sequences of DNA, in two classes.
+    """Load the promoters of E. coli: DNA sequences in two classes.
 
     Returns
     -------
     bunch : Bunch
-        ``data`` of shape (106, 57), bases as text; ``sequences``, the same as 106 texts;
-        ``target``, "+" or "-"; ``names``, those of the sequences; ``feature_names``, positions
+        ``data`` of shape (106, 57), the bases as text; ``sequences``, the same as 106 strings;
+        ``target``, "+" or "-"; ``names`` of the sequences; ``feature_names``, the positions
         relative to the start of transcription; ``DESCR``.
     """
     header, rows = read_rows(PROMOTERS.open("promoters.csv.gz"))
@@ -118,13 +119,13 @@ def fetch_promoters() -> Bunch:
 
 @TECATOR.loader
 def fetch_tecator() -> Bunch:
-    """Load spectra of meat samples and their contents: curves as inputs, or as outputs.
+    """Load spectra of meat samples and the contents of the samples.
 
     Returns
     -------
     bunch : Bunch
         ``data`` of shape (215, 100), absorbances; ``target`` of shape (215, 3), contents in per
-        cent; ``feature_names``; ``target_names``, moisture, fat and protein; ``DESCR``.
+        cent; ``feature_names``; ``target_names``: moisture, fat and protein; ``DESCR``.
     """
     header, rows = read_rows(TECATOR.open("tecator.csv.gz"))
     values = np.array([[float(cell) for cell in row] for row in rows])

@@ -1,4 +1,4 @@
-"""Independent pieces of an experiment, and what they have found."""
+"""The independent jobs of an experiment and their results."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from okforest._typing import Floats
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One row of a table on one fold, say: a function and what it is called with.
+    """A function and its arguments, such as one row of a table on one fold.
 
     Parameters
     ----------
     row : str
-        What people call it.
+        Name of the row in the report.
     work : callable
-        A function of a module, so that other processes find it. It returns numbers, text, and
-        lists and dicts of them.
+        A module-level function, so that worker processes can import it. It returns a non-empty
+        dict of numbers, text, lists and dicts.
     arguments : dict
-        What it is called with: likewise numbers, text, lists and dicts.
+        Keyword arguments of the function: numbers, text, lists and dicts.
     cost : float, default=1.0
-        About how many seconds it takes, for the estimate of the time left; dear jobs come first.
+        Approximate number of seconds, used to estimate the time left. Expensive jobs run first.
     """
 
     row: str
@@ -33,21 +33,21 @@ class Job:
 
 
 class Finished(NamedTuple):
-    """A job, its result, the CPU time that it took, and whether that was in an earlier run."""
+    """A finished job, its result, its CPU time, and whether the result was in the cache."""
 
     job: Job
     result: dict[str, Any]
     seconds: float
-    earlier: bool
+    cached: bool
 
 
 class Results:
-    """What the jobs of an experiment have found.
+    """Results of the jobs of an experiment.
 
     Parameters
     ----------
     finished : list of Finished
-        In the order of the jobs.
+        The finished jobs, in the order in which the experiment lists them.
     """
 
     def __init__(self, finished: list[Finished]):
@@ -56,8 +56,8 @@ class Results:
     def __iter__(self) -> Iterator[Finished]:
         return iter(self.finished)
 
-    def of(self, row: str, **arguments: Any) -> list[dict[str, Any]]:
-        """Return the results of a row, those with such arguments."""
+    def select(self, row: str, **arguments: Any) -> list[dict[str, Any]]:
+        """Return the results of a row whose jobs have the given arguments."""
         return [
             done.result
             for done in self.finished
@@ -66,11 +66,12 @@ class Results:
         ]
 
     def values(self, name: str, row: str, **arguments: Any) -> Floats:
-        """Return one number of every such result."""
-        return np.array([result[name] for result in self.of(row, **arguments)], dtype=np.float64)
+        """Return one number from each of the selected results."""
+        found = [result[name] for result in self.select(row, **arguments)]
+        return np.array(found, dtype=np.float64)
 
     def by_seed(self, name: str, row: str, **arguments: Any) -> Floats:
-        """Return one number of every such result, as a matrix of seeds by folds."""
+        """Return one number from each of the selected results, of shape (n_seeds, n_folds)."""
         seeds = sorted(
             {done.job.arguments["seed"] for done in self.finished if done.job.row == row}
         )

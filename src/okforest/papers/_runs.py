@@ -1,191 +1,135 @@
-"""Jobs run side by side, on all cores, with a cache from which an interrupted run goes on."""
+"""Jobs run in parallel by joblib, with a cache of their results.
 
-import os
-import signal
-import threading
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    wait,
-)
-from contextlib import contextmanager
-from multiprocessing import active_children, get_context, parent_process
-from multiprocessing.connection import wait as wait_for
+``joblib.Memory`` would also key results by the source of each function, so that editing a
+docstring would discard hours of work. The cache here has explicit keys instead.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from time import process_time
-from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
+import joblib
 from threadpoolctl import threadpool_limits
 
-from okforest.papers._cache import Cache, Found
+import okforest
 from okforest.papers._jobs import Finished, Job, Results
+from okforest.persistence.atomic import replacing
 
-STOPS = (signal.SIGINT, signal.SIGTERM)
+
+class Outcome(NamedTuple):
+    """The result of a job and its CPU time in seconds."""
+
+    result: dict[str, Any]
+    seconds: float
+
+
+class Cache:
+    """A folder with one small file for each finished job.
+
+    A result is found again by the experiment and its version, the release of okforest, the
+    contents of the data files, and the function and arguments of the job. The code is not part of
+    the key: increase the version of an experiment when its results change.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder, created when the first result is stored.
+    experiment, version : str
+        Name and version of the experiment.
+    files : iterable of Path, optional
+        The data files. Their names and contents matter, their folder does not.
+    """
+
+    def __init__(self, folder: Path, experiment: str, version: str, files: Iterable[Path] = ()):
+        self.folder = folder
+        self.experiment = experiment
+        self.version = version
+        self.data = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+    def load(self, job: Job) -> Outcome | None:
+        """Return the stored outcome of a job, or None if it is absent or damaged."""
+        try:
+            key, outcome, checksum = joblib.load(self._path(job))
+        except Exception:  # no file, or whatever unpickling a damaged file raises
+            return None
+        whole = key == self._key(job) and checksum == joblib.hash((key, outcome))
+        return Outcome(*outcome) if whole else None
+
+    def store(self, job: Job, outcome: Outcome) -> None:
+        """Store the outcome of a job."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        key = self._key(job)
+        with replacing(self._path(job)) as file:
+            joblib.dump((key, tuple(outcome), joblib.hash((key, tuple(outcome)))), file)
+
+    def _path(self, job: Job) -> Path:
+        return self.folder / f"{self.experiment}-{joblib.hash(self._key(job))}.pkl"
+
+    def _key(self, job: Job) -> dict[str, Any]:
+        return {
+            "experiment": self.experiment,
+            "version": self.version,
+            "okforest": okforest.__version__,
+            "data": self.data,
+            "work": f"{job.work.__module__}.{job.work.__qualname__}",
+            "arguments": job.arguments,
+        }
 
 
 def run(
     jobs: list[Job],
     cache: Cache,
     workers: int = 1,
-    *,
     finished: Callable[[Finished], object] = lambda done: None,
-    stopping: Callable[[int], object] = lambda n_under_way: None,
 ) -> Results:
-    """Do the jobs that the cache does not have, and return what all of them have found.
+    """Run the jobs whose results are not in the cache and return the results of all jobs.
 
-    Ctrl-C (or SIGTERM) stops the run when the jobs under way are done, so that nothing is lost; a
-    second one stops it at once, and loses these jobs. If a job fails, the others under way are
-    finished before its error is raised.
+    Every result is stored as soon as its job ends. When the run is interrupted or a job fails, the
+    jobs in progress are stopped, and the next run computes them and those after them.
 
     Parameters
     ----------
     jobs : list of Job
         The jobs.
     cache : Cache
-        Where results are kept.
+        The cache of results.
     workers : int, default=1
-        Number of processes; with 1, all is done in this one.
+        Number of processes; 1 runs the jobs in this process.
     finished : callable, optional
-        Called with every job that is done, those done earlier first.
-    stopping : callable, optional
-        Called with the number of jobs under way when a run is to be stopped.
+        Called with every finished job: first those in the cache, then the others as they end.
 
     Returns
     -------
     results : Results
-        In the order of the jobs.
+        The results, in the order of the jobs.
     """
-    found = {}
+    done: dict[int, Finished] = {}
 
-    def keep(job: Job, result: Found, earlier: bool) -> None:
-        found[id(job)] = done = Finished(job, *result, earlier)
-        finished(done)
+    def record(position: int, outcome: Outcome, cached: bool) -> None:
+        done[position] = Finished(jobs[position], *outcome, cached)
+        finished(done[position])
 
-    todo = []
-    for job in jobs:
-        kept = cache.load(job)
-        if kept is None:
-            todo.append(job)
+    waiting = []
+    for position, job in enumerate(jobs):
+        outcome = cache.load(job)
+        if outcome is None:
+            waiting.append(position)
         else:
-            keep(job, kept, earlier=True)
-    waiting = deque(sorted(todo, key=lambda job: -job.cost))
-    under_way: dict[Future[Found], Job] = {}
-    error: BaseException | None = None
-    workers = min(workers, max(len(todo), 1))
-    with _stopped_gently(lambda: stopping(len(under_way))) as stop, _executor(workers) as executor:
-        while under_way or (waiting and not stop.is_set()):
-            while waiting and not stop.is_set() and len(under_way) < workers:
-                job = waiting.popleft()
-                with _signals_held():
-                    under_way[executor.submit(perform, job, cache)] = job
-            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                job = under_way.pop(future)
-                failure = future.exception()
-                if failure is None:
-                    keep(job, future.result(), earlier=False)
-                elif error is None:
-                    ended = stop.is_set() and isinstance(failure, BrokenExecutor)
-                    error = KeyboardInterrupt() if ended else failure
-                    stop.set()
-    if error is not None:
-        raise error
-    if waiting:
-        raise KeyboardInterrupt
-    return Results([found[id(job)] for job in jobs])
+            record(position, outcome, cached=True)
+    waiting.sort(key=lambda position: -jobs[position].cost)
+    parallel = joblib.Parallel(workers, return_as="generator_unordered", batch_size=1)
+    tasks = (joblib.delayed(_perform)(position, jobs[position], cache) for position in waiting)
+    for position, outcome in parallel(tasks):
+        record(position, outcome, cached=False)
+    return Results([done[position] for position in range(len(jobs))])
 
 
-def perform(job: Job, cache: Cache) -> Found:
-    """Do a job, and keep what it finds."""
-    start = process_time()
-    result = job.work(**job.arguments)
-    found = Found(result, process_time() - start)
-    cache.store(job, found)
-    return found
-
-
-class _Here(Executor):
-    """Does in this process, at once, what it is given."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        with threadpool_limits(1):
-            try:
-                future.set_result(fn(*args, **kwargs))
-            except Exception as error:
-                future.set_exception(error)
-        return future
-
-
-@contextmanager
-def _executor(workers: int) -> Iterator[Executor]:
-    """Give processes of one thread each; they end with this one, however it ends."""
-    if workers == 1:
-        yield _Here()
-        return
-    others = set(active_children())
-    # Forking a process that has threads, as this one may, is not safe.
-    executor = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_become_worker)
-    with executor:
-        try:
-            yield executor
-        except BaseException:  # stopped at once: do not wait for what is under way
-            executor.shutdown(wait=False, cancel_futures=True)
-            for process in set(active_children()) - others:
-                process.kill()
-            raise
-
-
-@contextmanager
-def _signals_held() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM wait: processes started meanwhile are born deaf to them."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _become_worker() -> None:
-    for number in STOPS:
-        # They may go to all processes of a group: the first one decides what is to be done.
-        signal.signal(number, signal.SIG_IGN)
-    os.environ["OKFOREST_NUM_THREADS"] = "1"
-    threadpool_limits(1)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    assert parent is not None
-    wait_for([parent.sentinel])
-    os._exit(1)
-
-
-@contextmanager
-def _stopped_gently(stopping: Callable[[], object]) -> Iterator[threading.Event]:
-    """Give an event that the first Ctrl-C or SIGTERM sets; the second raises KeyboardInterrupt."""
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop  # signals are none of this thread's business
-        return
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-        stopping()
-
-    before = {number: signal.signal(number, handle) for number in STOPS}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _perform(position: int, job: Job, cache: Cache) -> tuple[int, Outcome]:
+    """Run a job on one thread, store its outcome and return it with the job's position."""
+    with threadpool_limits(1):
+        start = process_time()
+        outcome = Outcome(job.work(**job.arguments), process_time() - start)
+    cache.store(job, outcome)
+    return position, outcome

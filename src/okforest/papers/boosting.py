@@ -1,7 +1,7 @@
 """Boosting: table 1 and figure 1 of "Gradient boosting for kernelized output spaces".
 
-P. Geurts, L. Wehenkel, F. d'Alché-Buc, ICML 2007, section 3. The columns of Friedman1 have an
-experiment of their own.
+P. Geurts, L. Wehenkel, F. d'Alché-Buc, ICML 2007, section 3. The columns on Friedman1 are a
+separate experiment.
 """
 
 from dataclasses import dataclass
@@ -10,15 +10,26 @@ from typing import Any
 
 from sklearn.model_selection import GridSearchCV
 
+from okforest._report import Block, Heading, Paragraph, Table
 from okforest.papers import _boosting_curves, _boosting_network
-from okforest.papers._digits import FOLDS, KERNEL, SIGMA, halves, images, inner_folds, usps
+from okforest.papers._formatting import count, mean_and_std, published
+from okforest.papers._image_data import (
+    FOLDS,
+    KERNEL,
+    SIGMA,
+    image_fold,
+    inner_folds,
+    load_images,
+    load_usps,
+)
 from okforest.papers._jobs import Job, Results
-from okforest.papers._models import BOOSTED, RATE, TREES, boosted
-from okforest.papers._proteins import yeast
-from okforest.papers._report import Block, Heading, Paragraph, Table, counted, published, spread
-from okforest.papers.image import losses_of, seed_spread, trees_job
+from okforest.papers._models import BOOSTED, LEARNING_RATE, TREES, make_boosting
+from okforest.papers._network_data import load_yeast
+from okforest.papers.image import compute_losses, seed_std, trees_job
 
-# Table 1: losses in H and of pre-images.
+VERSION = "1"
+
+# Table 1: losses in feature space and of pre-images.
 PAPER = {
     "single tree": ((1.0434, 0.0152), (1.0399, 0.0150)),
     "bagging": ((0.5442, 0.0019), (0.8643, 0.0096)),
@@ -26,19 +37,20 @@ PAPER = {
     "OKBoost": ((0.5241, 0.0021), (0.8318, 0.0067)),
     "OKBoost, extra-trees": ((0.5093, 0.0033), (0.8071, 0.0114)),
 }
+LOSSES = ("feature_space", "support", "training_set")
 
 
 @dataclass(frozen=True)
 class Size:
-    """How large the experiment is: trees, rounds, numbers of splits to try, folds, seeds.
+    """Numbers of trees, rounds, folds and seeds, and the numbers of splits to choose from.
 
-    The seeds are of rows that take seconds; boosting of exact splits has one.
+    Boosting of best splits is slow and uses one seed.
     """
 
     trees: int = 100
     rounds: int = 500
     splits: tuple[int, ...] = (1, 2, 5, 10, 15, 20, 30, 40)
-    network_splits: tuple[int, ...] = (1, 3, 10, 40)  # boosted trees take minutes with each
+    network_splits: tuple[int, ...] = (1, 3, 10, 40)  # boosting takes minutes for each
     fixed_splits: tuple[int, ...] = (10, 20, 40)
     folds: int = FOLDS
     seeds: int = 3
@@ -61,24 +73,24 @@ QUICK = Size(
 
 
 def load() -> list[Path]:
-    """Read the data, or say where to put it; return the files."""
-    images()
-    return [*usps().files, *yeast().files]
+    """Read the data and return the files, or raise an error that names the missing file."""
+    load_images()
+    return [*load_usps().files, *load_yeast().files]
 
 
 def jobs(size: Size) -> list[Job]:
-    """Return the pieces of tables and figures."""
+    """Return the jobs of the tables and of the figure."""
     made = []
     for fold in range(size.folds):
         for row in BOOSTED:
             for seed in range(1 if row == "OKBoost" else size.seeds):
                 arguments = {"row": row, "fold": fold, "seed": seed, "rounds": size.rounds}
                 cost = (0.005 if row == "OKBoost" else 0.0008) * size.rounds
-                several = {"splits": list(size.splits)}
-                made.append(Job(row, boost, arguments | several, 5 * len(size.splits) * cost))
+                search = arguments | {"splits": list(size.splits)}
+                made.append(Job(row, evaluate_boosting, search, 5 * len(size.splits) * cost))
                 for n in size.fixed_splits:
-                    one = arguments | {"splits": [n]}
-                    made.append(Job(f"{row}, {n} splits", boost, one, cost))
+                    fixed = arguments | {"splits": [n]}
+                    made.append(Job(f"{row}, {n} splits", evaluate_boosting, fixed, cost))
         for seed in range(size.seeds):
             made += [trees_job(row, 200, fold, seed, size.trees) for row in TREES]
     splits = list(size.network_splits)
@@ -87,26 +99,28 @@ def jobs(size: Size) -> list[Job]:
     return made
 
 
-def boost(row: str, fold: int, seed: int, rounds: int, splits: list[int]) -> dict[str, Any]:
-    """Return the losses of boosting on images; the number of splits is chosen, of several."""
-    data = halves(200, fold)
-    model = boosted(row, rounds, kernel=KERNEL, random_state=1000 * seed + fold)
+def evaluate_boosting(
+    row: str, fold: int, seed: int, rounds: int, splits: list[int]
+) -> dict[str, Any]:
+    """Return the losses of boosting on images, with the number of splits chosen if several."""
+    data = image_fold(200, fold)
+    model = make_boosting(row, rounds, kernel=KERNEL, random_state=1000 * seed + fold)
     if len(splits) > 1:
         search = GridSearchCV(model, {"max_splits": splits}, cv=inner_folds(200))
         model = search.fit(data.X, data.Y).best_estimator_
     else:
         model.set_params(max_splits=splits[0]).fit(data.X, data.Y)
-    return losses_of(model, data.X_test, data.Y_test) | {"chosen": model.max_splits}
+    return compute_losses(model, data.X_test, data.Y_test) | {"chosen": model.max_splits}
 
 
 def blocks(results: Results, size: Size) -> list[Block]:
-    """Return the tables and the figure."""
+    """Return the report."""
     return [
         Heading("Boosting (ICML 2007)"),
         Paragraph(
-            f"Boosting has {size.rounds} rounds and a learning rate of {RATE}; forests have "
-            f"{size.trees} trees; extra-trees try √p features at a node. The table's other "
-            "problem, Friedman1, is an experiment of its own."
+            f"Boosting has {size.rounds} rounds and a learning rate of {LEARNING_RATE}, forests "
+            f"have {size.trees} trees, and extra-trees try √p features at a node. The third "
+            "problem of the table, Friedman1, is a separate experiment."
         ),
         *_image_blocks(results, size),
         *_boosting_network.blocks(results, list(size.network_splits), size.folds),
@@ -115,38 +129,39 @@ def blocks(results: Results, size: Size) -> list[Block]:
 
 
 def _image_blocks(results: Results, size: Size) -> list[Block]:
-    header = ["method", "paper, Errφ", "ours, Errφ", "sd of seeds"]
-    header += ["paper, ErrY", "ours, support", "ours, whole set", "sd of seeds"]
+    header = ["method", "paper, Errφ", "ours, Errφ", "sd over seeds"]
+    header += ["paper, ErrY", "ours, support", "ours, training set", "sd over seeds"]
     rows, chosen = [], []
     for row, paper in PAPER.items():
-        several = [results.by_seed(name, row) for name in ("in_h", "support", "whole")]
-        in_h, support, whole = (spread(values.mean(axis=0)) for values in several)
-        seeds = [seed_spread(values) for values in several]
-        line = [row, published(paper[0]), in_h, seeds[0], published(paper[1]), support, whole]
-        rows.append([*line, seeds[1]])
+        by_seed = [results.by_seed(name, row) for name in LOSSES]
+        in_space, support, training = (mean_and_std(values.mean(axis=0)) for values in by_seed)
+        space_std, support_std, _ = (seed_std(values) for values in by_seed)
+        cells = [row, published(paper[0]), in_space, space_std]
+        rows.append([*cells, published(paper[1]), support, training, support_std])
         if row in BOOSTED:
-            found = ", ".join(str(result["chosen"]) for result in results.of(row))
+            found = ", ".join(str(result["chosen"]) for result in results.select(row))
             chosen.append(f"{row}: {found}")
     fixed = []
     for name in (f"{row}, {n} splits" for row in BOOSTED for n in size.fixed_splits):
-        columns = [results.by_seed(key, name).mean(axis=0) for key in ("in_h", "whole")]
-        fixed.append([name, *map(spread, columns)])
+        columns = [results.by_seed(loss, name).mean(axis=0) for loss in (LOSSES[0], LOSSES[2])]
+        fixed.append([name, *map(mean_and_std, columns)])
     return [
         Heading("Table 1, images", 3),
         Paragraph(
-            "Predict the lower half of a handwritten digit from the upper half. USPS: the first "
-            "100 images of each digit in file order, raw values; fold f has images 20f to 20f + 19 "
-            f"of each digit and is learnt from, the others are for the test; {size.folds} folds. "
-            f"Output kernel exp(−‖y − y'‖² / 2σ²), σ = {SIGMA}. Errφ is the loss in feature space, "
-            "ErrY that of pre-images, searched in the support and in the whole training set; for "
-            f"boosting these are the same. J is one of {', '.join(map(str, size.splits))}, by Errφ "
-            f"in five inner folds, in blocks. {counted(size.seeds, 'seed')} from 0 on "
-            "(random_state = 1000 seed + fold), boosting of exact splits with seed 0 only. ± is "
-            "the standard deviation over folds, of means over seeds; that over seeds, of means "
-            "over folds, has columns of its own."
+            "Predict the lower half of a handwritten digit from the upper half. The data are the "
+            "first 100 USPS images of each digit in file order, with raw values; fold f, images "
+            "20f to 20f + 19 of each digit, is for training and the others for testing, in "
+            f"{count(size.folds, 'fold')}. The output kernel is exp(−‖y − y'‖² / 2σ²) with "
+            f"σ = {SIGMA}. Errφ is the loss in feature space. ErrY is the loss of pre-images, "
+            "searched in the support and in the whole training set; for boosting the two are the "
+            f"same. The number of splits J is chosen from {', '.join(map(str, size.splits))} by "
+            f"Errφ in five inner folds, in blocks. There are {count(size.seeds, 'seed')} starting "
+            "from 0 (random_state = 1000 seed + fold), and only seed 0 for boosting of best "
+            "splits. ± is the standard deviation over folds, of means over seeds; the columns of "
+            "seeds have the standard deviation over seeds, of means over folds."
         ),
         Table(header, rows),
-        Paragraph(f"J chosen, fold by fold and seed by seed. {'; '.join(chosen)}.", note=True),
-        Paragraph("With a given number of splits:"),
+        Paragraph(f"J chosen for each fold and seed. {'; '.join(chosen)}.", note=True),
+        Paragraph("With a fixed number of splits:"),
         Table(["method", "Errφ", "ErrY"], fixed),
     ]

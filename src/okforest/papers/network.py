@@ -1,4 +1,4 @@
-"""Completion of networks: figure 2 of the ICML 2006 paper, and slides 39 to 44 of the 2007 talk.
+"""Network completion: figure 2 of the ICML 2006 paper and slides 39 to 44 of the 2007 talk.
 
 P. Geurts, L. Wehenkel, F. d'Alché-Buc, "Kernelizing the output of tree-based methods", ICML 2006,
 section 3.2. P. Geurts, F. d'Alché-Buc, "Prediction in kernelized output spaces", talk of
@@ -7,45 +7,32 @@ section 3.2. P. Geurts, F. d'Alché-Buc, "Prediction in kernelized output spaces
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from okforest._plotting import new_figure
+from okforest._report import Block, Figure, Heading, Paragraph, Table
 from okforest.metrics import AveragedCurve
-from okforest.network import (
-    Evaluation,
-    KindScores,
-    plot_curves,
-    plot_deletion,
-)
+from okforest.network import Evaluation, KindScores, plot_curves, plot_deletion
 from okforest.network._folds import score_fold
 from okforest.network.evaluation import judge_kinds
-from okforest.papers import _network_reading
+from okforest.papers import _network_interpretation
+from okforest.papers._formatting import mean_and_std, published
 from okforest.papers._jobs import Job, Results
-from okforest.papers._models import SETTINGS, completion
-from okforest.papers._proteins import FEATURES, fold_of, proteins, yeast
-from okforest.papers._report import (
-    Block,
-    Figure,
-    Heading,
-    Paragraph,
-    Table,
-    on_axes,
-    published,
-    spread,
-)
+from okforest.papers._models import SETTINGS, make_completion
+from okforest.papers._network_data import FEATURE_SETS, load_network, load_yeast, network_fold
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+VERSION = "1"
 
-# AUC; on enzymes, slide 39.
+# AUC on enzymes, slide 39.
 PAPER_METHODS = {
     "single tree": (0.648, 0.046),
     "bagging": (0.779, 0.030),
     "extra-trees": (0.845, 0.022),
 }
-# AUC of extra-trees on proteins and on enzymes (slide 40), and of the kernel methods that slide 41
-# compares with. There, extra-trees have the same figures, but 0.847 for all features on enzymes.
+# AUC on proteins of extra-trees (slide 40) and of a kernel method (slide 41), then on enzymes. The
+# slides agree on extra-trees, except for all features on enzymes: 0.847 in slide 41.
 PAPER_FEATURES = {
     "all": (0.910, 0.939, 0.844, 0.804),
     "expression": (0.851, 0.776, 0.714, 0.706),
@@ -53,14 +40,14 @@ PAPER_FEATURES = {
     "localization": (0.725, 0.788, 0.587, 0.577),
     "phylogenetic profiles": (0.693, 0.767, 0.815, 0.747),
 }
-# AUC of extra-trees by the share of training links that are deleted, slide 42.
+# AUC of extra-trees on proteins and enzymes, by the fraction of deleted training links, slide 42.
 PAPER_DELETED = {0.0: (0.910, 0.844), 0.2: (0.906, 0.800), 0.5: (0.896, 0.812), 0.8: (0.883, 0.753)}
 FOLDS = 10
 
 
 @dataclass(frozen=True)
 class Size:
-    """How large the experiment is: trees of a forest, folds that are run (of ten)."""
+    """Number of trees, and of folds to run among the ten."""
 
     trees: int = 100
     folds: int = FOLDS
@@ -71,16 +58,16 @@ QUICK = Size(trees=10, folds=2)
 
 
 def load() -> list[Path]:
-    """Read the data, or say where to put it; return the files."""
-    return list(yeast().files)
+    """Read the data and return the files, or raise an error that names the missing file."""
+    return list(load_yeast().files)
 
 
 def jobs(size: Size) -> list[Job]:
-    """Return the pieces of tables and figures."""
+    """Return the jobs of the tables and figures."""
     parts = [("papers", row, "all", 0.0) for row in PAPER_METHODS]
     for setting in SETTINGS:
-        parts += [(setting, "extra-trees", features, 0.0) for features in FEATURES]
-        parts += [(setting, "extra-trees", "all", share) for share in PAPER_DELETED]
+        parts += [(setting, "extra-trees", features, 0.0) for features in FEATURE_SETS]
+        parts += [(setting, "extra-trees", "all", deleted) for deleted in PAPER_DELETED]
     made = []
     for setting, row, features, deleted in dict.fromkeys(parts):
         cost = {"single tree": 2.0, "bagging": 60.0, "extra-trees": 3.0}[row]
@@ -93,18 +80,18 @@ def jobs(size: Size) -> list[Job]:
                 "fold": fold,
                 "trees": size.trees,
             }
-            made.append(Job(row, complete, arguments, cost * size.trees / 100))
-    made += _network_reading.jobs(size.trees)
+            made.append(Job(row, evaluate_completion, arguments, cost * size.trees / 100))
+    made += _network_interpretation.jobs(size.trees)
     return made
 
 
-def complete(
+def evaluate_completion(
     row: str, setting: str, features: str, deleted: float, fold: int, trees: int
 ) -> dict[str, Any]:
-    """Return scores and curves of one fold, by kinds of pairs."""
-    X, graph, _ = proteins(features)
-    split = fold_of(graph, fold, FOLDS, deleted)
-    scores = judge_kinds(score_fold(completion(row, setting, trees, fold), X, graph, split))
+    """Return the scores and curves of one fold, by kind of pairs."""
+    X, graph, _ = load_network(features)
+    split = network_fold(graph, fold, FOLDS, deleted)
+    scores = judge_kinds(score_fold(make_completion(row, setting, trees, fold), X, graph, split))
     return {
         kind: {
             "auc": float(one.auc[0]),
@@ -119,40 +106,42 @@ def complete(
 
 
 def blocks(results: Results, size: Size) -> list[Block]:
-    """Return the tables and figures."""
+    """Return the report."""
+    run_folds = "" if size.folds == FOLDS else f" ({size.folds} of them run)"
     return [
         Heading("Network completion (ICML 2006, and the talk of 2007)"),
         Paragraph(
-            "Predict links of unseen vertices from features. The papers' networks are not public; "
-            "here it is the yeast protein network rebuilt from public sources: 984 proteins as in "
-            "the talk, 2,438 links (2,478), expression and localization, no phylogenetic profiles, "
-            "no two-hybrid data. Figures can be compared with the talk's proteins, with that in "
-            "mind; those of enzymes are another network."
+            "Predict the links of unseen vertices from features. The papers' networks are not "
+            "public. This is the yeast protein network rebuilt from public sources: the 984 "
+            "proteins of the talk and 2,438 links (2,478 in the talk), with expression and "
+            "localization as features, without phylogenetic profiles and two-hybrid data. With "
+            "that in mind, our values can be compared with the talk's for proteins, but not with "
+            "those for enzymes, a different network."
         ),
         Paragraph(
-            "Ten folds of vertices"
-            f"{'' if size.folds == FOLDS else f', of which {size.folds} are run'}; a model is "
-            "fitted to the links among the seen vertices alone, and judged by the AUC of all pairs "
-            f"with an unseen one; ± over folds. {size.trees} trees, random_state = fold; trees "
-            "take missing values as they are. In the papers' setting the kernel is exp(−L), seen "
-            "vertices are where they are predicted, scores are inner products, trees are "
-            "full-grown, and extra-trees try √p features at a node. okforest's defaults have the "
-            "kernel normalised and β = 0.5, seen vertices half-way between where they are "
-            "predicted and where their links place them, inner products divided by the roots of "
-            "lengths, nodes of five vertices to split, and a quarter of the features at a node."
+            f"There are ten folds of vertices{run_folds}. A model is fitted to the links among the "
+            "seen vertices alone, and evaluated by the AUC over all pairs with an unseen vertex; ± "
+            f"is over folds. Forests have {size.trees} trees, with random_state = fold; trees "
+            "handle missing values themselves. In the papers' setting the kernel is exp(−L), seen "
+            "vertices have their predicted features, scores are inner products, trees are fully "
+            "grown, and extra-trees try √p features at a node. With okforest's defaults the kernel "
+            "is normalised with β = 0.5, the features of a seen vertex are half-way between the "
+            "predicted ones and the true ones, inner products are divided by the square roots of "
+            "lengths, nodes of fewer than five vertices are not split, and extra-trees try a "
+            "quarter of the features at a node."
         ),
         *_method_blocks(results),
         *_feature_blocks(results),
         *_deletion_blocks(results),
-        *_network_reading.blocks(results),
+        *_network_interpretation.blocks(results),
     ]
 
 
 def _evaluation(
     results: Results, row: str, setting: str, features: str = "all", deleted: float = 0.0
 ) -> Evaluation:
-    """Return the folds of a row, joined."""
-    folds = results.of(row, setting=setting, features=features, deleted=deleted)
+    """Return the folds of a row as one evaluation."""
+    folds = results.select(row, setting=setting, features=features, deleted=deleted)
     kinds = {}
     for kind in folds[0]:
         one = {name: np.array([fold[kind][name] for fold in folds]) for name in folds[0][kind]}
@@ -163,7 +152,16 @@ def _evaluation(
 
 
 def _auc(evaluation: Evaluation) -> str:
-    return spread(evaluation.kinds["with-unseen"].auc, 3)
+    return mean_and_std(evaluation.kinds["with-unseen"].auc, 3)
+
+
+def _curves_figure(name: str, caption: str, evaluations: dict[str, Evaluation]) -> Figure:
+    def draw() -> Any:
+        drawing = new_figure((5.4, 4.8))
+        plot_curves(evaluations, ax=drawing.subplots())
+        return drawing
+
+    return Figure(name, caption, draw)
 
 
 def _method_blocks(results: Results) -> list[Block]:
@@ -174,51 +172,42 @@ def _method_blocks(results: Results) -> list[Block]:
     return [
         Heading("Methods (figure 2, top; slide 39)", 3),
         Table(["method", "paper, AUC on enzymes", "ours, AUC on proteins"], rows),
-        Figure(
+        _curves_figure(
             "network_methods",
             "Figure 2, top, on proteins. ROC curves averaged over folds, with bands of one "
             "standard deviation.",
-            lambda: on_axes(5.4, 4.8, lambda ax: plot_curves(found, ax=ax)),
+            found,
         ),
     ]
 
 
 def _feature_blocks(results: Results) -> list[Block]:
     found = {
-        setting: {name: _evaluation(results, "extra-trees", setting, name) for name in FEATURES}
+        setting: {name: _evaluation(results, "extra-trees", setting, name) for name in FEATURE_SETS}
         for setting in SETTINGS
     }
     rows = [
         [name]
-        + [_auc(found[setting][name]) if name in FEATURES else "" for setting in SETTINGS]
+        + [_auc(found[setting][name]) if name in FEATURE_SETS else "" for setting in SETTINGS]
         + [published(value, 3) for value in paper]
         for name, paper in PAPER_FEATURES.items()
     ]
+    header = ["features", "ours, papers' setting", "ours, defaults", "paper, proteins"]
+    header += ["kernel method, proteins", "paper, enzymes", "kernel method, enzymes"]
     return [
         Heading("Sets of features (figure 2, bottom; slides 40 and 41)", 3),
         Paragraph(
-            "Extra-trees, AUC. The kernel methods of slide 41 are, for proteins, kernel matrix "
-            "completion by EM (Kato et al., 2005), and for enzymes the better of kernel canonical "
-            "correlation analysis and metric learning (Yamanishi et al., 2005). All features on "
-            "enzymes have 0.844 in slides 40 and 42, and 0.847 in slide 41."
+            "AUC of extra-trees. The kernel methods of slide 41 are kernel matrix completion by EM "
+            "for proteins (Kato et al., 2005), and for enzymes the better of kernel canonical "
+            "correlation analysis and metric learning (Yamanishi et al., 2005). With all features "
+            "on enzymes, slides 40 and 42 have 0.844 and slide 41 has 0.847."
         ),
-        Table(
-            [
-                "features",
-                "ours, papers' setting",
-                "ours, defaults",
-                "paper, proteins",
-                "kernel method, proteins",
-                "paper, enzymes",
-                "kernel method, enzymes",
-            ],
-            rows,
-        ),
-        Figure(
+        Table(header, rows),
+        _curves_figure(
             "network_features",
-            "Figure 2, bottom, on proteins. ROC curves of extra-trees by sets of features, in the "
+            "Figure 2, bottom, on proteins. ROC curves of extra-trees by set of features, in the "
             "papers' setting.",
-            lambda: on_axes(5.4, 4.8, lambda ax: plot_curves(found["papers"], ax=ax)),
+            found["papers"],
         ),
     ]
 
@@ -226,39 +215,34 @@ def _feature_blocks(results: Results) -> list[Block]:
 def _deletion_blocks(results: Results) -> list[Block]:
     found = {
         setting: {
-            share: _evaluation(results, "extra-trees", setting, deleted=share)
-            for share in PAPER_DELETED
+            deleted: _evaluation(results, "extra-trees", setting, deleted=deleted)
+            for deleted in PAPER_DELETED
         }
         for setting in SETTINGS
     }
     rows = [
-        [f"{share:.0%}"]
-        + [_auc(found[setting][share]) for setting in SETTINGS]
+        [f"{deleted:.0%}"]
+        + [_auc(found[setting][deleted]) for setting in SETTINGS]
         + [published(value, 3) for value in paper]
-        for share, paper in PAPER_DELETED.items()
+        for deleted, paper in PAPER_DELETED.items()
     ]
+    header = ["training links deleted", "ours, papers' setting", "ours, defaults"]
+    header += ["paper, proteins", "paper, enzymes"]
+
+    def draw() -> Any:
+        drawing = new_figure((8.0, 3.8))
+        ax = plot_deletion(found["okforest"], ax=drawing.subplots())
+        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)  # beside the lines
+        return drawing
+
     return [
         Heading("Links deleted at random (slide 42)", 3),
-        Table(
-            [
-                "training links deleted",
-                "ours, papers' setting",
-                "ours, defaults",
-                "paper, proteins",
-                "paper, enzymes",
-            ],
-            rows,
-        ),
+        Table(header, rows),
         Figure(
             "network_deletion",
-            "Slide 42. AUC against the share of training links that are deleted, okforest's "
+            "Slide 42. AUC against the fraction of deleted training links, with okforest's "
             "defaults; seen–seen pairs are those whose links were deleted.",
-            lambda: on_axes(8.0, 3.8, lambda ax: _draw_deletion(ax, found["okforest"])),
+            draw,
             wide=True,
         ),
     ]
-
-
-def _draw_deletion(ax: "Axes", evaluations: dict[float, Evaluation]) -> None:
-    plot_deletion(evaluations, ax=ax)
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)  # clear of the lines

@@ -1,4 +1,4 @@
-"""What trees say of a network: slides 43 and 44 of the 2007 talk."""
+"""Interpretation of trees on a network: slides 43 and 44 of the 2007 talk."""
 
 from functools import cache
 from typing import Any
@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from okforest import OKTree
+from okforest._plotting import new_figure
+from okforest._report import Block, Figure, Heading, Paragraph, Table
 from okforest.network import ClusterNetwork, NetworkCompletion, plot_clusters, vertex_clusters
 from okforest.papers._jobs import Job, Results
-from okforest.papers._models import SETTINGS, completion
-from okforest.papers._proteins import proteins
-from okforest.papers._report import Block, Figure, Heading, Paragraph, Table, on_axes
+from okforest.papers._models import SETTINGS, make_completion
+from okforest.papers._network_data import load_network
 
-# Features of largest importance for proteins, slide 44.
+# The most important features for proteins, slide 44.
 PAPER_RANKING = (
     ("loc – nucleolus", 0.021),
     ("expr (Spell.) – elu 120", 0.013),
@@ -25,19 +26,19 @@ PAPER_RANKING = (
     ("expr (Spell.) – elu 150", 0.010),
     ("loc – mitochondrion", 0.009),
 )
-LEAVES = 7  # of the tree that is read
+N_LEAVES = 7
 
 
 def jobs(trees: int) -> list[Job]:
-    """Return the jobs of the ranking; the tree is grown in a second, where it is drawn."""
+    """Return the jobs of the ranking; the tree takes a second and is fitted for the report."""
     arguments = [{"setting": setting, "trees": trees} for setting in SETTINGS]
     return [Job("ranking", rank_features, one, 3.0) for one in arguments]
 
 
 def rank_features(setting: str, trees: int) -> dict[str, Any]:
-    """Return the ten features of largest importance, learnt from the whole network."""
-    X, graph, names = proteins()
-    model = completion("extra-trees", setting, trees, 0).fit(X, graph.adjacency)
+    """Return the ten most important features for a forest on the whole network."""
+    X, graph, names = load_network()
+    model = make_completion("extra-trees", setting, trees, 0).fit(X, graph.adjacency)
     importances = model.model_.feature_importances_
     best = np.argsort(-importances, kind="stable")[: len(PAPER_RANKING)]
     return {
@@ -47,14 +48,14 @@ def rank_features(setting: str, trees: int) -> dict[str, Any]:
 
 
 def blocks(results: Results) -> list[Block]:
-    """Return the tables and the figure."""
+    """Return the report."""
     return [*_cluster_blocks(), *_ranking_blocks(results)]
 
 
 @cache
 def _clusters() -> ClusterNetwork:
-    X, graph, names = proteins()
-    tree = OKTree(max_leaf_nodes=LEAVES, random_state=0)
+    X, graph, names = load_network()
+    tree = OKTree(max_leaf_nodes=N_LEAVES, random_state=0)
     model = NetworkCompletion(tree).fit(X, graph.adjacency, graph.names)
     return vertex_clusters(model, feature_names=names, decimals=2)
 
@@ -62,27 +63,34 @@ def _clusters() -> ClusterNetwork:
 def _cluster_blocks() -> list[Block]:
     network = _clusters()
     rows = [
-        [str(cluster.rule), str(len(cluster.members)), f"{links:.0f}", f"{more:.1f}"]
-        for cluster, links, more in zip(
+        [cluster.rule, len(cluster.members), f"{links:.0f}", f"{enrichment:.1f}"]
+        for cluster, links, enrichment in zip(
             network.clusters,
             np.diagonal(network.links),
             np.diagonal(network.enrichment),
             strict=True,
         )
     ]
+
+    def draw() -> Any:
+        drawing = new_figure((8.2, 5.0))
+        plot_clusters(network, ax=drawing.subplots())
+        return drawing
+
     return [
         Heading("Rules and clusters (slide 43)", 3),
         Paragraph(
-            f"A tree of {LEAVES} leaves on all proteins, with okforest's default kernel: every "
-            "leaf is a rule and a cluster. Enrichment: the share of linked pairs within a cluster, "
-            "divided by that of the whole network."
+            f"A tree with {N_LEAVES} leaves on all proteins, with okforest's default kernel: every "
+            "leaf is a rule and a cluster. Enrichment is the fraction of linked pairs within a "
+            "cluster, divided by that of the whole network."
         ),
         Table(["rule", "proteins", "links within", "enrichment"], rows, text=True),
         Figure(
             "network_clusters",
-            "Slide 43. Clusters as discs with their number of proteins, bluer the more of their "
-            "pairs are linked; lines join clusters with more links than chance.",
-            lambda: on_axes(8.2, 5.0, lambda ax: plot_clusters(network, ax=ax)),
+            "Slide 43. Clusters are discs labelled with their number of proteins; darker blue "
+            "means that more pairs are linked. Lines join clusters with more links between them "
+            "than expected by chance.",
+            draw,
             wide=True,
         ),
     ]
@@ -91,17 +99,17 @@ def _cluster_blocks() -> list[Block]:
 def _ranking_blocks(results: Results) -> list[Block]:
     rankings = [
         zip(found["features"], found["importances"], strict=True)
-        for found in (results.of("ranking", setting=setting)[0] for setting in SETTINGS)
+        for found in (results.select("ranking", setting=setting)[0] for setting in SETTINGS)
     ]
     rows = [
-        [str(rank), *(f"{feature} ({share:.3f})" for feature, share in line)]
+        [rank, *(f"{feature} ({importance:.3f})" for feature, importance in line)]
         for rank, line in enumerate(zip(*rankings, PAPER_RANKING, strict=True), start=1)
     ]
     return [
-        Heading("Features that matter (slide 44)", 3),
+        Heading("Feature importances (slide 44)", 3),
         Paragraph(
-            "Extra-trees on the whole network, random_state = 0: the ten largest importances, "
-            "shares of the variance reduction."
+            "Extra-trees on the whole network, random_state = 0: the ten most important features, "
+            "with their fraction of the variance reduction."
         ),
         Table(["", "ours, papers' setting", "ours, defaults", "paper, proteins"], rows, text=True),
     ]
