@@ -1,52 +1,59 @@
-# Each target sets up .venv by itself on first use, and rebuilds the extension when it must.
+# Targets create .venv on first use, install only what they need in it, and rebuild the C++ core
+# after a change in native/.
 VENV   := .venv
 PY     := $(VENV)/bin/python
 NATIVE := $(shell find native -type f)
-PIP    := $(PY) -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test sanitize lint format figures bench bench-full scaling clean
+.PHONY: help demo test test-all sanitize lint format figures bench bench-full scaling clean
 
 help:
-	@echo "make demo      complete handwritten digits and draw them (a minute)"
-	@echo "make test      run the tests"
-	@echo "make sanitize  run the tests on a build that watches memory and arithmetic"
-	@echo "make lint      check format, types, imports and spelling"
-	@echo "make format    format Python and C++"
-	@echo "make figures   run the examples of docs, and make their figures"
-	@echo "make bench     time okforest beside its peers, and write benchmarks/RESULTS.md"
-	@echo "make bench-full  the same with 100 trees and a large forest (long)"
-	@echo "make scaling   measure and draw how the cost of growing grows"
-	@echo "make clean     remove all that make has made"
+	@echo "make demo        complete handwritten digits: a table and a figure (one minute)"
+	@echo "make test        run the fast tests (two minutes)"
+	@echo "make test-all    run every test, with more random examples"
+	@echo "make sanitize    run every test with the address and undefined-behaviour sanitizers"
+	@echo "make lint        check formatting, types, imports and spelling"
+	@echo "make format      format the Python and C++ code"
+	@echo "make figures     run the examples in docs/ and update their output and figures"
+	@echo "make bench       time okforest against other libraries; writes benchmarks/RESULTS.md"
+	@echo "make bench-full  the same with 100 trees and a large forest (slow)"
+	@echo "make scaling     measure and plot how the cost grows with the size of the data"
+	@echo "make clean       remove everything that make has created"
 
-$(VENV)/.tools: pyproject.toml tools/setup.sh
+# okforest, compiled, with what it needs to run and to plot
+$(VENV)/.built: pyproject.toml tools/setup.sh $(NATIVE)
 	@sh tools/setup.sh $(VENV)
 	@touch $@
 
-$(VENV)/.built: $(VENV)/.tools $(NATIVE)
-	@echo "okforest: building the extension"
-	@$(PIP) --no-build-isolation --no-deps --editable .
+$(VENV)/.test: pyproject.toml | $(VENV)/.built
+	@sh tools/setup.sh $(VENV) test
 	@touch $@
 
-$(VENV)/.lint: $(VENV)/.built
+$(VENV)/.lint: pyproject.toml | $(VENV)/.test
 	@sh tools/setup.sh $(VENV) lint
 	@touch $@
 
-# A peer that cannot be installed is skipped by its comparison, which says why.
-$(VENV)/.bench: $(VENV)/.built
-	@sh tools/setup.sh $(VENV) bench || echo "okforest: going on without the peers that are missing"
+# A comparison whose library cannot be installed is skipped, and reports why.
+$(VENV)/.bench: pyproject.toml | $(VENV)/.test
+	@sh tools/setup.sh $(VENV) bench || echo "okforest: continuing without the missing libraries"
 	@touch $@
 
 demo: $(VENV)/.built
 	@$(PY) examples/complete_digits.py
 
-# A worker a core, of one thread each: more threads would wait for each other.
-test: $(VENV)/.built
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m pytest -n auto
+# One process per core, each with one thread.
+PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m pytest -n auto --dist worksteal
+EVERY_TEST := -m "" --hypothesis-profile full
 
-# The tests again, with a build that stops at any wrong access to memory or undefined arithmetic. It
-# has an environment of its own, which borrows the packages of the other.
+test: $(VENV)/.test
+	$(PYTEST)
+
+test-all: $(VENV)/.test
+	$(PYTEST) $(EVERY_TEST)
+
+# This build stops at an invalid memory access or undefined behaviour. It lives in its own virtual
+# environment, which sees the packages of the main one through a .pth file.
 SANITIZED := build/sanitize
-sanitize: $(VENV)/.built
+sanitize: $(VENV)/.test
 	$(PY) -m venv --without-pip $(SANITIZED)/venv
 	$(PY) -c "import site; print(site.getsitepackages()[0])" > $(SANITIZED)/borrowed
 	cp $(SANITIZED)/borrowed "$$($(SANITIZED)/venv/bin/python -c 'import site; print(site.getsitepackages()[0])')/borrowed.pth"
@@ -55,7 +62,7 @@ sanitize: $(VENV)/.built
 		--config-settings=cmake.define.OKFOREST_SANITIZE=ON .
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-		$(SANITIZED)/venv/bin/python -m pytest -n auto --timeout 1200
+		$(SANITIZED)/venv/bin/python -m pytest -n auto --timeout 1200 $(EVERY_TEST)
 
 lint: $(VENV)/.lint
 	$(VENV)/bin/ruff check .

@@ -1,4 +1,4 @@
-"""Fixtures and small data that several tests share."""
+"""Settings and fixtures that several tests share."""
 
 import os
 from pathlib import Path
@@ -6,13 +6,14 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-hypothesis.settings.register_profile("okforest", deadline=None, max_examples=40)
-hypothesis.settings.load_profile("okforest")
+hypothesis.settings.register_profile("fast", deadline=None, max_examples=10)
+hypothesis.settings.register_profile("full", deadline=None, max_examples=40)
+hypothesis.settings.load_profile("fast")  # make test-all takes the other
 
 
 @pytest.fixture(scope="session")
 def data_folder():
-    """Return the folder of published data sets, named by OKFOREST_DATA."""
+    """Return the folder of published data sets, given by OKFOREST_DATA, or skip the test."""
     folder = os.environ.get("OKFOREST_DATA")
     if not folder or not Path(folder).is_dir():
         pytest.skip("OKFOREST_DATA does not name a folder of data sets")

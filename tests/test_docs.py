@@ -1,29 +1,36 @@
-"""The pages of docs: their examples run, and print what the pages say."""
+"""The Python code of README.md, CONTRIBUTING.md and the guides runs and prints what they show."""
 
-import shutil
-import subprocess
-import sys
+import re
 from pathlib import Path
 
+import matplotlib
 import pytest
 
-DOCS = Path(__file__).parent.parent / "docs"
+make_figures = pytest.importorskip("make_figures", reason="docs/ is only in the source tree")
+
+DOCS = Path(make_figures.__file__).parent
+PAGES = [DOCS.parent / "README.md", DOCS.parent / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 
 
-@pytest.mark.skipif(not DOCS.exists(), reason="docs come with the source tree")
-def test_pages_are_up_to_date(tmp_path):
-    """Running the examples changes no text, and makes every figure."""
-    subprocess.run(
-        [sys.executable, DOCS / "make_figures.py", "--output", tmp_path],
-        capture_output=True,
-        check=True,
-    )
-    pages = list(tmp_path.glob("*.md"))
-    assert pages
-    for page in pages:
-        assert page.read_text() == (DOCS / page.name).read_text()
-    made = list((tmp_path / "images").iterdir())
-    kept = (DOCS / "images").glob("*_*.png")
-    drawn_by_dot = set() if shutil.which("dot") else {"inspection_export_graphviz.png"}
-    assert {figure.name for figure in made} | drawn_by_dot == {figure.name for figure in kept}
-    assert all(figure.stat().st_size < 100_000 for figure in made)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_runs(page, tmp_path, monkeypatch, request):
+    """Running the code of a page changes none of its text. Blocks marked `no-run` are left out."""
+    text = page.read_text()
+    blocks = [example["code"] for example in make_figures.EXAMPLE.finditer(text)]
+    assert len(blocks) == len(re.findall(r"```python(?! no-run\n)", text)), "a block is not run"
+    if "fetch_" in "".join(blocks):
+        request.getfixturevalue("data_folder")  # skips without the data sets
+    monkeypatch.chdir(tmp_path)
+    with matplotlib.rc_context():
+        assert make_figures.run(text, tmp_path) == text
+    assert all(figure.stat().st_size < 100_000 for figure in tmp_path.glob("images/*"))
+
+
+def test_images_and_links_exist():
+    """Every image and page that a page links to exists; every image is shown by a page."""
+    targets = set()
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+            targets.add((page.parent / target).resolve())
+    assert targets >= {image.resolve() for image in (DOCS / "images").iterdir()}

@@ -1,4 +1,4 @@
-"""Docstrings: examples run, and parameters are those of the signatures."""
+"""Docstrings: their examples run, and their parameters match the signatures."""
 
 import doctest
 import importlib
@@ -9,43 +9,31 @@ import pytest
 from numpydoc.docscrape import ClassDoc, FunctionDoc
 
 import okforest
-import okforest.datasets
-import okforest.inspection
-import okforest.network
-import okforest.papers
+from public import MODULES
 
-MODULES = [
+FILES = [
     module.name
     for module in pkgutil.walk_packages(okforest.__path__, "okforest.")
     if not module.name.endswith("_core")
 ]
 PUBLIC = {
     f"{module.__name__}.{name}": getattr(module, name)
-    for module in (
-        okforest,
-        okforest.kernels,
-        okforest.datasets,
-        okforest.decode,
-        okforest.metrics,
-        okforest.inspection,
-        okforest.network,
-        okforest.papers,
-    )
+    for module in MODULES
     for name in module.__all__
     if callable(getattr(module, name))
 }
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", FILES)
 def test_examples_run(name):
-    """Every example in a docstring gives what it says."""
+    """Every example in a docstring prints the output that follows it."""
     results = doctest.testmod(importlib.import_module(name))
     assert results.failed == 0
 
 
 @pytest.mark.parametrize("thing", PUBLIC.values(), ids=PUBLIC)
 def test_parameters_are_documented(thing):
-    """The documented parameters are the signature's, in order; public methods are documented."""
+    """The parameters are documented in the order of the signature; so is every public method."""
     doc = ClassDoc(thing) if inspect.isclass(thing) else FunctionDoc(thing)
     names = (name for entry in doc["Parameters"] for name in entry.name.split(", "))
     documented = [name.lstrip("*") for name in names]
@@ -60,7 +48,7 @@ def test_parameters_are_documented(thing):
 
 @pytest.mark.parametrize("name", okforest.__all__)
 def test_models_have_examples(name):
-    """Every public model shows how it is used."""
+    """Every public model has an example, and no unfilled placeholder."""
     thing = getattr(okforest, name)
     if inspect.isclass(thing):
         assert ">>>" in thing.__doc__

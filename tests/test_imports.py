@@ -1,58 +1,52 @@
-"""Public names, and what importing the package does not do."""
+"""Public names, and what importing the package does not import."""
 
+import json
 import subprocess
 import sys
 
 import pytest
 
 import okforest
-import okforest.datasets
-import okforest.inspection
-import okforest.network
-import okforest.papers
+from public import LAZY, MODULES
+
+OPTIONAL = {"matplotlib", "networkx", "pandas", "pooch", "scipy.stats", "joblib.externals.loky"}
 
 
-def test_public_names_exist():
-    """Everything that is promised is there, in every public module."""
-    modules = (
-        okforest,
-        okforest.kernels,
-        okforest.datasets,
-        okforest.decode,
-        okforest.metrics,
-        okforest.inspection,
-        okforest.network,
-        okforest.papers,
-    )
-    for module in modules:
-        assert all(hasattr(module, name) for name in module.__all__)
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_public_names_exist(module):
+    """Every name in `__all__` is defined."""
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+def test_version():
+    """The version is that of the installed distribution."""
     assert okforest.__version__
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "matplotlib",
-        "networkx",
-        "pandas",
-        "pooch",
-        "scipy.stats",
-        "joblib.externals.loky",
-        "okforest.papers",
-    ],
-)
-def test_importing_stays_light(module):
-    """Optional stacks are not imported; nor is anything that scikit-learn itself does not need."""
-    code = (
-        "import sys; import sklearn.base, sklearn.metrics.pairwise; before = set(sys.modules);"
-        f"import okforest, okforest.datasets, okforest.inspection, okforest.network;"
-        f"sys.exit({module!r} in set(sys.modules) - before)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+def test_submodules_are_attributes():
+    """Submodules that load lazily are listed, and found as attributes; other names are not."""
+    assert set(LAZY) < set(dir(okforest))
+    assert okforest.network.NetworkCompletion
+    with pytest.raises(AttributeError, match="module 'okforest' has no attribute 'networks'"):
+        _ = okforest.networks
 
 
-@pytest.mark.parametrize("module", ["okforest.network", "okforest.datasets"])
-def test_importing_okforest_takes_no_more_than_models(module):
-    """Rooms that sit on the models are imported by those who use them."""
-    code = f"import sys, okforest; sys.exit({module!r} in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+def test_importing_stays_light():
+    """Models are imported alone; optional packages are imported by the functions that use them.
+
+    Modules that scikit-learn itself imports do not count.
+    """
+    code = """
+import json, sys
+import sklearn.base, sklearn.metrics.pairwise
+before = set(sys.modules)
+import okforest
+with_models = set(sys.modules) - before
+okforest.datasets, okforest.inspection, okforest.network
+print(json.dumps([[*with_models], [*set(sys.modules) - before]]))
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    with_models, with_submodules = map(set, json.loads(run.stdout))
+    assert not with_models & {f"okforest.{name}" for name in LAZY}
+    assert "okforest.network" in with_submodules
+    assert not with_submodules & (OPTIONAL | {"okforest.papers"})

@@ -1,6 +1,5 @@
-"""The Makefile's set-up says what is missing, and fails."""
+"""The Makefile's set-up reports its steps and what is missing, and installs no more than asked."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -8,64 +7,102 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-SETUP = ROOT / "tools" / "setup.sh"
+SETUP = Path(__file__).parent.parent / "tools" / "setup.sh"
 
 pytestmark = pytest.mark.skipif(
     shutil.which("sh") is None or not SETUP.exists(), reason="needs sh and the source tree"
 )
 
 
-def run(tmp_path, programs, **environment):
-    """Run the set-up where only the named programs are found."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name, target in programs.items():
-        (folder / name).symlink_to(target)
-    return subprocess.run(
-        [shutil.which("sh"), str(SETUP), str(tmp_path / "venv")],
-        env={"PATH": str(folder), "HOME": str(tmp_path), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@pytest.fixture
+def run(tmp_path):
+    """Return a function that runs the set-up where only the named programs are found."""
+
+    def run(*groups, **programs):
+        folder = tmp_path / "bin"
+        folder.mkdir()
+        for name, target in programs.items():
+            (folder / name).symlink_to(target)
+        return subprocess.run(
+            [shutil.which("sh"), str(SETUP), str(tmp_path / "venv"), *groups],
+            env={"PATH": str(folder), "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
 
 
-def test_no_python(tmp_path):
-    """Without Python 3.11 or newer."""
-    result = run(tmp_path, {})
+@pytest.fixture
+def virtual_environment(tmp_path):
+    """Create a virtual environment whose Python writes its arguments to a file, then fails or not.
+
+    Returns a function of the exit status of that Python, which returns the file.
+    """
+
+    def make(status):
+        log = tmp_path / "log"
+        python = tmp_path / "venv" / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.write_text(f'#!{shutil.which("sh")}\necho "$@" >>"{log}"\nexit {status}\n')
+        python.chmod(0o755)
+        (python.parent / "pip").symlink_to(python)
+        return log
+
+    return make
+
+
+def test_no_python(run):
+    """No interpreter is found."""
+    result = run()
     assert result.returncode != 0
     assert "no Python 3.11 or newer was found. Install one" in result.stderr
 
 
-def test_old_python(tmp_path):
-    """With an interpreter that is too old, or no interpreter at all."""
-    result = run(tmp_path, {"python3": shutil.which("false")})
+def test_old_python(run):
+    """The interpreter is too old, or not an interpreter."""
+    result = run(python3=shutil.which("false"))
     assert result.returncode != 0
     assert "no Python 3.11 or newer" in result.stderr
 
 
-def test_no_compiler(tmp_path):
-    """Without a C++20 compiler."""
-    result = run(tmp_path, {"python3": sys.executable})
+def test_no_compiler(run):
+    """There is no C++20 compiler."""
+    result = run(python3=sys.executable)
     assert result.returncode != 0
     assert "no C++20 compiler was found. Install one" in result.stderr
 
 
-def test_no_network(tmp_path):
-    """Without a package index."""
-    compiler = shutil.which("c++") or shutil.which("g++")
-    if compiler is None:
-        pytest.skip("needs a compiler to get as far as the network")
-    result = run(
-        tmp_path,
-        {"python3": sys.executable},
-        CXX=compiler,
-        PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}",
-        PIP_INDEX_URL="http://127.0.0.1:9/simple",
-        PIP_FIND_LINKS="",
-        PIP_RETRIES="0",
-        PIP_CONFIG_FILE=os.devnull,
-    )
+def test_the_demo_needs_no_tools(run, virtual_environment):
+    """Without a group, only the build tools and the run-time packages are installed."""
+    log = virtual_environment(0)
+    result = run(python3=sys.executable, **{"c++": shutil.which("true")})
+    assert result.returncode == 0, result.stderr
+    assert [line.split(": ")[1] for line in result.stdout.splitlines()] == [
+        "installing the build tools",
+        "compiling the C++ core (up to a minute)",
+        "installing NumPy, SciPy, scikit-learn and Matplotlib",
+    ]
+    installed = log.read_text()
+    assert "okforest[plot]" in installed
+    assert [line.split()[-1] for line in installed.splitlines() if "--group" in line] == ["build"]
+
+
+def test_a_group_is_added(run, virtual_environment):
+    """With a group, its packages are installed, and nothing is built."""
+    log = virtual_environment(0)
+    result = run("test")
+    assert result.returncode == 0
+    assert "installing the packages of the 'test' group" in result.stdout
+    assert "--group test" in log.read_text()
+    assert len(log.read_text().splitlines()) == 1
+
+
+def test_no_network(run, virtual_environment):
+    """Pip cannot download a package."""
+    virtual_environment(1)
+    result = run("test")
     assert result.returncode != 0
-    assert "Check the network" in result.stderr
+    assert "pip failed; its message is above. If it could not download" in result.stderr
+    assert "check the network connection" in result.stderr

@@ -1,17 +1,33 @@
 #!/bin/sh
-# Makes the virtual environment $1 with what is needed to build and test okforest, and with the
-# dependency groups that follow, or says what is missing. PYTHON and CXX choose the interpreter and
-# the compiler.
+# Sets up the virtual environment of the Makefile.
+#
+#   setup.sh VENV          create VENV, compile okforest and install what it needs to run and to plot
+#   setup.sh VENV GROUP    install a dependency group of pyproject.toml (test, lint, bench) in VENV
+#
+# PYTHON and CXX choose the interpreter and the compiler.
 set -eu
 venv=$1
-shift
-groups="--group build --group test"
-for group in "$@"; do groups="$groups --group $group"; done
+group=${2:-}
+
+say() { printf 'okforest: %s\n' "$*"; }
 
 fail() {
   printf '\nokforest: %s\n' "$*" >&2
   exit 1
 }
+
+install() {
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@" ||
+    fail "pip failed; its message is above. If it could not download a package, check the" \
+      "network connection, or set PIP_INDEX_URL to a package index that you can reach." \
+      "Then run make again"
+}
+
+if [ -n "$group" ]; then
+  say "installing the packages of the '$group' group in $venv"
+  install --group "$group"
+  exit
+fi
 
 python=
 for candidate in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11 python}; do
@@ -22,7 +38,7 @@ for candidate in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11 p
 done
 [ -n "$python" ] || fail "no Python 3.11 or newer was found. Install one" \
   "(Debian, Ubuntu: apt install python3 python3-venv python3-dev; macOS: brew install python)" \
-  "or name it: make PYTHON=/path/to/python3.11"
+  "or give its path: make PYTHON=/path/to/python3.11"
 
 compiler=
 for candidate in ${CXX:-c++ g++ clang++}; do
@@ -32,14 +48,19 @@ for candidate in ${CXX:-c++ g++ clang++}; do
   fi
 done
 [ -n "$compiler" ] || fail "no C++20 compiler was found. Install one" \
-  "(Debian, Ubuntu: apt install g++; macOS: xcode-select --install) or name it: make CXX=g++-12"
+  "(Debian, Ubuntu: apt install g++; macOS: xcode-select --install)" \
+  "or give its name: make CXX=g++-12"
+export CXX="$compiler" # so that CMake uses it, too
 
 if [ ! -x "$venv/bin/pip" ]; then
-  echo "okforest: making $venv with $($python --version)"
-  "$python" -m venv "$venv" || fail "$python cannot make a virtual environment. Install its venv" \
-    "module (Debian, Ubuntu: apt install python3-venv)"
+  say "creating $venv with $($python --version)"
+  "$python" -m venv "$venv" || fail "$python cannot create a virtual environment. Install its" \
+    "venv module (Debian, Ubuntu: apt install python3-venv)"
 fi
-echo "okforest: installing what is needed (a minute or two on first use)"
-pip="$venv/bin/python -m pip install --quiet --disable-pip-version-check"
-{ $pip --upgrade 'pip>=25.1' && $pip $groups 'numpy>=2.0' 'scipy>=1.13' 'scikit-learn>=1.7'; } || fail "pip could not install the packages above. Check the network" \
-  "connection, or point pip at a reachable package index (PIP_INDEX_URL), and run make again"
+say "installing the build tools: CMake, Ninja, nanobind, scikit-build-core"
+install --upgrade 'pip>=25.1' # the first to know dependency groups
+install --group build
+say "compiling the C++ core (up to a minute)"
+install --no-build-isolation --no-deps --editable .
+say "installing NumPy, SciPy, scikit-learn and Matplotlib"
+install 'okforest[plot]' # okforest is installed by now: this adds its dependencies
