@@ -39,6 +39,7 @@ def without(tmp_path, package):
     return {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "task"),
     [
@@ -68,8 +69,10 @@ def test_scikit_learn(tmp_path, name, task):
     ("name", "package", "task"),
     [
         ("versus_catboost", "catboost", "a forest"),
-        ("versus_drforest", "drforest", "MMD"),
-        ("versus_structured_predictions", "stpredictions", "bagging"),
+        pytest.param("versus_drforest", "drforest", "MMD", marks=pytest.mark.slow),
+        pytest.param(
+            "versus_structured_predictions", "stpredictions", "bagging", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_missing_peers_are_skipped(tmp_path, name, package, task):
@@ -97,6 +100,7 @@ def test_every_peer_is_tested():
     ]
 
 
+@pytest.mark.slow
 def test_large(tmp_path):
     """The large forest is the same with one thread and with two."""
     report = tmp_path / "report.json"
@@ -138,6 +142,7 @@ def test_resampled_halves():
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
 
 
+@pytest.mark.slow
 def test_report(tmp_path):
     """The file has the machine and a section for each peer."""
     output = tmp_path / "RESULTS.md"
@@ -153,6 +158,7 @@ def test_report(tmp_path):
         assert part in written
 
 
+@pytest.mark.slow
 def test_scaling(tmp_path):
     """The exponents are printed and the figure is saved."""
     figure, report = tmp_path / "scaling.png", tmp_path / "report.json"

@@ -234,6 +234,7 @@ def test_constant_outputs():
     np.testing.assert_allclose(model.train_loss_, 0.0, atol=1e-20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", range(3))
 def test_friedman(sample):
     """Boosting has a clearly smaller loss than bagging on Friedman1: 3.6 and 5.1 in the paper.

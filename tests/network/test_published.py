@@ -18,6 +18,7 @@ def load(fetch, *args):
         pytest.skip(str(error))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("data_folder")
 def test_yeast_proteins():
     """Three of the ten folds of docs/networks.md, where the AUC is 0.90 ± 0.02."""

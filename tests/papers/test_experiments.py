@@ -70,7 +70,13 @@ def synthetic(monkeypatch):
 
 
 @pytest.mark.usefixtures("synthetic")
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name == "image" else name
+        for name in EXPERIMENTS
+    ],
+)
 def test_experiment(tmp_path, name):
     """Tables are complete, with a row for every published one; figures are drawn."""
     experiment, size = EXPERIMENTS[name], SIZES[name]

@@ -11,6 +11,8 @@ from okforest import OKExtraTrees
 from okforest.metrics import kernel_loss, output_loss
 from okforest.papers import _image_data, boosting, image
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", autouse=True)
 def digits(data_folder):

@@ -199,6 +199,7 @@ def test_errors_in_processes(tmp_path):
     assert make_cache(tmp_path).load(good) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_signal_keeps_finished_jobs(tmp_path, number):
     """Only the jobs in progress, at most one for each process, run again."""
