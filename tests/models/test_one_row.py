@@ -1,11 +1,18 @@
 """One row costs one row: kernel evaluations, kept results, interrupts, memory."""
 
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
 
 import okforest._memory as memory_module
 import okforest.models.base as base_module
 from okforest import OKExtraTrees, OKNeighbors, OKRandomForest
+from okforest.decode import Candidates, TrainingSet
 from okforest.kernels import RBF, FromCallable
 
 rng = np.random.default_rng(0)
@@ -117,8 +124,6 @@ def test_sizes_are_estimated_from_some_rows(monkeypatch):
 
 def test_models_forget_what_they_keep_in_files(tmp_path):
     """Kept results are not pickled, and do not change the state that scikit-learn compares."""
-    import pickle
-
     forest = OKExtraTrees(5, kernel=RBF(1.0), random_state=0).fit(X, Y)
     size = len(pickle.dumps(forest))
     before = dict(vars(forest))
@@ -128,3 +133,54 @@ def test_models_forget_what_they_keep_in_files(tmp_path):
     same = pickle.loads(pickle.dumps(forest))
     assert same.span_ is same.span_
     np.testing.assert_array_equal(same.predict(NEW), forest.predict(NEW))
+
+
+@pytest.mark.parametrize(
+    ("params", "y", "message"),
+    [
+        ({"kernel": "dirac", "decoder": "mean"}, np.repeat(["a", "b"], 150), "numeric outputs"),
+        ({"decoder": "majority"}, Y, "one label per row, got outputs of shape"),
+        ({"decoder": Candidates(Y[:, :1])}, Y, "candidates has 1 values in each output"),
+        ({"decoder": TrainingSet}, Y, r"decoder=TrainingSet is a class; pass an object"),
+    ],
+)
+def test_decoders_are_checked_in_fit(params, y, message):
+    """A decoder that cannot return such outputs is refused before anything is learnt."""
+    for model in (OKExtraTrees(2, **params), OKNeighbors(**params)):
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y)
+
+
+PROGRAM = """
+import numpy as np
+from okforest import OKExtraTrees
+from okforest.kernels import RBF
+rng = np.random.default_rng(0)
+X, Y = rng.normal(size=(6000, 3)), rng.normal(size=(6000, 8))
+forest = OKExtraTrees(
+    20, kernel=RBF(1.0), embedding="nystrom", min_samples_leaf=200, random_state=0
+).fit(X, Y)
+print("ready", flush=True)
+try:
+    while True:
+        {call}
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "call", ["forest.predict(X)", "forest.predict_weights(X)", "forest.predict_kernel(X)"]
+)
+def test_ctrl_c_stops_predictions(call):
+    """An interrupt ends a long prediction as a KeyboardInterrupt."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM.format(call=call)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60)[0] == "stopped\n"
+    finally:
+        process.kill()
