@@ -127,7 +127,7 @@ def test_top_of_a_small_support():
 
 @pytest.mark.parametrize("decoder", [TrainingSet(), Support()], ids=repr)
 def test_top_does_not_depend_on_blocks(decoder, monkeypatch):
-    """Repeated outputs, signed weights and a support that ends in other blocks are no matter."""
+    """Repeated outputs, signed weights and supports across blocks change nothing."""
     span = Span(RBF(1.0), np.concatenate([Y[:10], Y[5:15], Y[:10]]))
     W = weights(0.1)
     W.data *= np.where(rng.uniform(size=W.nnz) < 0.3, -1.0, 1.0)

@@ -1,4 +1,4 @@
-"""What is asked of weighted sums of outputs, against dense matrices."""
+"""Inner products, norms and losses of weighted sums of outputs, against dense matrices."""
 
 import tracemalloc
 

@@ -4,7 +4,7 @@ A prediction is a row of weights w over the training outputs y_i; it stands for 
 F = Σ_i w_i φ(y_i) in the kernel's feature space. :class:`WeightMatrix` is the interface between the
 models, which make weights, and everything that uses them. Its forms hold the same matrix in the way
 that takes the least memory: sparse, leaves of trees, dense, or a product of two matrices.
-:class:`Span` adds the kernel, and answers what can be asked of predictions: inner products, losses,
+:class:`Span` adds the kernel, and computes what follows for predictions: inner products, losses,
 norms.
 """
 
