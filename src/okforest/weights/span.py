@@ -1,9 +1,9 @@
 """The span of the training outputs: vectors F = Σ_i w_i φ(y_i), known by their weights w.
 
-Every model predicts such vectors. Their inner products, norms and losses need the weights and kernel
-alone. It is computed here from explicit features where the kernel has few, else from blocks of the
-Gram matrix, in bounded memory: products take the outputs of nonzero weight only, and equal outputs
-once.
+Every model predicts such vectors. Their inner products, norms and losses follow from the weights
+and the kernel. They are computed here from explicit features where the kernel has few, else from
+blocks of the Gram matrix, in bounded memory: products take the outputs of nonzero weight only, and
+equal outputs once.
 """
 
 from collections.abc import Iterator, Sequence
