@@ -139,7 +139,7 @@ def test_inconsistent_arrays_are_refused():
             leaf_weights(trees, bad)
     with pytest.raises(ValueError, match="leaves must have one column per tree"):
         leaf_weights(trees, leaves[:, :1].copy())
-    with pytest.raises(ValueError, match="got 4 values for 5 training rows"):
+    with pytest.raises(ValueError, match=r"values have shape \(4, 2\); expected \(5,\)"):
         LeafWeights(trees, leaves) @ np.ones((4, 2))
     with pytest.raises(TypeError):
         leaf_weights(trees, leaves.astype(np.int64))

@@ -242,3 +242,15 @@ def test_weights_of_own_bases_are_checked():
     for form in (lambda W: W, lambda W: W.toarray()):
         same = OKBoost(3, base=Wrong(form), random_state=0).fit(X, Y)
         np.testing.assert_allclose(same.predict(NEW), expected)
+
+
+def test_bases_without_sample_weight():
+    """They are told where boosting needs weights."""
+
+    class Unweighted(Smoother):
+        def fit(self, X, y):
+            return super().fit(X, y)
+
+    OKBoost(2, base=Unweighted()).fit(X, Y)
+    with pytest.raises(ValueError, match="has no parameter sample_weight, which subsample"):
+        OKBoost(2, base=Unweighted(), subsample=0.5).fit(X, Y)

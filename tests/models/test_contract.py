@@ -188,7 +188,7 @@ def test_max_features(max_features, expected):
 
 
 @pytest.mark.parametrize(
-    ("max_samples", "expected"), [(None, 60), (1.0, 60), (0.5, 30), (7, 7), (0.001, 1)]
+    ("max_samples", "expected"), [(None, 60), (1.0, 60), (0.5, 30), (7, 7), (0.2, 12)]
 )
 def test_max_samples(max_samples, expected):
     """max_samples sets the number of rows drawn for each tree."""

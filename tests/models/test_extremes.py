@@ -88,10 +88,11 @@ def test_rows_drawn_in_a_bootstrap():
         (70, weight, 70),
         (0.5, None, 100),
         (0.5, weight, 75_000),
-        (0.001, None, 1),
     ):
         model = OKBagging(5, max_samples=max_samples, random_state=0).fit(X, Y, weights)
         assert model.trees_.times.sum() == 5 * expected
+    with pytest.warns(UserWarning, match="draws 1 rows for each tree. Rescale sample_weight"):
+        assert OKBagging(5, max_samples=0.5).fit(X, Y, np.full(200, 0.01)).trees_.times.sum() == 5
     for scale in (0.25, 3.0, 1e80):
         other = OKBagging(5, random_state=0).fit(X, Y, weight * scale)
         same = OKBagging(5, random_state=0).fit(X, Y, weight)

@@ -11,7 +11,7 @@ import pytest
 
 import okforest._memory as memory_module
 import okforest.models.base as base_module
-from okforest import OKExtraTrees, OKNeighbors, OKRandomForest
+from okforest import OKExtraTrees, OKModel, OKNeighbors, OKRandomForest
 from okforest.decode import Candidates, TrainingSet
 from okforest.kernels import RBF, FromCallable
 
@@ -184,3 +184,25 @@ def test_ctrl_c_stops_predictions(call):
         assert process.communicate(timeout=60)[0] == "stopped\n"
     finally:
         process.kill()
+
+
+def test_weights_of_a_users_model_are_checked():
+    """Arrays are accepted; a wrong number of columns is named."""
+
+    class Uniform(OKModel):
+        def __init__(self, kernel="linear", decoder="auto", n_columns=300):
+            self.kernel = kernel
+            self.decoder = decoder
+            self.n_columns = n_columns
+
+        def fit(self, X, y, sample_weight=None):
+            self.store_outputs(*self.validate_outputs(X, y))
+            return self
+
+        def weight_matrix(self, X):
+            return np.full((len(X), self.n_columns), 1 / self.n_columns)
+
+    np.testing.assert_allclose(Uniform().fit(X, Y).predict(NEW), np.tile(Y.mean(axis=0), (5, 1)))
+    assert Uniform().fit(X, Y).predict_weights(NEW).shape == (5, 300)
+    with pytest.raises(ValueError, match="returned 7 columns; expected one for each of the 300"):
+        Uniform(n_columns=7).fit(X, Y).predict(NEW)

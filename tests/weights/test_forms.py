@@ -98,8 +98,26 @@ def test_anything_like_a_matrix_becomes_weights():
         assert W.tocsr().toarray().tolist() == [[0.0, 1.0]]
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_single_rows_and_bad_arguments(form):
+    """An integer selects a matrix of one row; other indices and shapes raise an error."""
+    W = FORMS[form](np.random.default_rng(0), 3, 20)
+    assert repr(W) == f"<{type(W).__name__} of shape (3, 20)>"
+    dense = W.tocsr().toarray()
+    np.testing.assert_allclose(W[-1].tocsr().toarray(), dense[-1:])
+    np.testing.assert_allclose(W @ list(range(20)), dense @ np.arange(20.0))
+    with pytest.raises(IndexError):
+        W[3]
+    with pytest.raises(TypeError, match="indexed by list; use a slice of rows"):
+        W[[0, 1]]
+    with pytest.raises(TypeError, match=r"use W\.tocsr\(\) @ values"):
+        W @ sp.eye_array(20)
+    with pytest.raises(ValueError, match=r"values have shape \(20, 2, 2\)"):
+        W @ np.ones((20, 2, 2))
+
+
 def test_values_of_another_length_are_refused():
     """The number of values is compared with the number of training rows."""
     W = FORMS["large leaves"](np.random.default_rng(0), 3, 20)
-    with pytest.raises(ValueError, match="got 7 values for 20 training rows"):
+    with pytest.raises(ValueError, match=r"values have shape \(7,\); expected \(20,\) or"):
         W @ np.ones(7)

@@ -44,10 +44,9 @@ PARAMETERS = {
         Whether each tree is grown on rows drawn with replacement, with probability proportional
         to ``sample_weight``, or on all rows.""",
     "max_samples": """int or float, optional
-        Number of rows drawn for each tree, as in scikit-learn: as many as there are rows (of
-        positive weight) by default; an int is that number; a float is that share of the sum of
-        weights, which is the number of rows without ``sample_weight``. Needs
-        ``bootstrap=True``.""",
+        Number of rows drawn for each tree, as in scikit-learn. By default it is the number of rows
+        of positive weight. An int is used as it is; a float is multiplied by the number of rows
+        or, with ``sample_weight``, by the sum of the weights. Needs ``bootstrap=True``.""",
     "oob_score": """bool, default=False
         Whether to estimate weights, predictions and score of the training rows from the trees that
         were not grown on them. Needs ``bootstrap=True``.""",

@@ -216,6 +216,13 @@ class TreeModel(Grower):
             n_draws = int(self.max_samples)
         else:
             n_draws = max(1, int(self.max_samples * weight.sum()))
+            if n_draws < max(10.0, len(weight) ** (1 / 3)):
+                warn(
+                    f"max_samples={self.max_samples!r} of a sum of weights of {weight.sum():.4g} "
+                    f"draws {n_draws} rows for each tree. Rescale sample_weight, or pass "
+                    "max_samples as an integer.",
+                    stacklevel=5,
+                )
         if n_draws > UNLIMITED:
             raise ValueError(
                 f"max_samples={self.max_samples!r} would draw {n_draws} rows for each tree; "

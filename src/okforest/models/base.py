@@ -17,7 +17,7 @@ from okforest.decode import Candidates, SearchDecoder, TrainingSet, as_decoder
 from okforest.kernels import OutputKernel, as_kernel
 from okforest.kernels._parameters import NestedParametersMixin
 from okforest.metrics import kernel_r2_scorer
-from okforest.weights import Span, WeightMatrix
+from okforest.weights import Span, WeightMatrix, as_weights
 
 ESTIMATED = 2**30  # bytes from which the size of a matrix of weights is estimated ...
 SAMPLE = 16  # ... from this number of rows
@@ -101,7 +101,7 @@ class OKModel(NestedParametersMixin, ABC):
         W : csr_array of shape (n, n_train)
             Row i holds w(x_i).
         """
-        W = self.weight_matrix(X)
+        W = self._checked_weights(X)
         check_memory(
             _csr_bytes(W),
             f"the matrix of weights of {W.shape[0]} predictions over {W.shape[1]} training outputs",
@@ -125,7 +125,7 @@ class OKModel(NestedParametersMixin, ABC):
         y : ndarray of n outputs
             With a precomputed kernel, positions in its Gram matrix.
         """
-        span, W = self.span_, self.weight_matrix(X)
+        span, W = self.span_, self._checked_weights(X)
         if candidates is not None:
             return Candidates(candidates).decode(W, span)
         return as_decoder(self.decoder, span.kernel).decode(W, span)
@@ -150,7 +150,7 @@ class OKModel(NestedParametersMixin, ABC):
         losses : ndarray of shape (n, k)
             Their squared distances to the prediction in feature space.
         """
-        span, W = self.span_, self.weight_matrix(X)
+        span, W = self.span_, self._checked_weights(X)
         decoder = as_decoder(self.decoder, span.kernel)
         if candidates is not None:
             decoder = Candidates(candidates)
@@ -179,8 +179,8 @@ class OKModel(NestedParametersMixin, ABC):
         """
         if scheme != "convolve":
             raise ValueError(f"scheme={scheme!r}; {type(self).__name__} supports 'convolve' only.")
-        span, W = self.span_, self.weight_matrix(X)
-        return span.gram(W, None if Z is None else self.weight_matrix(Z))
+        span, W = self.span_, self._checked_weights(X)
+        return span.gram(W, None if Z is None else self._checked_weights(Z))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the kernel R², which needs no decoding.
@@ -290,6 +290,16 @@ class OKModel(NestedParametersMixin, ABC):
             raise ValueError("outputs_ is not an array of outputs")
         if not isinstance(self.kernel_, OutputKernel):
             raise ValueError("kernel_ is not a kernel")
+
+    def _checked_weights(self, X: Any) -> WeightMatrix:
+        """Return the weights, after checking what a model of a user returns."""
+        W = as_weights(self.weight_matrix(X))
+        if hasattr(self, "outputs_") and W.shape[1] != len(self.outputs_):
+            raise ValueError(
+                f"weight_matrix of {type(self).__name__} returned {W.shape[1]} columns; expected "
+                f"one for each of the {len(self.outputs_)} training outputs."
+            )
+        return W
 
     def _forget(self, *names: str) -> None:
         """Remove fitted attributes, if they exist."""

@@ -17,8 +17,6 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-MAIN = "__main__"  # the module of classes that are defined in a script or a notebook
-
 
 class UnknownClassError(Exception):
     """A file names a class that is neither imported nor passed to :func:`okforest.load`."""
@@ -59,28 +57,25 @@ class ClassFinder:
                 )
 
     def find(self, name: str) -> Any:
-        """Return the class, or raise an :class:`UnknownClassError`."""
+        """Return the class, or raise an :class:`UnknownClassError`.
+
+        A class that was passed comes before an imported one, if its module is the one of the name
+        or within it. A class that was passed and has moved to another module comes last.
+        """
         module, _, qualname = name.partition(":")
-        if (cls := self._passed(module, qualname)) is not None:
-            return cls
+        named = [cls for cls in self._types if cls.__qualname__ == qualname]
+        for cls in named:
+            if f"{cls.__module__}.".startswith(f"{module}."):
+                return cls
         if module in _own_packages():
             with suppress(ImportError):  # of an optional package
                 import_module(module)
-        cls = _imported(module, qualname)
-        if not _is_estimator_class(cls):
-            raise UnknownClassError(_how_to_find(module, qualname))
-        return cls
-
-    def _passed(self, module: str, qualname: str) -> Any:
-        """Return the class of this name that was passed, if any.
-
-        Its module may be within the one of the name, which then exports it. A script may become a
-        module and a module a script: ``__main__`` stands for any module if no other class fits.
-        """
-        named = [cls for cls in self._types if cls.__qualname__ == qualname]
-        same = [cls for cls in named if f"{cls.__module__}.".startswith(f"{module}.")]
-        moved = [cls for cls in named if MAIN in (module, cls.__module__)]
-        return next(iter(same + moved), None)
+        imported = _imported(module, qualname)
+        if _is_estimator_class(imported):
+            return imported
+        if named:
+            return named[0]
+        raise UnknownClassError(_how_to_find(module, qualname))
 
 
 def _is_estimator_class(thing: Any) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import prod
-from typing import TYPE_CHECKING
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +20,37 @@ if TYPE_CHECKING:
 class WeightMatrix(ABC):
     """Weights of training outputs, one row per prediction, in a form that saves memory.
 
-    To add a form, subclass it and write :attr:`shape`, ``W[rows]``, ``W @ values`` and
+    ``W[:10]`` is the first ten rows, ``W @ values`` are weighted sums of values of the training
+    outputs, and ``W.tocsr()`` is the matrix itself.
+
+    To add a form, subclass it and write :attr:`shape`, :meth:`select_rows`, :meth:`multiply` and
     :meth:`tocsr`; the other methods have defaults that are right, and can be overridden to be fast.
     """
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of shape {self.shape}>"
+
+    def __getitem__(self, rows: slice | int) -> WeightMatrix:
+        if isinstance(rows, Integral):
+            position = range(self.shape[0])[int(rows)]
+            rows = slice(position, position + 1)
+        if not isinstance(rows, slice):
+            raise TypeError(
+                f"weights are indexed by {type(rows).__name__}; use a slice of rows, as in W[:10], "
+                "or index the matrix W.tocsr()."
+            )
+        return self.select_rows(rows)
+
+    def __matmul__(self, values: Any) -> Floats:
+        if sp.issparse(values):
+            raise TypeError("weights multiply dense arrays; use W.tocsr() @ values.")
+        array = np.asarray(values, dtype=np.float64)
+        if array.ndim not in (1, 2) or len(array) != self.shape[1]:
+            raise ValueError(
+                f"values have shape {array.shape}; expected ({self.shape[1]},) or "
+                f"({self.shape[1]}, q), one row per training output."
+            )
+        return self.multiply(array)
 
     @property
     @abstractmethod
@@ -29,12 +58,12 @@ class WeightMatrix(ABC):
         """Number of predictions and of training outputs."""
 
     @abstractmethod
-    def __getitem__(self, rows: slice) -> WeightMatrix:
-        """Return some of the rows."""
+    def select_rows(self, rows: slice) -> WeightMatrix:
+        """Return some of the rows; users write ``W[rows]``."""
 
     @abstractmethod
-    def __matmul__(self, values: Floats) -> Floats:
-        """Return the weighted sums of values of the training outputs, of shape (n_train, ...)."""
+    def multiply(self, values: Floats) -> Floats:
+        """Return ``W @ values``, for values of shape (n_train,) or (n_train, q)."""
 
     @abstractmethod
     def tocsr(self) -> sp.csr_array:

@@ -9,7 +9,7 @@ from okforest._typing import Floats
 from okforest.weights._base import WeightMatrix
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DenseWeights(WeightMatrix):
     """A dense array of weights.
 
@@ -27,10 +27,12 @@ class DenseWeights(WeightMatrix):
         n, n_train = self.dense.shape
         return n, n_train
 
-    def __getitem__(self, rows: slice) -> "DenseWeights":
+    def select_rows(self, rows: slice) -> "DenseWeights":
+        """Return some of the rows."""
         return DenseWeights(self.dense[rows])
 
-    def __matmul__(self, values: Floats) -> Floats:
+    def multiply(self, values: Floats) -> Floats:
+        """Return weighted sums of values of the training outputs."""
         return np.asarray(np.tensordot(self.dense, values, axes=1))
 
     def tocsr(self) -> sp.csr_array:

@@ -16,7 +16,7 @@ from okforest.weights._base import WeightMatrix
 SMALL_LEAF = 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LeafWeights(WeightMatrix):
     """The mean over trees of the weights of the training rows in a leaf.
 
@@ -42,15 +42,15 @@ class LeafWeights(WeightMatrix):
         """Number of predictions and of training outputs."""
         return len(self.leaves), len(self.trees.row_weight)
 
-    def __getitem__(self, rows: slice) -> "LeafWeights":
+    def select_rows(self, rows: slice) -> "LeafWeights":
+        """Return some of the rows."""
         return LeafWeights(self.trees, self.leaves[rows], self.n_threads)
 
-    def __matmul__(self, values: Floats) -> Floats:
-        if len(values) != self.shape[1]:
-            raise ValueError(f"got {len(values)} values for {self.shape[1]} training rows.")
+    def multiply(self, values: Floats) -> Floats:
+        """Return weighted sums of values of the training outputs."""
         if self._leaf_sizes.sum() < SMALL_LEAF * len(self._leaf_sizes):
             return np.asarray(self._matrix @ values)
-        matrix = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+        matrix = values.reshape(len(values), -1)
         means = leaf_means(self.trees, self.leaves, matrix, self.n_threads)
         return means.reshape(len(self.leaves), *np.shape(values)[1:])
 

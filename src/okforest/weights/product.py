@@ -13,7 +13,7 @@ from okforest.weights._base import WeightMatrix
 BLOCK_PRODUCTS = 2**31  # multiplications in one matrix product, which cannot be interrupted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ProductWeights(WeightMatrix):
     """The weights W = LR, multiplied out only where that costs less than R first and then L.
 
@@ -33,10 +33,12 @@ class ProductWeights(WeightMatrix):
         """Number of predictions and of training outputs."""
         return self.left.shape[0], self.right.shape[1]
 
-    def __getitem__(self, rows: slice) -> "ProductWeights":
+    def select_rows(self, rows: slice) -> "ProductWeights":
+        """Return some of the rows."""
         return ProductWeights(self.left[rows], self.right)
 
-    def __matmul__(self, values: Floats) -> Floats:
+    def multiply(self, values: Floats) -> Floats:
+        """Return weighted sums of values of the training outputs."""
         n, n_train = self.shape
         width = prod(values.shape[1:])
         stored = self.left.nnz if sp.issparse(self.left) else self.left.size

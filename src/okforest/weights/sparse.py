@@ -11,7 +11,7 @@ from okforest.weights._base import WeightMatrix
 from okforest.weights.dense import DenseWeights
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SparseWeights(WeightMatrix):
     """A sparse matrix of weights.
 
@@ -29,10 +29,12 @@ class SparseWeights(WeightMatrix):
         n, n_train = self.matrix.shape
         return n, n_train
 
-    def __getitem__(self, rows: slice) -> "SparseWeights":
+    def select_rows(self, rows: slice) -> "SparseWeights":
+        """Return some of the rows."""
         return SparseWeights(self.matrix[rows])
 
-    def __matmul__(self, values: Floats) -> Floats:
+    def multiply(self, values: Floats) -> Floats:
+        """Return weighted sums of values of the training outputs."""
         return np.asarray(self.matrix @ values)
 
     def tocsr(self) -> sp.csr_array:

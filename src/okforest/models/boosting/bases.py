@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from okforest._typing import Floats, Outputs
 from okforest.embedding import Embedding, EmbeddingKind, embed
@@ -118,6 +119,11 @@ class BaseLearner(RoundLearner):
         names = [name for name in base.get_params() if f"__{name}".endswith("__random_state")]
         base.set_params(**dict.fromkeys(names, seed))
         weighted = {} if (weight == 1.0).all() else {"sample_weight": weight}
+        if weighted and not has_fit_parameter(base, "sample_weight"):
+            raise ValueError(
+                f"the fit method of base={self.base!r} has no parameter sample_weight, which "
+                "subsample, n_iter_no_change and weighted rows need. Add it, or do not use these."
+            )
         base.fit(self.inputs, self.residuals.values.copy(), **weighted)
         self.bases.append(base)
         weights = weights_of(base, self.inputs)

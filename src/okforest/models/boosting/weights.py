@@ -21,7 +21,7 @@ KEPT_BYTES = 2**28  # of a dense matrix that is computed once, for all its rows
 NARROW = 1 / 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BoostedWeights(WeightMatrix):
     """The weights of predictions, given by their coordinates in every round.
 
@@ -42,7 +42,8 @@ class BoostedWeights(WeightMatrix):
         """Number of predictions and of training outputs."""
         return self.coordinates[0].shape[0], len(self.rounds.initial)
 
-    def __getitem__(self, rows: slice) -> WeightMatrix:
+    def select_rows(self, rows: slice) -> WeightMatrix:
+        """Return some of the rows."""
         n = self.shape[0]
         if range(n)[rows] == range(n):
             return self
@@ -54,9 +55,10 @@ class BoostedWeights(WeightMatrix):
         """Return some of the rows, in the same form."""
         return BoostedWeights(self.rounds, [own[rows] for own in self.coordinates])
 
-    def __matmul__(self, values: Floats) -> Floats:
+    def multiply(self, values: Floats) -> Floats:
+        """Return weighted sums of values of the training outputs."""
         n = self.shape[0]
-        matrix = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+        matrix = values.reshape(len(values), -1)
         if "_dense" in vars(self) or matrix.shape[1] >= NARROW * n:
             result = self._dense @ matrix
         else:
@@ -80,7 +82,7 @@ class BoostedWeights(WeightMatrix):
         return sp.csr_array(self._dense)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FeatureWeights(WeightMatrix):
     """Boosted weights whose weighted sums of explicit features are known.
 
@@ -103,10 +105,12 @@ class FeatureWeights(WeightMatrix):
         """Number of predictions and of training outputs."""
         return self.weights.shape
 
-    def __getitem__(self, rows: slice) -> FeatureWeights:
+    def select_rows(self, rows: slice) -> FeatureWeights:
+        """Return some of the rows."""
         return FeatureWeights(self.weights.take(rows), self.span, self.sums[rows])
 
-    def __matmul__(self, values: Floats) -> Floats:
+    def multiply(self, values: Floats) -> Floats:
+        """Return weighted sums of values of the training outputs."""
         return self.weights @ values
 
     def feature_sums(self, span: Span) -> Floats:

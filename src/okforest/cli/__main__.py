@@ -1,0 +1,6 @@
+"""``python -m okforest.cli`` is the command ``okforest``."""
+
+from okforest.cli import main
+
+if __name__ == "__main__":
+    main()
