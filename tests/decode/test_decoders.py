@@ -8,7 +8,7 @@ import okforest.decode._base as decode_module
 import okforest.weights.span as span_module
 from okforest.decode import Candidates, Decoder, Majority, Mean, Support, TrainingSet, as_decoder
 from okforest.kernels import RBF, Dirac, FromCallable, Linear, Mahalanobis, Precomputed
-from okforest.weights import Span
+from okforest.weights import Span, as_weights
 
 rng = np.random.default_rng(0)
 Y = rng.normal(size=(30, 2))
@@ -52,6 +52,7 @@ def test_majority_of_equals_is_the_first():
     assert Majority().decode(W, span)[0] == "c"
     W = sp.csr_array(np.array([[0.3, 0.1 + 0.2]]))
     assert Majority().decode(W, Span(Dirac(), np.array(["a", "b"])))[0] == "a"
+    assert Majority().decode(W, Span(Dirac(), np.array(["b", "a"])))[0] == "a"
 
 
 def test_majority_of_negative_votes():
@@ -68,6 +69,30 @@ def test_support_of_negative_and_of_no_weights():
     allowed = Support().allowed(sp.csr_array(W))
     assert np.flatnonzero(allowed.toarray()[0]).tolist() == [3, 7]
     assert allowed.toarray()[1].all()
+
+
+def test_support_ignores_stored_zeros():
+    """An explicit zero is not a weight: it neither admits an output nor makes a row non-empty."""
+    W = sp.csr_array(np.ones((2, 30)))
+    W.data[:] = 0.0
+    W.data[4] = 1.0
+    allowed = Support().allowed(as_weights(W))
+    assert np.flatnonzero(allowed.toarray()[0]).tolist() == [4]
+    assert allowed.toarray()[1].all()
+
+
+def test_signs_of_allowed_candidates_do_not_cancel():
+    """Any nonzero entry allows an output, also where equal outputs have opposite entries."""
+
+    class Signed(TrainingSet):
+        def allowed(self, W):
+            return W.tocsr()
+
+    span = Span(RBF(1.0), np.array([0.0, 0.0, 1.0, 5.0]))
+    W = sp.csr_array(np.array([[0.5, -0.5, -0.1, 0.0]]))
+    outputs, losses = Signed().top(W, span, 3)
+    assert outputs[np.isfinite(losses)].tolist() == [0.0, 1.0]
+    assert Signed().decode(W, span).tolist() == [0.0]
 
 
 @pytest.mark.parametrize("blocks", [False, True], ids=["one block", "many blocks"])

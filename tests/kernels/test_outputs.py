@@ -138,6 +138,7 @@ def test_remedies_for_numeric_kernels():
         (["a", np.nan], "y contains nan, a missing value"),
         (["a", None], "y contains None, a missing value"),
         (pd.Series(["a", pd.NA], dtype=object), "y contains <NA>, a missing value"),
+        (pd.Series(["a", pd.NaT], dtype=object), "y contains NaT, a missing value"),
         (pd.Series([1, pd.NA], dtype="Int64"), "y contains (<NA>|NaN)"),  # by version of pandas
         (pd.Series([1.0, np.nan]), "y contains NaN"),
         (DAYS, r"y holds dates or times \(datetime64\[D\]\); the Dirac kernel takes labels"),

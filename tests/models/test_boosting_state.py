@@ -85,7 +85,7 @@ def test_trees_of_a_different_model():
             model.check_state()
 
 
-@pytest.mark.parametrize("shift", ["shorter", "overlapping"])
+@pytest.mark.parametrize("shift", ["shorter", "shorter at the end", "overlapping"])
 def test_leaves_partition_their_members(shift):
     """Every member of a tree is in one leaf, in the first tree and in the last."""
     for tree in (0, 2):
@@ -93,11 +93,13 @@ def test_leaves_partition_their_members(shift):
         trees = model.trees_
         begin, end = trees.begin.copy(), trees.end.copy()
         nodes = np.arange(trees.node_offsets[tree], trees.node_offsets[tree + 1])
-        first, second, _ = nodes[trees.left[nodes] < 0][
+        first, second, last = nodes[trees.left[nodes] < 0][
             np.argsort(begin[nodes][trees.left[nodes] < 0])
         ]
         if shift == "shorter":
             end[first] -= 1
+        elif shift == "shorter at the end":
+            end[last] -= 1
         else:
             begin[second], end[second] = begin[first], begin[first] + (end - begin)[second]
         object.__setattr__(trees, "begin", begin)

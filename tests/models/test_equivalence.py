@@ -107,3 +107,20 @@ def test_extra_trees_are_as_good_as_scikit_learns():
             losses[name].append(((predicted - Y[200:]) ** 2).mean())
     spread = np.std(losses["ours"]) + np.std(losses["theirs"])
     assert abs(np.mean(losses["ours"]) - np.mean(losses["theirs"])) < spread
+
+
+def test_shares_of_the_samples_are_rounded_up():
+    """A float is a share of the rows, or of the rows that a bootstrap draws: 0.25 of 10 is 3."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(10, 2))
+    for name in ("min_samples_leaf", "min_samples_split"):
+        for share, number in ((0.25, 3), (0.41, 5)):
+            trees = [OKTree(random_state=0, **{name: v}).fit(X, X).trees_ for v in (share, number)]
+            np.testing.assert_array_equal(trees[0].threshold, trees[1].threshold)
+            forests = [
+                OKBagging(5, max_samples=10, random_state=0, **{name: v}).fit(
+                    np.tile(X, (4, 1)), np.tile(X, (4, 1))
+                )
+                for v in (share, number)
+            ]
+            np.testing.assert_array_equal(*(forest.trees_.threshold for forest in forests))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees, OKTree
+from okforest.decode import Candidates
 from okforest.kernels import FromCallable, Precomputed
 
 rng = np.random.default_rng(0)
@@ -124,3 +125,12 @@ def test_huge_values():
     for random in ("best", "random"):
         model = OKTree(splitter=random, random_state=0).fit(huge, [0.0, 1.0, 2.0, 3.0])
         np.testing.assert_allclose(model.predict(huge), [0.0, 1.0, 2.0, 3.0])
+
+
+def test_decoders_are_checked_before_growing():
+    """Candidates unlike the outputs are an error of fit, not of the first prediction."""
+    X = np.arange(12.0).reshape(-1, 2)
+    with pytest.raises(ValueError, match="candidates has 3 values in each output"):
+        OKTree(decoder=Candidates(np.zeros((2, 3)))).fit(X, X)
+    with pytest.raises(ValueError, match="'majority' needs one label per row"):
+        OKTree(decoder="majority").fit(X, X)

@@ -86,6 +86,39 @@ def test_numeric_frames_are_numeric():
         np.testing.assert_array_equal(model.predict(frame), expected)
 
 
+@pytest.mark.filterwarnings("error:X does not have valid feature names")
+@pytest.mark.parametrize("model", [OKTree(), OKNeighbors(3), OKRidge()], ids=repr)
+def test_a_fit_without_names_forgets_those_of_a_previous_fit(model):
+    """After a frame and then an array, neither fit nor predict knows names."""
+    X = FRAME.assign(colour=CODES).fillna(0.0)
+    assert list(model.fit(X, Y).feature_names_in_) == ["height", "colour"]
+    model.fit(X.to_numpy(), Y)
+    assert not hasattr(model, "feature_names_in_")
+    model.predict(X.to_numpy())
+
+
+def test_lists_keep_their_types():
+    """In a list of rows, numbers and missing values beside text do not become text."""
+    X = [[float(i % 3), "ab"[i % 2] if i else np.nan] for i in range(12)]
+    numbers, text = OKTree(categorical_features=[0, 1]).fit(X, np.arange(12.0)).categories_
+    assert numbers.tolist() == [0.0, 1.0, 2.0]
+    assert text.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("model", [OKRidge(), OKNeighbors(3)], ids=repr)
+def test_missing_values_of_sparse_inputs(model):
+    """Models that need numbers refuse NaN among the stored entries, in fit and in predict."""
+    X = sp.csr_array(np.c_[CODES, CODES[::-1]])
+    missing = X.copy()
+    missing.data[5] = np.nan
+    with pytest.raises(ValueError, match="X has missing values"):
+        model.fit(missing, Y)
+    with pytest.raises(ValueError, match="X has missing values"):
+        model.fit(X, Y).predict(missing)
+    trees = OKTree().fit(missing, Y)
+    assert trees.has_missing_.tolist() == np.isnan(missing.toarray()).any(axis=0).tolist()
+
+
 def test_categories_are_subsets_not_an_order():
     """One split separates categories that no threshold on their codes separates."""
     model = OKTree(max_depth=1).fit(FRAME[["colour"]], Y[:, 0])
@@ -246,8 +279,9 @@ DAYS = pd.date_range("2020-01-01", periods=N)
         (DAYS.to_period("M"), "period"),
         (DAYS.date, "date;"),
         ([None, *DAYS[1:].to_pydatetime()], "datetime"),
+        (pd.Series([None, *(DAYS - DAYS[0])[1:].to_pytimedelta()], dtype=object), "timedelta"),
     ],
-    ids=["dates", "zone", "differences", "periods", "objects", "missing"],
+    ids=["dates", "zone", "differences", "periods", "objects", "missing", "deltas"],
 )
 def test_times_are_refused_by_name(model, days, kind):
     """The error names the column; numbers of days are accepted."""

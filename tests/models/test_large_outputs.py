@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import okforest
+import okforest.models.base as base_module
 import okforest.weights.span as span_module
 from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees, OKTree
 from okforest.kernels import RBF, Linear
@@ -187,3 +188,12 @@ def test_memory_of_predictions_is_bounded(decoder, monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10 * 2**20
+
+
+def test_the_estimated_size_of_weights_is_that_of_all_rows(monkeypatch):
+    """From a sample of the rows, the estimate is near the entries of the whole matrix."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    W = OKExtraTrees(5, min_samples_leaf=10, random_state=0).fit(X, X).weight_matrix(X)
+    monkeypatch.setattr(base_module, "ESTIMATED", 1)
+    assert 0.7 < base_module._csr_bytes(W) / (12 * W.tocsr().nnz) < 1.3

@@ -219,3 +219,23 @@ def test_compact_blocks_are_small():
     model = OKTree(kernel=Precomputed(np.eye(80))).fit(X[:5], np.arange(5)).compact()
     assert model.kernel_.gram.shape == (5, 5)
     assert model.kernel.gram.shape == (5, 5)
+
+
+def test_the_span_follows_the_kernel_and_the_outputs():
+    """Nothing that was kept for predictions outlives what it was computed from."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    model = OKTree(kernel=RBF(1.0), max_depth=2).fit(X, X)
+    model.predict(X)
+    model.kernel_ = RBF(3.0)
+    assert model.span_.kernel is model.kernel_
+    model.outputs_ = X[::-1].copy()
+    assert model.span_.outputs is model.outputs_
+
+
+def test_limits_beyond_any_tree_are_no_limits():
+    """Integers too large for the engine are as good as None."""
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    expected = OKTree(random_state=0, max_leaf_nodes=30).fit(X, X).trees_
+    model = OKTree(random_state=0, max_depth=2**70, max_leaf_nodes=2**70).fit(X, X)
+    assert len(model.trees_.left) == len(expected.left)

@@ -492,6 +492,8 @@ def test_searches_and_pipelines():
         ({"alpha": "gcv"}, "'alpha' parameter"),
         ({"alpha": []}, r"alpha=\[\]; use a positive number, a list of them, or 'loo'"),
         ({"alpha": [1.0, -1.0]}, "use a positive number, a list of them"),
+        ({"alpha": [1.0, 0.0]}, "use a positive number, a list of them"),
+        ({"alpha": [1.0, np.inf]}, "use a positive number, a list of them"),
         ({"alpha": [1.0, np.nan]}, "use a positive number, a list of them"),
         ({"alpha": [[1.0]]}, "use a positive number, a list of them"),
         ({"n_components": 0}, "'n_components' parameter"),
@@ -507,6 +509,10 @@ def test_searches_and_pipelines():
         ({"input_kernel": lambda a, b: -a @ b, "alpha": "loo"}, "the input kernel is indefinite"),
         ({"input_kernel": lambda a, b: -a @ b, "n_landmarks": 9}, "the input kernel is indefinite"),
         ({"input_kernel": lambda a, b: a[0] - b[1]}, "of the input kernel is asymmetric"),
+        (
+            {"input_kernel": lambda a, b: a[0] - b[1], "n_landmarks": 5},
+            "of the input kernel is asymmetric",
+        ),
         ({"input_kernel": lambda a, b: np.nan}, "of the input kernel has NaN or infinite entries"),
         (
             {"input_kernel": "linear", "alpha": 1e-30},

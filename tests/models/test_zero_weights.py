@@ -50,3 +50,12 @@ def test_input_kernels_ignore_them(model):
     inputs = np.where(WEIGHT[:, None] > 0, X, 100.0 * X)
     model.set_params(input_kernel=RBF()).fit(inputs, Y, WEIGHT)
     assert model.input_kernel_["metric"].sigma == RBF().resolve(X[WEIGHT > 0]).sigma
+
+
+def test_they_are_not_counted_as_rows_to_draw():
+    """A bootstrap draws as many rows as have a weight, or a share of the sum of weights."""
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(40, 2)), np.repeat([0.0, 3.0], 20)
+    for max_samples, n_draws in ((None, 20), (0.5, 30), (7, 7)):
+        forest = OKBagging(3, max_samples=max_samples, random_state=0).fit(X, X, weight)
+        assert forest.trees_.times.sum() == 3 * n_draws

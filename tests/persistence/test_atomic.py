@@ -153,6 +153,17 @@ def test_only_leftovers_are_removed(path, model):
 
 
 @posix
+def test_links_are_not_leftovers(path, model):
+    """A link is not followed, whatever its name: neither it nor its file is touched."""
+    file, link = path.with_name("file"), path.with_name(".okforest-link.tmp")
+    file.write_bytes(b"mine")
+    link.symlink_to(file)
+    okforest.save(model, path)
+    assert link.is_symlink()
+    assert link.read_bytes() == b"mine"
+
+
+@posix
 def test_a_temporary_file_that_is_taken_for_a_leftover(path, model, monkeypatch):
     """A file that another process removes before it is locked is created again."""
     removed = []

@@ -121,3 +121,11 @@ def test_values_of_another_length_are_refused():
     W = FORMS["large leaves"](np.random.default_rng(0), 3, 20)
     with pytest.raises(ValueError, match=r"values have shape \(7,\); expected \(20,\) or"):
         W @ np.ones(7)
+
+
+def test_trees_that_do_not_contribute_have_no_entries():
+    """The bound on the number of entries counts the leaves that are reached, and no others."""
+    W = leaf_weights(np.random.default_rng(0), 6, 40, min_samples_leaf=2)
+    reached = [(t, W.leaves[i, t]) for i, t in np.argwhere(W.leaves >= 0)]
+    assert len(reached) < W.leaves.size
+    assert W.max_entries == sum(W.trees[t].end[j] - W.trees[t].begin[j] for t, j in reached)

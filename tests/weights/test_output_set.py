@@ -114,3 +114,12 @@ def test_some_of_the_outputs():
     assert taken.squares.tolist() == [1.0, 1.0]
     assert taken.group.tolist() == [0, 1]
     assert len(calls) == n_calls
+
+
+def test_taken_outputs_keep_their_own_squares():
+    """Squared norms of some of the outputs are theirs, not those of the first ones."""
+    kernel = FromCallable(lambda a, b: a * b, elementwise=True)
+    taken = OutputSet(kernel, objects([1.0, 1.0, 2.0, 3.0, 4.0])).take(np.array([1, 3]))
+    assert taken.outputs.tolist() == [2.0, 4.0]
+    assert taken.squares.tolist() == [4.0, 16.0]
+    assert taken.group.tolist() == taken.first.tolist() == [0, 1]

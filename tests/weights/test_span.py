@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import okforest.weights.span as span_module
 from okforest.kernels import RBF, Dirac, Linear, Precomputed
-from okforest.weights import ProductWeights, Span
+from okforest.weights import ProductWeights, Span, as_weights
 
 rng = np.random.default_rng(0)
 Y = rng.normal(size=(30, 2))
@@ -85,3 +85,23 @@ def test_rows_without_weights_are_zero_vectors(kernel, outputs, y):
     np.testing.assert_array_equal(span.squared_norms(W), 0.0)
     np.testing.assert_array_equal(span.gram(W), 0.0)
     np.testing.assert_allclose(span.losses(W, y[:2]), kernel.diag(y[:2]))
+
+
+@pytest.mark.parametrize("block_bytes", [2**26, 2000], ids=["sparse", "dense"])
+def test_repeated_outputs_in_any_order(block_bytes, monkeypatch):
+    """Equal outputs are merged wherever they first occur, by a dense matrix too."""
+    monkeypatch.setattr(span_module, "BLOCK_BYTES", block_bytes)
+    outputs = np.repeat(Y[:6], 5, axis=0)
+    w, v = rng.normal(size=(2, 20, 30))
+    span, K, y = Span(RBF(1.0), outputs), RBF(1.0)(outputs), Y[10:]
+    assert len(span.terms(as_weights(w)).positions) == 6
+    np.testing.assert_allclose(span.inner(w, y), w @ RBF(1.0)(outputs, y), atol=1e-11)
+    np.testing.assert_allclose(span.gram(w, v), w @ K @ v.T, atol=1e-11)
+    np.testing.assert_allclose(span.squared_norms(w), np.diag(w @ K @ w.T), atol=1e-11)
+
+
+def test_equal_outputs_have_no_spread():
+    """Rounding is not taken for variance, whatever the weights."""
+    span = Span(RBF(1.0), np.zeros((50, 1)) + 0.1)
+    assert {span.spread(rng.uniform(size=50)) for _ in range(100)} == {0.0}
+    assert Span(RBF(1.0), np.array([[0.0], [1e-3]])).spread(np.ones(2)) > 0
