@@ -1,6 +1,6 @@
 """Comparing arrays of outputs: whether two have the same type, and which entries are equal."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,15 @@ class Distinct(NamedTuple):
 
     def __len__(self) -> int:
         return len(self.first)
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise a ValueError if an array has masked entries, which would otherwise be used."""
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} is a masked array with masked entries; pass an array in which every entry is "
+            "known."
+        )
 
 
 def check_same_type(outputs: Outputs, training: Outputs, name: str) -> None:

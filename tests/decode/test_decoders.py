@@ -207,3 +207,22 @@ def test_a_decoder_of_ones_own():
     decoder = Heaviest()
     assert as_decoder(decoder, RBF()) is decoder
     assert decoder.decode(W, SPAN).shape == (9, 2)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "outputs"),
+    [(Precomputed(np.eye(3)), np.arange(3)), (Dirac(), np.array([0, 1, 2]))],
+    ids=["positions", "labels"],
+)
+def test_integers_that_are_not_numbers_have_no_mean(kernel, outputs):
+    """Positions and labels are not averaged."""
+    with pytest.raises(ValueError, match="treats the integers in y as positions or labels"):
+        Mean().check(Span(kernel.resolve(outputs), outputs))
+
+
+def test_candidates_that_the_kernel_refuses():
+    """The message is about candidates."""
+    with pytest.raises(ValueError, match="the candidates are not valid outputs: y"):
+        Candidates(["a"]).check(SPAN)
+    with pytest.raises(ValueError, match="candidates is empty"):
+        Candidates([]).check(SPAN)

@@ -42,7 +42,11 @@ def overlap(a, b):
             r"kernel=overlap has no parameters; pass an object, kernel=FromCallable\(overlap\)",
         ),
         (OKTree(), {"decoder__outputs": []}, "decoder='auto' .* with this parameter as decoder"),
-        (OKRidge(input_kernel="rbf"), {"input_kernel__sigma": 1.0}, r"input_kernel=RBF\(\)"),
+        (
+            OKRidge(input_kernel="rbf"),
+            {"input_kernel__sigma": 1.0},
+            "set the model's own parameters gamma",
+        ),
         (RBF(), {"base__sigma": 1.0}, "base=None has no parameters"),
         (Normalized("rbf"), {"base__sigma": 1.0}, r"base='rbf' .* base=RBF\(\)"),
         (Linear() + RBF(base="rbf"), {"k2__base__sigma": 1.0}, r"base__sigma .* base=RBF\(\)"),

@@ -56,3 +56,20 @@ def test_precomputed_distances():
     model.row_weight_ = np.ones(3)
     with pytest.raises(ValueError, match="row_weight_ has 3 entries, not 20"):
         model.check_state()
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "outputs"),
+    [
+        (OKTree(), np.arange(20.0), np.array(["a"] * 20)),
+        (OKTree(kernel=Precomputed(np.eye(20))), np.arange(20), np.full(20, 10**6)),
+    ],
+    ids=["text", "positions"],
+)
+def test_outputs_fit_the_kernel(model, y, outputs):
+    """The kernel checks the outputs of a file as it checks those of a user."""
+    model = model.fit(X, y)
+    model.check_state()
+    model.outputs_ = outputs
+    with pytest.raises(ValueError, match="outputs_ do not fit kernel_"):
+        model.check_state()

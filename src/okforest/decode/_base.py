@@ -38,7 +38,7 @@ class Decoder(ABC, BaseEstimator):
 
 
 class SearchDecoder(Decoder):
-    """Searches a list of candidates c for the least ‖φ(c) − F‖², F being the prediction.
+    """Searches candidates c for the least distance ‖φ(c) − F‖² to the prediction F.
 
     To add one, write :meth:`candidates`, and :meth:`allowed` if the candidates differ between
     predictions.

@@ -18,6 +18,11 @@ class Mean(Decoder):
                 f"decoder 'mean' needs numeric outputs, got type {span.outputs.dtype}; use "
                 "decoder='auto'."
             )
+        if span.outputs.dtype.kind in "iu" and not span.kernel.numeric:
+            raise ValueError(
+                f"decoder 'mean' averages numbers, and {span.kernel!r} treats the integers in y as "
+                "positions or labels; use decoder='auto', or pass floats if they are numbers."
+            )
 
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return W y."""
@@ -49,5 +54,5 @@ class Majority(Decoder):
             labels = span.training.outputs[order]
             votes = (weights @ np.eye(len(labels))[positions])[:, order]
         most = votes.max(axis=1, keepdims=True)
-        # Votes that differ by rounding are equal; the most may be negative, as weights may be.
+        # Votes that differ by rounding are equal; the largest may be negative.
         return labels[np.argmax(votes >= most - 1e-12 * np.abs(most), axis=1)]

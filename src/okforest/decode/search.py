@@ -55,8 +55,11 @@ class Candidates(SearchDecoder):
         """Return the given outputs."""
         if self.outputs is None:
             raise ValueError("candidates is None; pass at least one output.")
-        outputs = span.kernel.check(self.outputs)
-        if len(outputs) == 0:
+        if hasattr(self.outputs, "__len__") and len(self.outputs) == 0:
             raise ValueError("candidates is empty; pass at least one output.")
+        try:
+            outputs = span.kernel.check(self.outputs)
+        except ValueError as error:
+            raise ValueError(f"the candidates are not valid outputs: {error}") from None
         check_same_type(outputs, span.outputs, "candidates")
         return OutputSet(span.kernel, np.asarray(outputs))

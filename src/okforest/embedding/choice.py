@@ -26,7 +26,7 @@ LOW_RANK_KINDS = get_args(LowRankKind)
 LOW_RANK = 0.25
 # A Gram matrix is computed from explicit features if their dimension is at most this multiple of N.
 FEATURES = 4
-# Rows of features that are processed together, so that there is no second copy of all.
+# Rows of features that are processed together, to avoid a second copy of all features.
 BLOCK = 1024
 # What to do if the Gram matrix does not fit in memory.
 APPROXIMATE = (

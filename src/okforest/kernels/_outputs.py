@@ -50,6 +50,8 @@ def read_numbers(y: Any) -> Outputs:
     array = read_array(y)
     if array.dtype.kind in "mM":
         raise ValueError(_dates(array.dtype.name))
+    if array.dtype.kind == "O" and array.size and isinstance(array.flat[0], date):
+        raise ValueError(_dates(type(array.flat[0]).__name__))
     if array.ndim > 2:
         raise ValueError(
             f"y has shape {array.shape}; a numeric kernel takes numbers, of shape (n,), or "

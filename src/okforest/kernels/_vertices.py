@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from okforest._outputs import refuse_masked
 from okforest._typing import Floats, Outputs
 from okforest.kernels._laplacian import GraphLaplacian, Positions
 from okforest.kernels._outputs import array_of_objects, check_collection
@@ -145,6 +146,7 @@ def _read_networkx(graph: Any) -> tuple[list[Any], sp.coo_array]:
 
 def _check_adjacency(graph: Any) -> sp.csr_array:
     """Return an adjacency matrix as a CSR array of float64, without loops."""
+    refuse_masked(graph, "the adjacency matrix")
     matrix: Any = graph if sp.issparse(graph) else np.asarray(graph)
     shape = matrix.shape
     if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:

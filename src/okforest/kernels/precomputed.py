@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from okforest._outputs import refuse_masked
 from okforest._typing import Floats, Outputs
 from okforest.kernels._base import OutputKernel
 from okforest.kernels._gram_checks import check_symmetric
@@ -93,6 +94,7 @@ class Precomputed(OutputKernel):
     def _check_matrix(self) -> int:
         shape = np.shape(self.gram)
         if self._checked is not self.gram:
+            refuse_masked(self.gram, "the precomputed Gram matrix")
             gram = np.asarray(self.gram)
             if len(shape) != 2 or shape[0] != shape[1]:
                 raise ValueError(f"Precomputed got a matrix of shape {shape}; it must be square.")

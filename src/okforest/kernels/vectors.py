@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg as sla
 from sklearn.metrics.pairwise import manhattan_distances
 
+from okforest._outputs import refuse_masked
 from okforest._typing import Floats, Outputs
 from okforest.kernels._as_kernel import as_kernel
 from okforest.kernels._base import OutputKernel
@@ -324,6 +325,7 @@ class Mahalanobis(_VectorKernel):
     def resolve(self, y: Outputs) -> "Mahalanobis":
         """Fill in the covariance of the outputs, and check V."""
         rows = _rows(y)
+        refuse_masked(self.V, "V")
         V = np.cov(rows.T).reshape(rows.shape[1], -1) if self.V is None else self.V
         kernel = Mahalanobis(np.asarray(V, dtype=np.float64))
         kernel.features(y[:1])

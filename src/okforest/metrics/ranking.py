@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.metrics import precision_recall_curve, roc_curve
 from sklearn.utils.validation import check_consistent_length
 
+from okforest._outputs import refuse_masked
 from okforest._typing import Floats
 
 
@@ -123,6 +124,8 @@ def precision_at_k(truth: Any, scores: Any, k: int) -> float:
 
 
 def _check_scores(truth: Any, scores: Any) -> tuple[npt.NDArray[np.bool_], Floats]:
+    refuse_masked(truth, "truth")
+    refuse_masked(scores, "scores")
     truth, scores = np.asarray(truth).astype(bool), np.asarray(scores)
     check_consistent_length(truth, scores)
     n_missing = int(np.isnan(scores).sum()) if scores.dtype.kind == "f" else 0

@@ -52,8 +52,8 @@ PARAMETERS = {
         were not grown on them. Needs ``bootstrap=True``.""",
     "categorical_features": """array-like, "from_dtype" or None, default="from_dtype"
         Names, indices or a mask of the categorical features; by default the categorical and text
-        columns of a frame. They are split into subsets of categories, of which there may be up to
-        1,024. Values not seen in training are treated as missing.""",
+        columns of a frame. They are split into subsets of categories. A feature may have up to
+        1,024 categories. Values not seen in training are treated as missing.""",
     "embedding": """str, default="auto"
         The form of the outputs from which trees are grown. "features", "gram" and "factor" are
         explicit features, the Gram matrix and its exact factor; they give the same trees, and

@@ -226,7 +226,7 @@ class TreeModel(Grower):
         if n_draws > UNLIMITED:
             raise ValueError(
                 f"max_samples={self.max_samples!r} would draw {n_draws} rows for each tree; "
-                f"at most {UNLIMITED} can be drawn. Pass max_samples as an integer, or rescale "
+                f"at most {UNLIMITED} can be drawn. Lower max_samples, or the sum of "
                 "sample_weight."
             )
         return n_draws

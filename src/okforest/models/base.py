@@ -290,6 +290,12 @@ class OKModel(NestedParametersMixin, ABC):
             raise ValueError("outputs_ is not an array of outputs")
         if not isinstance(self.kernel_, OutputKernel):
             raise ValueError("kernel_ is not a kernel")
+        try:
+            checked = self.kernel_.check(self.outputs_)
+        except ValueError as error:
+            raise ValueError(f"outputs_ do not fit kernel_: {error}") from None
+        if checked.shape != self.outputs_.shape:
+            raise ValueError("outputs_ do not fit kernel_: they are not in its canonical form")
 
     def _checked_weights(self, X: Any) -> WeightMatrix:
         """Return the weights, after checking what a model of a user returns."""

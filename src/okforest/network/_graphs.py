@@ -8,6 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from okforest._compat import rows_of
+from okforest._outputs import refuse_masked
 from okforest._typing import Outputs
 from okforest.kernels._vertices import Vertices
 
@@ -32,6 +33,7 @@ def read_graph(graph: Any, X: Any, names: Any = None) -> Graph:
     ``names``, or else by the index of a data frame, or else by position. Without names, the nodes
     of a networkx graph that are not integers are the rows in order.
     """
+    refuse_masked(graph, "the graph")
     n_rows, names = count_rows(X), given_names(X, names)
     if all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
         return _align(Vertices(graph), names, n_rows)

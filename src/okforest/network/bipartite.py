@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import Interval, fit_context
+from okforest._outputs import refuse_masked
 from okforest._typing import Floats, Outputs
 from okforest.kernels import as_kernel
 from okforest.network._graphs import count_rows, given_names, name_rows, order_frame
@@ -265,10 +266,11 @@ def _add_pairs(
 def read_links(
     links: Any, X_rows: Any, X_columns: Any, row_names: Any = None, column_names: Any = None
 ) -> sp.csr_array:
-    """Return the links in the order of rows and columns; raise an error if they have mistakes."""
+    """Return the links in the order of rows and columns; raise an error if they are wrong."""
     n_rows, n_columns = count_rows(X_rows, "X_rows"), count_rows(X_columns, "X_columns")
     links = order_frame(links, given_names(X_rows, row_names), n_rows, axis=0)
     links = order_frame(links, given_names(X_columns, column_names), n_columns, axis=1)
+    refuse_masked(links, "links")
     given: Any = links if sp.issparse(links) else np.asarray(links)
     if given.dtype.kind not in "fiub" or given.ndim != 2:
         raise ValueError(

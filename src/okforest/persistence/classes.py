@@ -48,6 +48,8 @@ class ClassFinder:
     def __init__(self, types: Iterable[Any]):
         if isinstance(types, type):
             raise TypeError(f"types is a class; pass a list of classes: types=[{types.__name__}].")
+        if not isinstance(types, Iterable):
+            raise TypeError(f"types={types!r}; pass a list of classes.")
         self._types = list(types)
         for cls in self._types:
             if not _is_estimator_class(cls):

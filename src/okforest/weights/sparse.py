@@ -48,7 +48,7 @@ class SparseWeights(WeightMatrix):
 
 
 def as_weights(W: Any) -> WeightMatrix:
-    """Return weights from weights of any form, a sparse matrix or a dense array.
+    """Convert a sparse matrix or a dense array to weights; weights of any form are returned.
 
     Examples
     --------

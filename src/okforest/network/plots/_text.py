@@ -1,4 +1,4 @@
-"""Names of users in plots."""
+"""Names given by users, escaped for plots."""
 
 
 def literal(name: object) -> str:
