@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from okforest import OKNeighbors, OKRidge, OKTree
+from okforest.kernels import Precomputed
 
 X = np.random.default_rng(0).normal(size=(20, 3))
 

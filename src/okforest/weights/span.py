@@ -29,9 +29,7 @@ class Terms(NamedTuple):
     """The sums Σ_i w_i φ(y_i) of the rows of some matrices of weights, over different outputs."""
 
     weights: Sequence[WeightMatrix]
-    positions: npt.NDArray[
-        np.intp
-    ]  # the position of each column among the different training outputs
+    positions: npt.NDArray[np.intp]  # of the columns, among the different training outputs
 
 
 class Span:
