@@ -1,5 +1,6 @@
 """Comparing arrays of outputs: whether two have the same type, and which entries are equal."""
 
+import pickle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ def check_same_type(outputs: Outputs, training: Outputs, name: str) -> None:
 
 
 def distinct(outputs: Outputs) -> Distinct:
-    """Find the different outputs. Objects that cannot be hashed count as different."""
+    """Find the different outputs. Objects that can be neither hashed nor pickled all differ."""
     if outputs.dtype.kind == "O":
         group = _group_objects(outputs)
     elif outputs.dtype.kind == "f":
@@ -63,12 +64,18 @@ def distinct(outputs: Outputs) -> Distinct:
 
 def _group_objects(outputs: Outputs) -> Positions:
     numbers: dict[object, int] = {}
-    try:
-        # With their types: a kernel may tell 1 from True, which are equal in Python.
-        keys = [(type(output), output) for output in outputs.ravel()]
-        return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
-    except TypeError:
-        return np.arange(len(outputs))
+    for key_of in (_hashable, pickle.dumps):  # lists and arrays have no hash
+        try:
+            keys = [key_of(output) for output in outputs.ravel()]
+            return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
+        except Exception:  # pickling an object may raise anything
+            numbers.clear()
+    return np.arange(len(outputs))
+
+
+def _hashable(output: object) -> object:
+    # With its type: a kernel may tell 1 from True, which are equal in Python.
+    return type(output), output
 
 
 def _group_floats(outputs: Outputs) -> Positions:

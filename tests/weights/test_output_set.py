@@ -39,10 +39,12 @@ def test_distinct_equals_a_search(values, width):
 
 
 def test_zeros_are_equal_and_types_differ():
-    """−0.0 equals 0.0; True, 1 and "1" are different objects; unhashable objects all differ."""
+    """−0.0 equals 0.0; True, 1 and "1" differ; lists and arrays are compared by content."""
     assert len(distinct(np.array([0.0, -0.0, 1.0]))) == 2
     assert len(distinct(objects([1, True, "1", 1]))) == 3
-    assert len(distinct(objects([[1], [1]]))) == 2
+    assert distinct(objects([[1], [2], [1]])).group.tolist() == [0, 1, 0]
+    assert len(distinct(objects([np.ones(2), np.zeros(2), np.ones(2)]))) == 2
+    assert len(distinct(objects([[lambda: 1], [lambda: 1]]))) == 2  # neither hashed nor pickled
     assert len(distinct(np.array([np.nan, np.nan, 1.0]))) <= 3
 
 
