@@ -35,3 +35,9 @@ def test_dates_with_a_time_zone_are_refused():
         Linear().check(pd.date_range("2020", periods=6, tz="UTC"))
     with pytest.raises(ValueError, match="date"):
         Linear().check(pd.Series(pd.date_range("2020", periods=6, tz="UTC")))
+
+
+def test_lazy_frames_of_vertices_are_refused():
+    frame = pytest.importorskip("polars").LazyFrame({"a": [1.0, 2.0]})
+    with pytest.raises(TypeError, match=r"X is a LazyFrame, .* pass its collect"):
+        NetworkCompletion().fit(frame, np.ones((2, 2)))

@@ -64,7 +64,7 @@ def jaccard(a, b):
         (np.zeros((4, 2, 2)), r"shape \(4, 2, 2\); .*y.reshape\(len\(y\), -1\)"),
         ([[["a"]], [["b"]]], r"shape \(2, 1, 1\)"),
         (np.array([1.0, None], dtype=object), "y contains None, a missing value; remove its row"),
-        (pd.Series([1, None], dtype="Int64"), "y contains NaN"),
+        (pd.Series([1, None], dtype="Int64"), "y contains NaN, .* remove the rows of missing"),
         (pd.Series([1, pd.NA], dtype=object), "y contains <NA>, a missing value"),
         (pd.Series([1.0, np.nan]), "y contains NaN"),
         (sp.csr_array(np.eye(2)), r"y is a sparse matrix.*pass y.toarray\(\)"),

@@ -68,6 +68,11 @@ def read_numbers(y: Any) -> Outputs:
         )
     except (TypeError, ValueError) as error:
         explanation = None if is_number else _explain_objects(array)
+        if explanation is None and "contains NaN" in str(error):
+            explanation = (
+                "Input y contains NaN, but every output must be known; remove the rows of missing "
+                "outputs from X and y."
+            )
         if explanation is None:
             raise
         raise ValueError(explanation) from error

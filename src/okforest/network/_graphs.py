@@ -121,6 +121,10 @@ def name_rows(X: Any, names: Any = None) -> Outputs:
 
 def count_rows(X: Any, name: str = "X") -> int:
     """Return the number of rows of an array, a data frame or a list."""
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError(
+            f"{name} is a LazyFrame, whose values are not computed; pass its collect()."
+        )
     shape = getattr(X, "shape", None)
     if shape is None and hasattr(X, "__len__"):
         return len(X)
