@@ -59,6 +59,12 @@ def learn_inputs(estimator: BaseEstimator, X: Any, sample_weight: Any = None) ->
     return _training_inputs(scratch, _check_trees_X(scratch, X, categories, reset=True), categories)
 
 
+def continue_inputs(estimator: BaseEstimator, X: Inputs) -> TrainingInputs:
+    """Return inputs that were validated against an earlier fit, with what that fit has learnt."""
+    categories = getattr(estimator, "categories_", [None] * estimator.n_features_in_)
+    return _training_inputs(estimator, X, categories)
+
+
 def check_inputs(estimator: BaseEstimator, X: Any) -> Inputs:
     """Validate the X of a prediction in the same way, with the categories of the fit."""
     return _check_trees_X(estimator, as_columns(X), estimator.categories_, reset=False)
@@ -80,9 +86,9 @@ def check_numbers(estimator: BaseEstimator, X: Any, missing: str = "") -> Inputs
     return _check_numeric_X(estimator, X, missing, reset=False)
 
 
-def _training_inputs(scratch: BaseEstimator, X: Inputs, categories: Categories) -> TrainingInputs:
-    names = getattr(scratch, "feature_names_in_", None)
-    return TrainingInputs(X, scratch.n_features_in_, names, categories)
+def _training_inputs(fitted: BaseEstimator, X: Inputs, categories: Categories) -> TrainingInputs:
+    names = getattr(fitted, "feature_names_in_", None)
+    return TrainingInputs(X, fitted.n_features_in_, names, categories)
 
 
 def _check_trees_X(

@@ -124,13 +124,18 @@ class Trees:
         """The tree of each member."""
         return np.repeat(np.arange(len(self)), np.diff(self.member_offsets))
 
+    def leaves_by_tree(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Return the leaves of all trees, in the order of their members, and the tree of each."""
+        tree = np.repeat(np.arange(len(self)), np.diff(self.node_offsets))
+        leaf = np.flatnonzero(self.left < 0)
+        leaf = leaf[np.lexsort((self.begin[leaf], tree[leaf]))]
+        return leaf, tree[leaf]
+
     @property
     def member_leaves(self) -> Ints:
         """The leaf of each member."""
-        tree = np.repeat(np.arange(len(self)), np.diff(self.node_offsets))
-        leaf = np.flatnonzero(self.left < 0)
-        leaf = leaf[np.lexsort((self.begin[leaf], tree[leaf]))]  # by position of their members
-        number = leaf - self.node_offsets[tree[leaf]]
+        leaf, tree = self.leaves_by_tree()
+        number = leaf - self.node_offsets[tree]
         return np.repeat(number, self.end[leaf] - self.begin[leaf]).astype(np.int32)
 
     def leaf_indicator(self, leaves: Ints) -> sp.csr_array:

@@ -151,8 +151,10 @@ def _rounding(K: Floats) -> float:
 
 def _is_positive_definite(gram: Floats, shift: float) -> bool:
     """Return whether no eigenvalue is below minus the shift."""
+    shifted = gram.copy()
+    shifted[np.diag_indices_from(shifted)] += max(shift, np.finfo(float).tiny)
     try:
-        sla.cholesky(gram + max(shift, np.finfo(float).tiny) * np.eye(len(gram)), lower=True)
+        sla.cholesky(shifted, lower=True, overwrite_a=True)
     except sla.LinAlgError:
         return False
     return True

@@ -16,6 +16,7 @@ from okforest._validation import (
     TrainingInputs,
     check_inputs,
     check_weights,
+    continue_inputs,
     learn_inputs,
     missing_features,
 )
@@ -102,16 +103,9 @@ class TreeModel(Grower):
     def _plan(self, X: Any, y: Any, sample_weight: Any) -> "FitPlan":
         """Validate the data, embed the outputs and fix the seed: all that the trees depend on."""
         if self._continues():
-            inputs = TrainingInputs(
-                check_inputs(self, X),
-                self.n_features_in_,
-                getattr(self, "feature_names_in_", None),
-                self.categories_,
-            )
-            seed = self.seed_
+            inputs, seed = continue_inputs(self, check_inputs(self, X)), self.seed_
         else:
-            inputs = learn_inputs(self, X, sample_weight)
-            seed = self._draw_seed()
+            inputs, seed = learn_inputs(self, X, sample_weight), self._draw_seed()
         weight = check_weights(sample_weight, inputs.X)
         n_draws = self._n_draws(weight)
         target = self._embed(inputs, y, weight, seed)

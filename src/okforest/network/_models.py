@@ -43,11 +43,6 @@ def new_model(estimator: Any, kernel: OutputKernel, scheme: str = "convolve") ->
     return model
 
 
-def is_model(estimator: Any) -> bool:
-    """Return whether an estimator is a model of okforest."""
-    return isinstance(estimator, OKModel)
-
-
 def predicted_weights(estimator: Any, X: Any) -> WeightMatrix:
     """Return the weights over training outputs that an estimator predicts."""
     model, X = unwrap(estimator, X)

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from okforest.network._models import final_model, is_model
+from okforest.engine.validity import check_compressed
+from okforest.models.base import OKModel
+from okforest.network._models import final_model
 
 
 def check_present(model: Any, *names: str) -> None:
@@ -18,7 +20,7 @@ def check_present(model: Any, *names: str) -> None:
 def check_inner_model(estimator: Any, name: str) -> int:
     """Check the model inside a model, or at the end of a pipeline; return its number of outputs."""
     final = final_model(estimator)
-    if not is_model(final):
+    if not isinstance(final, OKModel):
         raise ValueError(f"{name} is of type {type(final).__name__}, not a model of okforest")
     if not hasattr(final, "outputs_"):
         raise ValueError(f"{name} has no training outputs")
@@ -38,17 +40,7 @@ def check_matrix(matrix: Any, name: str, shape: tuple[int, int]) -> None:
         raise ValueError(f"{name} is not a sparse matrix of floats")
     if matrix.shape != shape:
         raise ValueError(f"{name} has shape {matrix.shape}, not {shape}")
-    data, indices, indptr = matrix.data, matrix.indices, matrix.indptr
-    if any(part.ndim != 1 for part in (data, indices, indptr)):
-        problem = "its arrays are not one-dimensional"
-    elif indices.dtype.kind != "i" or indptr.dtype.kind != "i":
-        problem = "its indices are not integers"
-    elif len(indptr) != shape[0] + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
-        problem = f"indptr does not divide its entries into {shape[0]} rows"
-    elif not indptr[-1] == len(indices) == len(data):
-        problem = "its arrays differ in length"
-    elif len(indices) and (indices.min() < 0 or indices.max() >= shape[1]):
-        problem = f"it has columns outside 0…{shape[1] - 1}"
-    else:
-        return
-    raise ValueError(f"{name} is not a valid sparse matrix: {problem}")
+    try:
+        check_compressed(matrix.data, matrix.indices, matrix.indptr, *shape)
+    except ValueError as error:
+        raise ValueError(f"{name} is not a valid sparse matrix: {error}") from None

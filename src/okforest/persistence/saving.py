@@ -119,8 +119,8 @@ def load(
         header, the sizes and the structures named above are still checked.
     types : iterable of classes, default=()
         Classes of your own that the file may name: ``types=[MyKernel]``. They are found by module
-        and qualified name; a class that is or was defined in ``__main__``, as in a script or a
-        notebook, by its qualified name alone.
+        and qualified name, or by qualified name alone if no imported class has that module and
+        name: a class may have moved since, from a notebook to a module for example.
 
     Returns
     -------

@@ -18,6 +18,7 @@ from okforest._validation import (
     check_inputs,
     check_numbers,
     check_weights,
+    continue_inputs,
     learn_inputs,
     learn_numbers,
     missing_features,
@@ -334,12 +335,7 @@ class OKBoost(BoostedModel):
             return learn_inputs(self, X, sample_weight) if trees else learn_numbers(self, X)
         if trees != self._has_trees():
             raise ValueError(changed("base"))
-        return TrainingInputs(
-            check_inputs(self, X) if trees else check_numbers(self, X),
-            self.n_features_in_,
-            getattr(self, "feature_names_in_", None),
-            self.categories_ if trees else [None] * self.n_features_in_,
-        )
+        return continue_inputs(self, check_inputs(self, X) if trees else check_numbers(self, X))
 
     def _check_continuing(
         self, X: Inputs, kernel: OutputKernel, outputs: Outputs, weight: Floats

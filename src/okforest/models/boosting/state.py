@@ -35,15 +35,13 @@ def check_leaves(model: Any) -> None:
     trees, n_rows = model.trees_, len(model.row_weight_)
     if len(trees) != model.n_estimators_ or len(trees.row_weight) != n_rows:
         raise ValueError("trees_ do not match n_estimators_ and row_weight_")
-    tree = np.repeat(np.arange(len(trees)), np.diff(trees.node_offsets))
-    leaf = np.flatnonzero(trees.left < 0)
-    leaf = leaf[np.lexsort((trees.begin[leaf], tree[leaf]))]
-    first = np.diff(tree[leaf], prepend=-1) > 0
+    leaf, tree = trees.leaves_by_tree()
+    first = np.diff(tree, prepend=-1) > 0
     begin = np.where(first, 0, np.roll(trees.end[leaf], 1))
     last_ends = trees.end[leaf][np.roll(first, -1)]
     if (begin != trees.begin[leaf]).any() or (last_ends != np.diff(trees.member_offsets)).any():
         raise ValueError("the leaves of a tree do not partition its members")
-    n_leaves = np.bincount(tree[leaf])
+    n_leaves = np.bincount(tree)
     numbers = model.training_leaves_
     if not isinstance(numbers, np.ndarray) or numbers.dtype.kind != "u":
         raise ValueError("training_leaves_ is not an array of unsigned integers")

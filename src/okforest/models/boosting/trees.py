@@ -273,10 +273,8 @@ def number_leaves(trees: Trees) -> tuple[npt.NDArray[np.int64], Ints]:
 
     The number of a node that is not a leaf is -1.
     """
-    tree = np.repeat(np.arange(len(trees)), np.diff(trees.node_offsets))
-    leaf = np.flatnonzero(trees.left < 0)
-    leaf = leaf[np.lexsort((trees.begin[leaf], tree[leaf]))]
-    offsets = np.append(0, np.cumsum(np.bincount(tree[leaf], minlength=len(trees))))
+    leaf, tree = trees.leaves_by_tree()
+    offsets = np.append(0, np.cumsum(np.bincount(tree, minlength=len(trees))))
     numbers = np.full(len(trees.left), -1, dtype=np.int32)
-    numbers[leaf] = np.arange(len(leaf)) - offsets[tree[leaf]]
+    numbers[leaf] = np.arange(len(leaf)) - offsets[tree]
     return offsets, numbers
