@@ -107,7 +107,7 @@ def test_corrupted(path, saved):
 
 
 def test_future(path, saved):
-    """A newer format, whatever follows; there is no format 0."""
+    """A newer format is refused before anything else is read, and so is format 0."""
     path.write_bytes(saved[:8] + struct.pack("<I", 7) + b"a different layout" * 3)
     assert_bad(
         path,
