@@ -39,6 +39,10 @@ class IndexSearch:
 
     def nearest(self, X: Inputs, k: int) -> Nearest:
         """Return the k nearest training rows."""
+        # In blocks, so that Ctrl-C is heard between them.
+        return _joined([self._nearest(block, k) for block in _blocks(X, self.index.n_samples_fit_)])
+
+    def _nearest(self, X: Inputs, k: int) -> Nearest:
         distances, rows = self.index.kneighbors(X, k)
         return Nearest(rows, distances)
 
