@@ -1,5 +1,7 @@
 """Every kernel: its formula, and whether Gram, diagonal, pairs and features agree."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -401,6 +403,29 @@ def test_elementwise_functions_return_numbers():
     """With elementwise=True, anything but a number is an error."""
     with pytest.raises(ValueError, match="returned an object of type list for two outputs"):
         FromCallable(lambda a, b: [1, 2], elementwise=True)(np.arange(2))
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (math.sqrt, r"function sqrt\(x, /\) cannot be called with two arguments; pass a function"),
+        (lambda a: 1.0, r"function <lambda>\(a\) cannot be called with two arguments"),
+        (5, "function=5 is not a function; pass a function of two arrays of outputs"),
+    ],
+)
+@pytest.mark.parametrize("elementwise", [False, True])
+def test_kernel_functions_take_two_arguments(function, message, elementwise):
+    """A function of one argument, or no function, is an error in fit; so it is in a sum."""
+    kernel = FromCallable(function, elementwise=elementwise)
+    for used in (kernel, Linear() + kernel):
+        with pytest.raises(ValueError, match=message):
+            OKTree(kernel=used).fit(np.arange(3.0)[:, None], np.arange(3.0))
+
+
+def test_functions_without_a_signature_are_kernels():
+    """Some compiled functions have no signature to check; max is one of them."""
+    kernel = FromCallable(max, elementwise=True)
+    assert kernel.resolve(np.arange(2)) is kernel
 
 
 class Parity(OutputKernel):

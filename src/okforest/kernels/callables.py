@@ -1,6 +1,7 @@
 """Any function as a kernel, on objects of any type."""
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,11 @@ import numpy as np
 from okforest._typing import Floats, Outputs
 from okforest.kernels._base import OutputKernel
 from okforest.kernels._outputs import read_objects
+
+ADVICE = (
+    "pass a function of two arrays of outputs that returns their Gram matrix, or "
+    "FromCallable(function, elementwise=True) with a function of two outputs that returns a number."
+)
 
 
 class FromCallable(OutputKernel):
@@ -40,6 +46,25 @@ class FromCallable(OutputKernel):
     def check(self, y: Any) -> Outputs:
         """Return an array as it is, and anything else as a 1-d array of objects."""
         return read_objects(y)
+
+    def resolve(self, y: Outputs) -> "FromCallable":
+        """Check the function, which does not depend on the outputs."""
+        function = self.function
+        if not callable(function):
+            raise ValueError(f"function={function!r} is not a function; {ADVICE}")
+        try:
+            arguments = signature(function)
+        except (TypeError, ValueError):  # some compiled functions have none
+            return self
+        try:
+            arguments.bind(None, None)
+        except TypeError:
+            name = getattr(function, "__name__", function)
+            raise ValueError(
+                f"the kernel function {name}{arguments} cannot be called with two arguments; "
+                f"{ADVICE}"
+            ) from None
+        return self
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
