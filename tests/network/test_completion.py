@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 import okforest
 from okforest import OKExtraTrees, OKNeighbors, OKRidge, OKTree
 from okforest.kernels import Diffusion, RegularizedLaplacian
-from okforest.network import NetworkCompletion
+from okforest.network import InputSimilarity, NetworkCompletion
 from reference.network import diffusion, link_scores, make_network
 
 SEEN = np.arange(45)
@@ -279,6 +279,13 @@ def test_types_that_are_not_graphs(graph):
     kind = "None" if graph is None else f"of type {type(graph).__name__}"
     with pytest.raises(TypeError, match=f"graph is {kind}; pass an adjacency matrix, a networkx"):
         NetworkCompletion().fit(np.zeros((3, 2)), graph)
+
+
+@pytest.mark.parametrize("model", [NetworkCompletion(), InputSimilarity()], ids=repr)
+def test_a_missing_graph(model):
+    """The error explains what to pass, and does not name the base class."""
+    with pytest.raises(TypeError, match="graph is None; pass an adjacency matrix, a networkx"):
+        model.fit(np.zeros((3, 2)))
 
 
 @pytest.mark.parametrize("X", [None, 3, np.array(3.0)], ids=repr)

@@ -34,7 +34,7 @@ class LinkPredictor(ABC, BaseEstimator):
     names_: Outputs
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, graph: Any, names: Any = None) -> Self:
+    def fit(self, X: Any, graph: Any = None, names: Any = None) -> Self:
         """Fit the model to a graph.
 
         Parameters
@@ -54,7 +54,7 @@ class LinkPredictor(ABC, BaseEstimator):
         self : object
             The fitted model.
         """
-        seen = read_graph(graph, X, names)
+        seen = read_graph(graph, X, names)  # which explains what to pass if there is no graph
         self._fit(X, seen)
         self.adjacency_, self.names_ = seen
         return self
