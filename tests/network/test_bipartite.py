@@ -197,6 +197,8 @@ def test_errors():
         small_model().fit(rows, columns, 0 * Y)
     with pytest.raises(ValueError, match=r"links is an array of shape .* pass a matrix of 0 and 1"):
         small_model().fit(rows, columns, [("a", "b")])
+    with pytest.raises(ValueError, match="links is None; pass a matrix of 0 and 1, with a row for"):
+        small_model().fit(rows, columns, None)
     with pytest.raises(ValueError, match=r"X_rows has shape \(50, .\); similarities .* square"):
         cross_validate_bipartite(small_model(), rows, columns, Y, similarities=True)
     with pytest.raises(ValueError, match="setting='new'; use 'new rows'"):

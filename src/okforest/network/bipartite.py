@@ -273,9 +273,10 @@ def read_links(
     refuse_masked(links, "links")
     given: Any = links if sp.issparse(links) else np.asarray(links)
     if given.dtype.kind not in "fiub" or given.ndim != 2:
+        what = f"an array of shape {given.shape} and type {given.dtype}"
         raise ValueError(
-            f"links is an array of shape {given.shape} and type {given.dtype}; pass a matrix of 0 "
-            "and 1, with a row for each row of X_rows and a column for each row of X_columns."
+            f"links is {None if links is None else what}; pass a matrix of 0 and 1, with a row for "
+            "each row of X_rows and a column for each row of X_columns."
         )
     matrix: sp.csr_array = sp.csr_array(given, dtype=np.float64, copy=True)
     if matrix.shape != (n_rows, n_columns):
