@@ -90,3 +90,5 @@ def test_forests_are_refused():
         select_ccp_alpha(OKExtraTrees(5), X, Y)
     with pytest.raises(TypeError, match="requires an OKTree, got DecisionTreeRegressor"):
         select_ccp_alpha(DecisionTreeRegressor(), X, Y)
+    with pytest.raises(TypeError, match=r"the class OKTree; pass an instance such as OKTree\(\)"):
+        select_ccp_alpha(OKTree, X, Y)

@@ -80,6 +80,11 @@ def select_ccp_alpha(
     >>> len(pruned.trees_.feature) < 50
     True
     """
+    if isinstance(tree, type):
+        raise TypeError(
+            f"select_ccp_alpha requires an OKTree, got the class {tree.__name__}; pass an instance "
+            "such as OKTree()."
+        )
     if not isinstance(tree, OKTree):
         raise TypeError(
             f"select_ccp_alpha requires an OKTree, got {type(tree).__name__}. For a forest, search "
