@@ -138,8 +138,9 @@ def test_top_has_no_output_twice():
     kernel = FromCallable(lambda a, b: len(a & b), elementwise=True)
     outputs, _ = TrainingSet().top(weights(), Span(kernel, objects), 4)
     assert all(len(set(row)) == 4 for row in outputs)
-    with pytest.raises(ValueError, match=r"k=2\.5"):
-        TrainingSet().top(weights(), SPAN, 2.5)
+    for k in (2.5, True):
+        with pytest.raises(ValueError, match=f"k={k}"):
+            TrainingSet().top(weights(), SPAN, k)
 
 
 def test_top_of_a_small_support():

@@ -142,7 +142,7 @@ def test_no_rounds(model):
 
 
 @pytest.mark.parametrize("function", OF_A_TREE)
-@pytest.mark.parametrize("tree", [-1, 5, 1.0, "first", None])
+@pytest.mark.parametrize("tree", [-1, 5, 1.0, True, "first", None])
 def test_tree_out_of_range(function, tree):
     """Trees are numbered from 0."""
     expected = f"tree={tree!r}; expected an integer from 0 to 4: this OKExtraTrees has 5 trees"
@@ -180,7 +180,7 @@ def test_no_outputs(function, purpose):
         function(OKTotallyRandomTrees(2).fit(X))
 
 
-@pytest.mark.parametrize("number", [0, -1, 1.5, None])
+@pytest.mark.parametrize("number", [0, -1, 1.5, True, None])
 def test_bad_counts(number):
     """Counts are positive integers."""
     model = OKTree().fit(X, y)

@@ -305,6 +305,7 @@ def test_precomputed_errors(gram, y, message):
         (Polynomial(2, gamma="1"), VECTORS, "gamma"),
         (Polynomial(2, gamma=0.0), VECTORS, "gamma=0.0"),
         (Polynomial(1.5), VECTORS, "degree=1.5"),
+        (Polynomial(True), VECTORS, "degree=True"),
         (
             Mahalanobis(np.eye(2)),
             VECTORS,

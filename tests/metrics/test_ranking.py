@@ -75,10 +75,9 @@ def test_scores_that_are_missing():
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="k=0; use a positive integer"):
-        precision_at_k([0, 1], [1, 2], 0)
-    with pytest.raises(ValueError, match=r"k=2.0; use a positive integer"):
-        precision_at_k([0, 1], [1, 2], 2.0)
+    for k in (0, 2.0, True):
+        with pytest.raises(ValueError, match=f"k={k}; use a positive integer"):
+            precision_at_k([0, 1], [1, 2], k)
     assert np.isnan(precision_at_k([], [], 3))
     with pytest.raises(ValueError, match="curve='f1'; use 'roc' or 'pr'"):
         average_curve([], "f1")

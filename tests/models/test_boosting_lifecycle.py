@@ -189,7 +189,7 @@ def test_staged_predictions_by_steps():
         np.testing.assert_array_equal(predicted, every[m - 1])
 
 
-@pytest.mark.parametrize("step", [0, -1, 2.5, "10", None])
+@pytest.mark.parametrize("step", [0, -1, 2.5, True, "10", None])
 def test_steps_are_positive_integers(step):
     """Other steps are errors when the method is called, not when the first stage is asked for."""
     model = OKBoost(2, random_state=0).fit(X, Y)

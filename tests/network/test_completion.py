@@ -322,5 +322,6 @@ def test_bad_parameters(network):
     calibrated = NetworkCompletion(OKTree(random_state=0), calibrate=True, cv=2).fit(X, graph)
     with pytest.raises(ValueError, match="X_new is None; pass the features of unseen vertices"):
         calibrated.predict_proba(None)
-    with pytest.raises(ValueError, match="top=0; use a positive integer"):
-        model.rank_links(top=0)
+    for top in (0, True):
+        with pytest.raises(ValueError, match=f"top={top}; use a positive integer"):
+            model.rank_links(top=top)

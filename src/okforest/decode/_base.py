@@ -1,7 +1,6 @@
 """The contract of a decoder."""
 
 from abc import ABC, abstractmethod
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
+from okforest._integers import is_integer
 from okforest._typing import Floats, Outputs
 from okforest.decode._search import bounds_pay_off, search_all, search_with_bounds
 from okforest.weights import OutputSet, Span, WeightMatrix, as_weights
@@ -68,7 +68,7 @@ class SearchDecoder(Decoder):
         where fewer are allowed.
         """
         candidates = self.candidates(span)
-        if not isinstance(k, Integral) or not 1 <= k <= len(candidates):
+        if not is_integer(k) or not 1 <= k <= len(candidates):
             raise ValueError(
                 f"k={k!r}; there are {len(candidates)} different candidates, so pass an integer "
                 f"from 1 to {len(candidates)}."

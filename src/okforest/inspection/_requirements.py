@@ -1,12 +1,12 @@
 """Checks of models and arguments, with errors that name the remedy."""
 
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any
 
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from okforest._integers import is_integer
 from okforest.models import OKBoost, OKModel
 from okforest.models._growing import Grower
 from okforest.models._tree_model import TreeModel
@@ -87,7 +87,7 @@ def require_rounds(model: Any) -> None:
 
 def require_integer(name: str, value: Any, *, positive: bool) -> int:
     """Return an argument that must be a positive, or else a non-negative, integer."""
-    if not isinstance(value, Integral) or value < int(positive):
+    if not is_integer(value) or value < int(positive):
         raise ValueError(
             f"{name}={value!r}; use a {'positive' if positive else 'non-negative'} integer."
         )
@@ -97,7 +97,7 @@ def require_integer(name: str, value: Any, *, positive: bool) -> int:
 def require_tree_number(model: Any, tree: int) -> int:
     """Return the number of a tree, which must exist."""
     n_trees = len(model.trees_)
-    if not isinstance(tree, Integral) or not 0 <= tree < n_trees:
+    if not is_integer(tree) or not 0 <= tree < n_trees:
         expected = "0" if n_trees == 1 else f"an integer from 0 to {n_trees - 1}"
         raise ValueError(
             f"tree={tree!r}; expected {expected}: this {type(model).__name__} has {n_trees} "

@@ -6,11 +6,11 @@ requested columns are computed, by products with L or linear solves, without an 
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from numbers import Integral
 from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from okforest._integers import is_integer
 from okforest._typing import Floats, Outputs
 from okforest.kernels._base import OutputKernel
 from okforest.kernels._laplacian import GraphLaplacian, Positions, residual_trace
@@ -75,7 +75,7 @@ class VertexKernel(OutputKernel):
 
     def _check_parameters(self) -> None:
         """Raise a ValueError unless r(L) is positive semi-definite."""
-        if self.rank is not None and (not isinstance(self.rank, Integral) or self.rank < 1):
+        if self.rank is not None and (not is_integer(self.rank) or self.rank < 1):
             raise ValueError(
                 f"{type(self).__name__} got rank={self.rank!r}; use an integer ≥ 1, or None."
             )

@@ -1,10 +1,11 @@
 """Kernels on the vertices of a graph."""
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from okforest._integers import is_integer
 from okforest._typing import Floats
 from okforest.kernels._laplacian import GraphLaplacian
 from okforest.kernels._vertex_kernel import VertexKernel, fill_docstring
@@ -224,7 +225,7 @@ class RandomWalk(VertexKernel):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not isinstance(self.steps, Integral) or self.steps < 1:
+        if not is_integer(self.steps) or self.steps < 1:
             raise ValueError(f"RandomWalk got steps={self.steps!r}; use an integer ≥ 1.")
         if not isinstance(self.a, Real) or not 2 <= float(self.a) < np.inf:
             raise ValueError(f"RandomWalk got a={self.a!r}; use a number ≥ 2.")

@@ -2,13 +2,14 @@
 
 from itertools import combinations_with_replacement
 from math import comb, factorial, prod, sqrt
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg as sla
 from sklearn.metrics.pairwise import manhattan_distances
 
+from okforest._integers import is_integer
 from okforest._outputs import refuse_masked
 from okforest._typing import Floats, Outputs
 from okforest.kernels._as_kernel import as_kernel
@@ -267,7 +268,7 @@ class Polynomial(_VectorKernel):
 
     def resolve(self, y: Outputs) -> "Polynomial":
         """Check the parameters; none depends on the outputs."""
-        if not isinstance(self.degree, Integral) or self.degree < 1:
+        if not is_integer(self.degree) or self.degree < 1:
             raise ValueError(f"Polynomial got degree={self.degree!r}; use an integer ≥ 1.")
         numbers = isinstance(self.gamma, Real) and isinstance(self.coef0, Real)
         if not numbers or not (0 < self.gamma < np.inf and 0 <= self.coef0 < np.inf):

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 from sklearn.metrics import precision_recall_curve, roc_curve
 from sklearn.utils.validation import check_consistent_length
 
+from okforest._integers import is_integer
 from okforest._outputs import refuse_masked
 from okforest._typing import Floats
 
@@ -112,7 +112,7 @@ def precision_at_k(truth: Any, scores: Any, k: int) -> float:
     0.75
     """
     truth, scores = _check_scores(truth, scores)
-    if not isinstance(k, Integral) or k < 1:
+    if not is_integer(k) or k < 1:
         raise ValueError(f"k={k!r}; use a positive integer.")
     k = min(int(k), len(scores))
     if k == 0:

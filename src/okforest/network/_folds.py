@@ -1,7 +1,6 @@
 """Cross-validation over vertices: folds, and the scores of pairs with vertices held out."""
 
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from okforest._compat import rows_of
+from okforest._integers import is_integer
 from okforest._typing import Booleans, Floats
 from okforest.network._base import LinkPredictor
 from okforest.network._graphs import Graph
@@ -46,7 +46,7 @@ def join(parts: Iterable[ScoredPairs]) -> ScoredPairs:
 
 def folds_of(n: int, n_folds: int, random_state: Any = 0) -> list[Fold]:
     """Return a partition of n vertices into folds."""
-    if not isinstance(n_folds, Integral):
+    if not is_integer(n_folds):
         raise TypeError(f"cv={n_folds!r}; use a number of folds, such as 10.")
     if n_folds < 2:
         raise ValueError(f"the number of folds is {n_folds}; use at least 2.")

@@ -1,12 +1,12 @@
 """Ranked links: the pairs with the highest scores, overall or for each vertex."""
 
 from collections.abc import Iterator
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from okforest._integers import is_integer
 from okforest._typing import Booleans, Floats, Outputs
 from okforest.network._pairs import PairKind, Positions
 
@@ -82,7 +82,7 @@ def ranked_links(
 
 def check_top(top: Any) -> int:
     """Return the number of pairs to rank, checked."""
-    if not isinstance(top, Integral) or top < 1:
+    if not is_integer(top) or top < 1:
         raise ValueError(f"top={top!r}; use a positive integer.")
     return int(top)
 

@@ -1,7 +1,6 @@
 """Predictions of a fitted boosted model, after all rounds or after each."""
 
 from collections.abc import Iterator
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import check_sample_weight
+from okforest._integers import is_integer
 from okforest._typing import Booleans, Floats, Ints, Outputs
 from okforest._validation import check_inputs, check_numbers
 from okforest.decode import Candidates, as_decoder
@@ -93,7 +93,7 @@ class BoostedModel(Grower):
             Outputs as in :meth:`predict`. Without ``leaf_means_`` or ``leaf_coefficients_`` this
             takes an n_train × n_train matrix.
         """
-        if not isinstance(step, Integral) or step < 1:
+        if not is_integer(step) or step < 1:
             raise ValueError(
                 f"step={step!r}; use a positive integer, such as step=10 to predict after every "
                 "tenth round and the last."
