@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsRegressor
@@ -13,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import okforest
-from okforest import DirectionBase, OKBoost, OKExtraTrees, OKTree
+from okforest import DirectionBase, OKBoost, OKExtraTrees, OKNeighbors, OKTree
 from okforest.decode import Candidates
 from okforest.kernels import RBF, FromCallable, Linear
 
@@ -26,11 +27,24 @@ def gram(a, b):
     return a @ b.T
 
 
+def distance(a, b):
+    return np.abs(a - b).sum()
+
+
+class Logarithm(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        return np.log1p(X)
+
+
 def ignore(n_trees):
     pass
 
 
-KERNEL_ADVICE = "Write a kernel as a subclass of okforest.kernels.OutputKernel"
+KERNEL_ADVICE = "Write the kernel as a subclass of okforest.kernels.OutputKernel"
 CASES = {
     "function": ({"kernel": gram}, "OKTree.kernel is a function", KERNEL_ADVICE),
     "callable": (
@@ -106,6 +120,14 @@ def test_the_advice_helps(tmp_path):
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
 
+def test_a_transformer_class_is_saved(tmp_path):
+    """The advice for a FunctionTransformer helps."""
+    model = make_pipeline(Logarithm(), OKTree()).fit(np.abs(X), Y)
+    okforest.save(model, tmp_path / "model")
+    loaded = okforest.load(tmp_path / "model", types=[Logarithm])
+    np.testing.assert_array_equal(loaded.predict(np.abs(X)), model.predict(np.abs(X)))
+
+
 COMPILED = {
     "tree": (
         OKBoost(2, base=DirectionBase(DecisionTreeRegressor())),
@@ -120,7 +142,12 @@ COMPILED = {
     "function": (
         make_pipeline(FunctionTransformer(np.log1p), OKTree()),
         "Pipeline.steps[0][1].func is a numpy.ufunc;",
-        "Other functions can be saved by pickle and joblib",
+        "Replace the FunctionTransformer by a transformer class of your own",
+    ),
+    "metric": (
+        OKNeighbors(metric=distance),
+        "OKNeighbors.metric is a function;",
+        "never code. Use pickle or joblib, with a function that is defined in a module.",
     ),
 }
 

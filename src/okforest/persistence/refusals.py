@@ -27,10 +27,16 @@ def _advice(value: Any, path: str) -> str:
         return f"Predictions do not need it: set {name} to None by set_params before saving."
     if name == "graph":
         return "Save model.compact() instead, whose kernel stores the graph as arrays."
-    if callable(value):
+    if callable(value) and "kernel" in path:
         return (
-            "Write a kernel as a subclass of okforest.kernels.OutputKernel, or fit with "
-            "kernel=Precomputed(K), where K is its Gram matrix. Other functions can be saved by "
-            "pickle and joblib if they are defined in a module."
+            "Write the kernel as a subclass of okforest.kernels.OutputKernel, or fit with "
+            "kernel=Precomputed(K), where K is its Gram matrix."
         )
+    if name in ("func", "inverse_func"):
+        return (
+            "Replace the FunctionTransformer by a transformer class of your own, which is stored "
+            "by its name, or use pickle or joblib, with a function that is defined in a module."
+        )
+    if callable(value):
+        return "Use pickle or joblib, with a function that is defined in a module."
     return "Use pickle, joblib or skops instead."
