@@ -5,6 +5,7 @@ training get the next code, which trees treat as missing.
 """
 
 from typing import Any
+from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +58,7 @@ def encode(X: Any, categories: Categories, text_advice: str) -> Floats:
     for j, known in enumerate(categories):
         values = column(X, j)
         if known is not None:
+            _warn_of_numbers(X, j, values, known)
             encoded[:, j] = _codes(values, known)
             continue
         try:
@@ -149,6 +151,23 @@ def _learn(X: Any, j: int, weighs: Booleans) -> npt.NDArray[Any]:
             "allowed. If it is an identifier, drop it; otherwise merge rare categories."
         )
     return known
+
+
+def _warn_of_numbers(X: Any, j: int, values: npt.NDArray[Any], known: npt.NDArray[Any]) -> None:
+    """Warn that numbers replace text: every value is an unknown category.
+
+    One row with an odd value has a numeric type, too, so it is not an error. Columns without values
+    may have any type.
+    """
+    if values.dtype.kind not in "fiub" or missing(values).all() or not len(known):
+        return
+    if all(isinstance(value, str) for value in known):
+        warn(
+            f"column {label(X, j)} of X holds numbers ({type_of(X, j)}), but in training its "
+            f"categories were text, such as {str(known[0])!r}: all its values are unknown "
+            "categories. Pass the categories as in training.",
+            stacklevel=2,
+        )
 
 
 def _codes(values: npt.NDArray[Any], known: npt.NDArray[Any]) -> Floats:

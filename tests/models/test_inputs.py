@@ -132,7 +132,8 @@ def test_unseen_and_missing_categories():
     predicted = model.predict(new)
     assert predicted[0] == predicted[1]
     assert predicted[2] == pytest.approx(2.0)
-    assert model.predict(pd.DataFrame({"colour": [3.5]}))[0] == predicted[0]
+    with pytest.warns(UserWarning, match="column 'colour' of X holds numbers"):
+        assert model.predict(pd.DataFrame({"colour": [3.5]}))[0] == predicted[0]
 
 
 def test_one_odd_value_changes_no_other_row():
@@ -160,6 +161,23 @@ def test_lists_of_lists():
     model = OKTree(categorical_features=[0]).fit(X, [0.0, 1.0, 2.0, 3.0])
     assert model.categories_[0].tolist() == ["a", "b"]
     assert model.has_missing_.tolist() == [True, True]
+
+
+def test_numbers_instead_of_text():
+    """Codes instead of categories are unknown, with a warning; missing values give none."""
+    X = pd.DataFrame({"a": ["u", "v", "w"] * 4, "b": np.arange(12.0)})
+    model = OKTree(random_state=0).fit(X, X.b)
+    unknown = model.predict(X.assign(a="x"))
+    message = r"column 'a' of X holds numbers \(int64\), but in training .* text, such as 'u'"
+    with pytest.warns(UserWarning, match=message):
+        np.testing.assert_array_equal(model.predict(X.assign(a=np.arange(12))), unknown)
+    with pytest.warns(UserWarning, match=r"column 'a' of X holds numbers \(bool\)"):
+        model.predict(X.assign(a=True))
+    model.predict(X.assign(a=np.nan))
+    model.predict(X.assign(a=pd.Series([1, 2, "u"] * 4, dtype=object)))
+    array = OKTree(categorical_features=[0]).fit(X.to_numpy(dtype=object), X.b)
+    with pytest.warns(UserWarning, match=r"column 0 of X holds numbers \(float64\)"):
+        array.predict(np.zeros((2, 2)))
 
 
 def test_a_column_without_categories():
