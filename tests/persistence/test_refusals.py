@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeRegressor
 import okforest
 from okforest import DirectionBase, OKBoost, OKExtraTrees, OKNeighbors, OKTree
 from okforest.decode import Candidates
-from okforest.kernels import RBF, FromCallable, Linear
+from okforest.kernels import RBF, FromCallable, Linear, OutputKernel
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(20, 3))
@@ -168,6 +168,36 @@ def test_state_that_is_not_a_dict(tmp_path):
     model = make_pipeline(MyScaler(), OKTree()).fit(X, Y)
     what = "Pipeline.steps[0][1].__getstate__() returns a tuple; okforest.save needs a dict"
     assert_refused(model, tmp_path / "model", what)
+
+
+class Offset(OutputKernel):
+    """A kernel with attributes that are not parameters."""
+
+    def __init__(self, offset=1.0):
+        self.offset = offset
+        self.square = offset**2
+
+    @functools.cached_property
+    def cube(self):
+        return self.offset**3
+
+    def check(self, y):
+        self._rows = len(y)
+        return np.asarray(y)
+
+    def __call__(self, a, b=None):
+        return np.multiply.outer(a, a if b is None else b) + self.square + 0 * self.cube
+
+
+def test_attributes_that_would_be_lost(tmp_path):
+    """Public attributes without an underscore at the end, unless they are set or computed again."""
+    model = OKTree(kernel=Offset(), random_state=0).fit(X, Y[:, 0])
+    okforest.save(model, tmp_path / "model")
+    loaded = okforest.load(tmp_path / "model", types=[Offset])
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    model.kernel_.shift = 2.0
+    what = "OKTree.kernel_.shift would not be saved"
+    assert_refused(model, tmp_path / "model", what, "Rename it to shift_, or to _shift if")
 
 
 def test_what_is_not_a_model(tmp_path):

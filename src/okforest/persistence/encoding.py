@@ -136,8 +136,12 @@ def is_learnt(cls: type, name: str) -> bool:
     """Return whether an attribute of this name is part of what an estimator has learnt."""
     if follows_contract(cls) and (name.startswith("_") or not name.endswith("_")):
         return False
-    # Methods and properties are not learnt, and the values of cached properties are derived.
-    return not any(hasattr(type(vars(base).get(name)), "__get__") for base in cls.__mro__)
+    return not _is_computed(cls, name)
+
+
+def _is_computed(cls: type, name: str) -> bool:
+    """Return whether a name is a method or a property; values of cached ones are derived."""
+    return any(hasattr(type(vars(base).get(name)), "__get__") for base in cls.__mro__)
 
 
 def _learnt(estimator: Any, params: Mapping[str, Any], path: str) -> dict[str, Any]:
@@ -147,4 +151,19 @@ def _learnt(estimator: Any, params: Mapping[str, Any], path: str) -> dict[str, A
         kind = type(state).__name__
         raise TypeError(f"{path}.__getstate__() returns a {kind}; okforest.save needs a dict.")
     cls = type(estimator)
-    return {k: v for k, v in state.items() if k not in params and is_learnt(cls, k)}
+    learnt = {k: v for k, v in state.items() if k not in params and is_learnt(cls, k)}
+    _refuse_lost(cls, params, state.keys() - learnt.keys() - params.keys(), path)
+    return learnt
+
+
+def _refuse_lost(cls: type, params: Mapping[str, Any], dropped: Iterable[str], path: str) -> None:
+    """Raise an error if a public attribute is neither stored nor set or computed again."""
+    lost = {k for k in dropped if not k.startswith("_") and not _is_computed(cls, k)}
+    if not lost or not (lost := lost - vars(cls(**params)).keys()):
+        return
+    name = min(lost)
+    raise TypeError(
+        f"{path}.{name} would not be saved: of classes that derive from okforest, only attributes "
+        f"whose names end in an underscore are stored. Rename it to {name}_, or to _{name} if the "
+        "model works without it."
+    )

@@ -33,8 +33,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     The file stores the parameters of the constructor and what was learnt, as text and arrays, and
     never code. Models, kernels and decoders of your own are stored by the names of their classes,
     with the attributes whose names end in an underscore; other scikit-learn estimators, such as the
-    steps of a pipeline, with all their attributes. Functions, and objects that hold compiled state,
-    such as the trees of scikit-learn, raise a ``TypeError`` that names the attribute.
+    steps of a pipeline, with all their attributes. Functions, objects that hold compiled state
+    (such as the trees of scikit-learn), and other public attributes of your own classes raise a
+    ``TypeError`` that names the attribute.
 
     The file is replaced in one step when the new one is complete: if saving fails, the previous
     file stays as it was.
