@@ -289,6 +289,7 @@ def test_searches_and_pipelines():
             {"input_kernel": "rbf", "input_kernel_params": {"a": 1}},
             "requires input_kernel to be a function",
         ),
+        ({"input_kernel": RBF(), "gamma": 0.5}, "got gamma=0.5 with input_kernel=RBF"),
         ({"input_kernel": "gauss"}, "'input_kernel' parameter"),
         ({"decoder": "nearest"}, "decoder='nearest' is not known"),
         ({"kernel": "gauss"}, "kernel='gauss' is not known"),

@@ -502,6 +502,15 @@ def test_searches_and_pipelines():
             {"input_kernel": RBF(), "input_kernel_params": {"a": 1}},
             "requires input_kernel to be a function; it is RBF",
         ),
+        (
+            {"input_kernel": RBF(2.0), "gamma": 0.5, "degree": 2},
+            r"got gamma=0.5, degree=2 with input_kernel=RBF\(sigma=2.0\); only kernels given by",
+        ),
+        (
+            {"input_kernel": GaussianProcessRBF(1.5), "gamma": 0.5},
+            "got gamma=0.5 with .* Set the parameters of the kernel object",
+        ),
+        ({"input_kernel": product, "coef0": 0}, "got coef0=0 .* or input_kernel_params of"),
         ({"fit_intercept": "yes"}, "'fit_intercept' parameter"),
         ({"input_kernel": lambda a, b: -a @ b}, "of the input kernel is indefinite"),
         ({"input_kernel": lambda a, b: -a @ b, "alpha": "loo"}, "the input kernel is indefinite"),

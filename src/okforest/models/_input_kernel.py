@@ -22,6 +22,9 @@ InputKernel = dict[str, Any]
 NAMES = set(PAIRWISE_KERNEL_FUNCTIONS)
 BLOCK = 256  # rows of the Gram blocks whose diagonals give k(x, x)
 
+# Parameters of kernels that are given by name, and their defaults.
+NAMED_PARAMETERS: dict[str, Any] = {"gamma": None, "degree": 3, "coef0": 1}
+
 CONSTRAINTS: dict[str, Any] = {
     "input_kernel": [StrOptions(NAMES | {"precomputed"}), callable],
     "gamma": [Interval(Real, 0.0, None, closed="left"), None],
@@ -42,17 +45,19 @@ def resolve_input_kernel(model: Any, X: Inputs, weight: Floats) -> InputKernel:
             f"input_kernel_params={params!r} requires input_kernel to be a function; it is "
             f"{kernel!r}. Use gamma, degree and coef0, or the parameters of the kernel object."
         )
+    named = {name: getattr(model, name) for name in NAMED_PARAMETERS}
+    if isinstance(kernel, str):
+        return {"metric": kernel, **named}
+    ignored = [f"{k}={v!r}" for k, v in named.items() if v != NAMED_PARAMETERS[k]]
+    if ignored:
+        raise ValueError(
+            f"got {', '.join(ignored)} with input_kernel={kernel!r}; only kernels given by name "
+            "use it. Set the parameters of the kernel object, or input_kernel_params of a function."
+        )
     if isinstance(kernel, OutputKernel):
         rows = kernel.check(X[weight > 0])
         return {"metric": clone(kernel).resolve(rows[distinct(rows).first])}
-    if callable(kernel):
-        return {"metric": clone(kernel, safe=False), **(params or {})}
-    return {
-        "metric": kernel,
-        "gamma": model.gamma,
-        "degree": model.degree,
-        "coef0": model.coef0,
-    }
+    return {"metric": clone(kernel, safe=False), **(params or {})}
 
 
 def input_gram(kernel: InputKernel, X: Inputs, Z: Inputs) -> Floats:
