@@ -187,4 +187,4 @@ def check_weights(sample_weight: Any, X: Inputs | Outputs) -> Floats:
             f"sample_weight ranges from {weight[weight > 0].min():.3g} to {weight.max():.3g}; "
             "rescale it to between 1e-100 and 1e100."
         )
-    return np.ascontiguousarray(weight)
+    return weight.copy()  # models keep it

@@ -8,6 +8,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.tree import DecisionTreeRegressor
 
+import okforest
 from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTree, select_ccp_alpha
 from okforest.engine import apply
 from okforest.kernels import RBF, Dirac, Linear, Normalized, Precomputed
@@ -81,11 +82,26 @@ def test_warm_start_gives_the_forest_grown_at_once(bootstrap):
         (X, -Y, None, "y differs from the previous fit"),
         (X, Y, np.arange(1.0, 81.0), "sample_weight differs"),
     ):
-        if weight is None or not bootstrap:
-            with pytest.raises(ValueError, match=message):
-                model.fit(X_new, Y_new, weight)
+        with pytest.raises(ValueError, match=message):
+            model.fit(X_new, Y_new, weight)
     with pytest.raises(ValueError, match="bootstrap differs"):
         model.set_params(bootstrap=not bootstrap).fit(X, Y)
+
+
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_warm_start_with_weights(tmp_path, bootstrap):
+    """Also after saving; weights changed in place are noticed, and do not change the model."""
+    weight = np.arange(1.0, 81.0)
+    at_once = OKExtraTrees(6, bootstrap=bootstrap, random_state=3).fit(X, Y, weight)
+    model = OKExtraTrees(3, bootstrap=bootstrap, random_state=3, warm_start=True)
+    okforest.save(model.fit(X, Y, weight), tmp_path / "model")
+    model = okforest.load(tmp_path / "model").set_params(n_estimators=6)
+    np.testing.assert_array_equal(model.fit(X, Y, weight).predict(X), at_once.predict(X))
+    at_once.set_params(n_estimators=9, warm_start=True)
+    weight[:40] = 1.0
+    np.testing.assert_array_equal(model.predict(X), at_once.predict(X))
+    with pytest.raises(ValueError, match="sample_weight differs from the previous fit"):
+        at_once.fit(X, Y, weight)
 
 
 def test_a_fit_that_fails_leaves_no_model():

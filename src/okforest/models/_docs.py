@@ -206,6 +206,8 @@ TREE_ATTRIBUTES = """trees_ : okforest.engine.Trees
         The fraction of the variance of the embedded outputs in these directions.
     feature_importances_ : ndarray of shape (p,)
         Each feature's share of the total variance reduction.
+    row_weight_ : ndarray of shape (n,)
+        The weights of the training rows.
     categories_ : list
         For each feature its sorted categories, or None if it is numeric.
     has_missing_ : ndarray of shape (p,), bool

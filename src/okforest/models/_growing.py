@@ -55,6 +55,7 @@ class Grower(OKModel):
     has_missing_: Booleans
     categories_: Categories
     n_features_in_: int
+    row_weight_: Floats
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
@@ -126,7 +127,7 @@ class Grower(OKModel):
         # Starting a thread costs as much as predicting a few hundred rows.
         return min(thread_count(self.n_jobs), ceil(n_rows / 256))
 
-    def _check_same_rows(self, X: Inputs, outputs: Outputs | None, weight: Floats | None) -> None:
+    def _check_same_rows(self, X: Inputs, outputs: Outputs | None, weight: Floats) -> None:
         """Check that these are the rows that the model was fitted to."""
         what = None
         if X.shape[0] != len(self._training_weight()):
@@ -135,13 +136,15 @@ class Grower(OKModel):
             what = "X"
         elif outputs is not None and not np.array_equal(outputs, self.outputs_):
             what = "y"
-        elif weight is not None and not np.array_equal(weight, self._training_weight()):
+        elif not np.array_equal(weight, self._training_weight()):
             what = "sample_weight"
         if what:
             raise ValueError(changed(what))
 
     def _training_weight(self) -> Floats:
-        return self.trees_.row_weight
+        if hasattr(self, "row_weight_"):
+            return self.row_weight_
+        return self.trees_.row_weight  # loaded from a file of an earlier version
 
     def _has_seen(self, X: Inputs) -> bool:
         """Return whether X may be the training inputs: members reach the leaves they are in."""
@@ -159,7 +162,8 @@ class Grower(OKModel):
         check_length(self, "has_missing_", self.n_features_in_)
         if category_counts(self.categories_).tolist() != self.trees_.n_categories.tolist():
             raise ValueError("categories_ and the trees' n_categories differ")
-        check_length(self, "outputs_", len(self.trees_.row_weight))
+        for name in ("outputs_", "row_weight_"):
+            check_length(self, name, len(self.trees_.row_weight))
 
     def tree_kernel(self, X: Any, Z: Any = None) -> Floats:
         """Return the input kernel that the trees have learnt.

@@ -139,6 +139,7 @@ class TreeModel(Grower):
         if grown is not None:
             self.trees_ = Trees.join([self.trees_, grown]) if plan.trees.start else grown
         self.seed_ = plan.growth.seed
+        self.row_weight_ = plan.growth.row_weight
         plan.inputs.store(self)
         self.categories_ = plan.inputs.categories
         self.has_missing_ = missing_features(plan.inputs.X)
@@ -159,7 +160,7 @@ class TreeModel(Grower):
         if self.bootstrap != (len(self.trees_.times) > 0):
             raise ValueError(changed("bootstrap"))
         outputs = None if target is None else target.outputs
-        self._check_same_rows(X, outputs, None if self.bootstrap else weight)
+        self._check_same_rows(X, outputs, weight)
         n_trees = len(self.trees_)
         if self.n_estimators < n_trees:
             raise ValueError(

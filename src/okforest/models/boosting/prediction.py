@@ -40,7 +40,6 @@ class BoostedModel(Grower):
     bases_: list[Any]
     inputs_: Inputs
     scales_: Floats
-    row_weight_: Floats
 
     def weight_matrix(self, X: Any) -> WeightMatrix:
         """Return the weights of the training outputs, in a form that computes them when needed.
@@ -223,9 +222,6 @@ class BoostedModel(Grower):
     def _staged_losses(self, X: Any, outputs: Outputs) -> Iterator[Floats]:
         rounds, coordinates = self._rounds_at(X)
         return rounds.staged_losses(coordinates, self.span_, outputs)
-
-    def _training_weight(self) -> Floats:
-        return self.row_weight_
 
     def _has_seen(self, X: Inputs) -> bool:
         if self._has_trees():
