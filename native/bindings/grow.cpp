@@ -11,6 +11,7 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/interrupt.hpp"
+#include "core/kernels.hpp"
 
 namespace okforest {
 
@@ -129,6 +130,10 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
 
 void bind_grow(nb::module_& m) {
   using namespace nb::literals;
+  m.def("simd_level", [] { return std::string(kernels().level); });
+  m.def(
+      "choose_simd_level", [](const std::string& level) { return choose_kernels(level); },
+      "level"_a);
   m.def("grow", &grow, nb::kw_only(), "X"_a.noconvert(), "outputs"_a.noconvert(), "gram"_a,
         "row_weight"_a.noconvert(), "seed"_a, "first_tree"_a, "n_trees"_a, "n_draws"_a,
         "n_threads"_a, "order"_a, "random_splits"_a, "frobenius"_a, "max_features"_a, "max_depth"_a,

@@ -42,9 +42,9 @@ class Groups {
 
   // Computes the weights and counts of the groups, and the inner products of their sums of outputs
   // around the node's mean. Missing values, if any, are one more group.
-  template <class T, class Scorer>
-  void measure(const Scorer& scorer, const Sample& sample, std::span<Value<T>> values,
-               std::span<const std::int32_t> missing) {
+  template <class T, class S>
+  void measure(S& scorer, const typename S::Frame& frame, const Sample& sample,
+               std::span<Value<T>> values, std::span<const std::int32_t> missing) {
     const std::size_t n = size() + !missing.empty();
     weight_.assign(n, 0.0);
     count_.assign(n, 0.0);
@@ -53,7 +53,7 @@ class Groups {
     for (const auto& value : values) add(value.row, static_cast<std::int32_t>(of(value.x)), sample);
     for (const auto row : missing) add(row, static_cast<std::int32_t>(n - 1), sample);
     gram_.assign(n * n, 0.0);
-    scorer.group_gram(rows_, group_, weight_, gram_);
+    scorer.group_gram(frame, rows_, group_, weight_, gram_);
   }
 
   double weight(std::size_t group) const { return weight_[group]; }

@@ -5,6 +5,51 @@
 
 namespace okforest {
 
+void Tree::graft(std::int32_t leaf, const Tree& branch) {
+  // The root of the branch takes the place of the leaf; its other nodes follow.
+  const auto first_node = static_cast<std::int32_t>(nodes.size()) - 1;
+  const auto first_word = static_cast<std::int32_t>(subset_words.size());
+  const std::int32_t begin = nodes[leaf].begin;
+  std::ranges::copy(branch.members, members.begin() + begin);
+  subset_words.insert(subset_words.end(), branch.subset_words.begin(), branch.subset_words.end());
+  for (std::size_t k = 0; k < branch.nodes.size(); ++k) {
+    TreeNode node = branch.nodes[k];
+    node.begin += begin;
+    node.end += begin;
+    if (node.left >= 0) node.left += first_node;
+    if (node.subset >= 0) node.subset += first_word;
+    if (k == 0) {
+      nodes[leaf] = node;
+    } else {
+      nodes.push_back(node);
+    }
+  }
+}
+
+void Tree::number_by_level() {
+  auto& ordered = ordered_;
+  auto& words = ordered_words_;
+  ordered.resize(nodes.size());
+  words.clear();
+  ordered[0] = nodes[0];
+  std::int32_t n_ordered = 1;
+  // Nodes that are split and not yet visited have the old number of their left child.
+  for (std::int32_t k = 0; k < n_ordered; ++k) {
+    TreeNode& node = ordered[k];
+    if (node.left < 0) continue;
+    ordered[n_ordered] = nodes[node.left];
+    ordered[n_ordered + 1] = nodes[node.left + 1];
+    node.left = n_ordered;
+    n_ordered += 2;
+    if (node.subset < 0) continue;
+    const auto first = subset_words.begin() + node.subset;
+    node.subset = static_cast<std::int32_t>(words.size());
+    words.insert(words.end(), first, first + node.n_words);
+  }
+  nodes.swap(ordered);
+  subset_words.swap(words);
+}
+
 void Joiner::add(std::int64_t number, const Tree& tree) {
   std::lock_guard lock(mutex_);
   if (number != static_cast<std::int64_t>(n_joined_)) {

@@ -13,7 +13,8 @@ namespace okforest {
 struct TreeNode {
   std::int32_t feature = -1, subset = -1, left = -1;
   std::int32_t begin, end;
-  char missing_left = 0;  // a bool
+  char missing_left = 0;     // a bool
+  std::int32_t n_words = 0;  // of its subset
   double threshold = 0.0;
   double weight, variance = 0.0;
 };
@@ -22,6 +23,16 @@ struct Tree {
   std::vector<TreeNode> nodes;
   std::vector<std::int32_t> members, times;
   std::vector<std::uint64_t> subset_words;
+
+  // Puts a tree, grown from some of the members, in the place of a leaf that holds them.
+  void graft(std::int32_t leaf, const Tree& branch);
+
+  // Numbers the nodes by level, from left to right, whatever the order of growth.
+  void number_by_level();
+
+ private:
+  std::vector<TreeNode> ordered_;  // scratch memory
+  std::vector<std::uint64_t> ordered_words_;
 };
 
 // All trees, concatenated: an array for each field of ForestView.

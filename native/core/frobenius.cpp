@@ -2,43 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include "core/dispatch.hpp"
+#include <stdexcept>
 
 namespace okforest {
-
-namespace {
-
-using Rows = std::span<const std::int32_t>;
-
-OKFOREST_CLONES void add_scaled(double* __restrict sum, const double* __restrict x, double scale,
-                                std::int64_t n) {
-  for (std::int64_t k = 0; k < n; ++k) sum[k] += scale * x[k];
-}
-
-OKFOREST_CLONES double squared_distance(const double* a, const double* b, double scale,
-                                        std::int64_t n) {
-  double squares[8] = {};
-  std::int64_t k = 0;
-  for (; k + 8 <= n; k += 8) {
-    for (int c = 0; c < 8; ++c) {
-      const double difference = a[k + c] - scale * b[k + c];
-      squares[c] += difference * difference;
-    }
-  }
-  for (; k < n; ++k) squares[0] += (a[k] - scale * b[k]) * (a[k] - scale * b[k]);
-  return ((squares[0] + squares[1]) + (squares[2] + squares[3])) +
-         ((squares[4] + squares[5]) + (squares[6] + squares[7]));
-}
-
-}  // namespace
 
 FrobeniusScorer::FrobeniusScorer(const MatrixView& gram)
     : K_(gram),
       n_rows_(gram.n_rows),
-      gram_(gram),
+      gram_(GramOutputs{gram, nullptr}),
       coordinates_(static_cast<std::size_t>(n_rows_ * n_rows_)),
-      mean_(static_cast<std::size_t>(n_rows_)),
       sum_(static_cast<std::size_t>(n_rows_)) {}
 
 void FrobeniusScorer::begin(std::span<const double> weight) {
@@ -63,9 +35,10 @@ void FrobeniusScorer::add_coordinate(Rows plus, Rows minus) {
   const double c =
       minus.empty() ? plus_weight : plus_weight * minus_weight / (plus_weight + minus_weight);
   std::fill(sum_.begin(), sum_.end(), 0.0);
-  for (const auto j : plus) add_scaled(sum_.data(), K_.row(j), weight_[j] / plus_weight, n_rows_);
+  for (const auto j : plus)
+    kernels().add_scaled(sum_.data(), K_.row(j), weight_[j] / plus_weight, n_rows_);
   for (const auto j : minus) {
-    add_scaled(sum_.data(), K_.row(j), -weight_[j] / minus_weight, n_rows_);
+    kernels().add_scaled(sum_.data(), K_.row(j), -weight_[j] / minus_weight, n_rows_);
   }
   for (std::int64_t i = 0; i < n_rows_; ++i) {
     coordinates_[i * n_rows_ + n_coordinates_] = std::sqrt(c) * sum_[i];
@@ -73,40 +46,45 @@ void FrobeniusScorer::add_coordinate(Rows plus, Rows minus) {
   ++n_coordinates_;
 }
 
-void FrobeniusScorer::split(Rows left, Rows right) { add_coordinate(left, right); }
+void FrobeniusScorer::divide(Frame* frame, Rows left, Rows right) {
+  add_coordinate(left, right);
+  gram_.divide(frame == nullptr ? nullptr : &frame->gram, left, right);
+}
 
-double FrobeniusScorer::enter(Rows rows, double total_weight) {
-  total_weight_ = total_weight;
-  std::fill_n(mean_.begin(), n_coordinates_, 0.0);
+void FrobeniusScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame) {
+  frame.mean.assign(static_cast<std::size_t>(n_coordinates_), 0.0);
   for (const auto i : rows) {
-    add_scaled(mean_.data(), coordinates(i), weight_[i] / total_weight, n_coordinates_);
+    kernels().add_scaled(frame.mean.data(), coordinates(i), weight_[i] / node.weight,
+                         n_coordinates_);
   }
-  return gram_.enter(rows, total_weight);
+  gram_.enter(node, rows, parent == nullptr ? nullptr : &parent->gram, frame.gram);
 }
 
 void FrobeniusScorer::add_row(std::int32_t i) {
-  add_scaled(sum_.data(), coordinates(i), weight_[i], n_coordinates_);
+  kernels().add_scaled(sum_.data(), coordinates(i), weight_[i], n_coordinates_);
 }
 
 // The norm of a side from its weight, its norm in the Gram form, and sum_.
-double FrobeniusScorer::total(double norm, double weight) const {
-  const double c = weight * (total_weight_ - weight) / total_weight_;
-  const double within = squared_distance(sum_.data(), mean_.data(), weight, n_coordinates_);
+double FrobeniusScorer::total(const Frame& frame, double norm, double weight) const {
+  const double all = frame.gram.weight, c = weight * (all - weight) / all;
+  const auto n = static_cast<std::int64_t>(frame.mean.size());
+  const double within = kernels().squared_distance(sum_.data(), frame.mean.data(), weight, n);
   return 2.0 * within + (c > 0.0 ? norm * norm / c : 0.0);
 }
 
-void FrobeniusScorer::subset_norms(std::span<const Rows> subsets, const double* subset_weight,
-                                   double* norms) {
-  gram_.subset_norms(subsets, subset_weight, norms);
-  for (std::size_t s = 0; s < subsets.size(); ++s) {
+void FrobeniusScorer::set_norms(const Node& node, const Frame& frame, std::span<const Rows> sets,
+                                const double* weights, double* norms) {
+  gram_.set_norms(node, frame.gram, sets, weights, norms);
+  for (std::size_t s = 0; s < sets.size(); ++s) {
     std::fill_n(sum_.begin(), n_coordinates_, 0.0);
-    for (const auto i : subsets[s]) add_row(i);
-    norms[s] = total(norms[s], subset_weight[s]);
+    for (const auto i : sets[s]) add_row(i);
+    norms[s] = total(frame, std::max(0.0, norms[s]), weights[s]);
   }
 }
 
-void FrobeniusScorer::prefix_norms(std::span<const Prefixes> lists, double* norms) {
-  gram_.prefix_norms(lists, norms);
+void FrobeniusScorer::prefix_norms(const Node& node, Rows rows, const Frame& frame,
+                                   std::span<const Prefixes> lists, double* norms) {
+  gram_.prefix_norms(node, rows, frame.gram, lists, norms);
   for (const Prefixes& list : lists) {
     std::fill_n(sum_.begin(), n_coordinates_, 0.0);
     double weight = 0.0;
@@ -116,10 +94,27 @@ void FrobeniusScorer::prefix_norms(std::span<const Prefixes> lists, double* norm
         add_row(list.rows[k]);
         weight += weight_[list.rows[k]];
       }
-      *norms = total(*norms, weight);
+      *norms = total(frame, std::max(0.0, *norms), weight);
       ++norms;
     }
   }
+}
+
+Precision FrobeniusScorer::search_sides(const Node& node, Rows, const Frame& frame,
+                                        std::span<const Side> sides, double* norms) {
+  for (const Side& side : sides) set_norms(node, frame, {&side.rows, 1}, &side.weight, norms++);
+  return {};
+}
+
+Precision FrobeniusScorer::search_prefixes(const Node& node, Rows rows, const Frame& frame,
+                                           std::span<const Prefixes> lists, double* norms) {
+  prefix_norms(node, rows, frame, lists, norms);
+  return {};
+}
+
+void FrobeniusScorer::group_gram(const Frame&, Rows, Rows, std::span<const double>,
+                                 std::span<double>) {
+  throw std::logic_error("the Frobenius rule does not support categorical features");
 }
 
 }  // namespace okforest

@@ -21,37 +21,43 @@ namespace okforest {
 // divides it by c, which gives the reduction.
 class FrobeniusScorer {
  public:
+  struct Frame {
+    GramScorer::Frame gram;
+    std::vector<double> mean;  // coordinates of the node's mean
+  };
+
   explicit FrobeniusScorer(const MatrixView& gram);  // not centred; must outlive the scorer
 
   void begin(std::span<const double> weight);
-  double enter(std::span<const std::int32_t> rows, double total_weight);
-  double scale() const { return gram_.scale(); }
-  void prefix_norms(std::span<const Prefixes> lists, double* norms);
-  void subset_norms(std::span<const std::span<const std::int32_t>> subsets,
-                    const double* subset_weight, double* norms);
-  bool row_gram(std::span<const std::int32_t>, double*) { return false; }
+  void enter(Node& node, Rows rows, const Frame* parent, Frame& frame);
+  void divide(Frame* frame, Rows left, Rows right);
+  Precision search_sides(const Node& node, Rows rows, const Frame& frame,
+                         std::span<const Side> sides, double* norms);
+  Precision search_prefixes(const Node& node, Rows rows, const Frame& frame,
+                            std::span<const Prefixes> lists, double* norms);
+  bool row_values(Rows, const Frame&, double*) const { return false; }
+  bool row_gram(Rows, const Frame&, double*) { return false; }
+  void set_norms(const Node& node, const Frame& frame, std::span<const Rows> sets,
+                 const double* weights, double* norms);
+  void prefix_norms(const Node& node, Rows rows, const Frame& frame,
+                    std::span<const Prefixes> lists, double* norms);
 
   // Not supported: inner products of groups are not enough to score their unions.
-  void group_gram(std::span<const std::int32_t>, std::span<const std::int32_t>,
-                  std::span<const double>, std::span<double>) const {}
-
-  // Records that a node has been split into these sides.
-  void split(std::span<const std::int32_t> left, std::span<const std::int32_t> right);
+  void group_gram(const Frame&, Rows, Rows, std::span<const double>, std::span<double>);
 
  private:
-  void add_coordinate(std::span<const std::int32_t> plus, std::span<const std::int32_t> minus);
+  void add_coordinate(Rows plus, Rows minus);
   void add_row(std::int32_t i);
-  double total(double norm, double weight) const;
+  double total(const Frame& frame, double norm, double weight) const;
   const double* coordinates(std::int32_t i) const { return coordinates_.data() + i * n_rows_; }
 
   MatrixView K_;
   std::int64_t n_rows_;
   GramScorer gram_;
   std::span<const double> weight_;
-  double total_weight_ = 0.0;  // of the current node
   std::int64_t n_coordinates_ = 0;
   std::vector<double> coordinates_;  // n_rows_ entries for each training row
-  std::vector<double> mean_, sum_;   // coordinates of the current node's mean, and of a side's sum
+  std::vector<double> sum_;          // coordinates of a side's sum
 };
 
 }  // namespace okforest

@@ -1,22 +1,24 @@
 #include "core/gram.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
-#include <ranges>
 
-#include "core/dispatch.hpp"
+#include "core/factor.hpp"
 
 namespace okforest {
 
 namespace {
 
-using Rows = std::span<const std::int32_t>;
-
-// A branch gets its own block if the current matrix has at least kShrink times its rows. Matrices
-// of up to kSmall rows stay in cache as they are.
+// A branch gets its own block if the current one has at least kShrink times its rows. Blocks of up
+// to kSmallBlock rows stay in cache as they are.
 constexpr std::int64_t kShrink = 3;
-constexpr std::int64_t kSmall = 64;
+constexpr std::int64_t kSmallBlock = 64;
+
+// Below this fraction of its scale, a variance has lost digits by cancellation.
+constexpr double kLoss = 1e-3;
+constexpr double kMaxLoss = 1e3;  // in digits of sums derived by subtraction
 
 // Number of lists swept together: each row of the matrix is read once for all of them.
 constexpr std::size_t kTile = 4;
@@ -25,269 +27,349 @@ constexpr std::size_t kTile = 4;
 // gathered. For a longer list, reading whole rows is faster.
 constexpr std::size_t kScarce = 3;
 
-// For each list of the tile, sums the entries of a row whose rank in the list is below a limit.
-OKFOREST_CLONES void sums_below(const Lanes* row, const Lanes* const rank[kTile], std::size_t n,
-                                const double limit[kTile], double sums[kTile]) {
-  Lanes::Vector sum[kTile] = {};
-  for (std::size_t j = 0; j < n; ++j) {
-    const auto k = row[j].v;
-    for (std::size_t a = 0; a < kTile; ++a) {
-      sum[a] = rank[a][j].v < limit[a] ? sum[a] + k : sum[a];
-    }
-  }
-  for (std::size_t a = 0; a < kTile; ++a) sums[a] = total(sum[a]);
-}
+// Half a unit in the last place of float32, relative.
+constexpr double kUnit = 0x1.0p-24;
 
-OKFOREST_CLONES void multiply(const double* a, const double* b, std::size_t n, double* out) {
-  for (std::size_t j = 0; j < n; ++j) out[j] = a[j] * b[j];
-}
+constexpr double kLeastFloat = 1e-30, kMostFloat = 1e30;
 
-// The weighted sum of n rows of a matrix.
-OKFOREST_CLONES void sum_of_rows(const double* matrix, std::int64_t width,
-                                 const std::int32_t* place, const double* weight, std::size_t n,
-                                 double* sum) {
-  std::fill_n(sum, width, 0.0);
-  const auto row = [&](std::size_t k) { return matrix + place[k] * width; };
+// The sum of row[place[k]], times weight[k] unless it is null, in eight running sums.
+template <class T>
+T gathered_sum(const T* row, const std::int32_t* place, const double* weight, std::size_t n) {
+  T sums[8] = {};
   std::size_t k = 0;
-  for (; k + 4 <= n; k += 4) {
-    const double *a = row(k), *b = row(k + 1), *c = row(k + 2), *d = row(k + 3);
-    const double u = weight[k], v = weight[k + 1], w = weight[k + 2], x = weight[k + 3];
-    for (std::int64_t j = 0; j < width; ++j) {
-      sum[j] += (u * a[j] + v * b[j]) + (w * c[j] + x * d[j]);
+  if (weight == nullptr) {
+    for (; k + 8 <= n; k += 8) {
+      for (int c = 0; c < 8; ++c) sums[c] += row[place[k + c]];
     }
+    for (; k < n; ++k) sums[0] += row[place[k]];
+  } else {
+    for (; k + 8 <= n; k += 8) {
+      for (int c = 0; c < 8; ++c) sums[c] += static_cast<T>(weight[k + c]) * row[place[k + c]];
+    }
+    for (; k < n; ++k) sums[0] += static_cast<T>(weight[k]) * row[place[k]];
   }
-  for (; k < n; ++k) {
-    const double *a = row(k), u = weight[k];
-    for (std::int64_t j = 0; j < width; ++j) sum[j] += u * a[j];
-  }
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-// The sum of scale[b] * row[place[b]]; with `plain`, the sum of row[place[b]].
-template <bool plain>
-double gathered_dot(const double* row, const std::int32_t* place, const double* scale,
-                    std::size_t n) {
-  const auto term = [&](std::size_t b) { return plain ? row[place[b]] : scale[b] * row[place[b]]; };
-  double sums[4] = {};
-  std::size_t b = 0;
-  for (; b + 4 <= n; b += 4) {
-    for (int c = 0; c < 4; ++c) sums[c] += term(b + c);
-  }
-  for (; b < n; ++b) sums[0] += term(b);
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+// Rounding errors of a sum of n entries: of each entry, its weight, their product, and the
+// additions.
+double search_error(std::size_t n, std::size_t n_sums) {
+  return (static_cast<double>(n) / static_cast<double>(n_sums) + 12.0) * kUnit;
 }
 
 }  // namespace
 
-GramScorer::GramScorer(const Outputs& gram) : GramScorer(gram.n_rows) {
-  bases_[0].own_home.resize(inner_.size());
-  std::iota(bases_[0].own_home.begin(), bases_[0].own_home.end(), 0);
-  rebase(gram, bases_[0].own_home);
-}
-
-GramScorer::GramScorer(std::int64_t n_rows)
-    : bases_(1),
-      place_(static_cast<std::size_t>(n_rows)),
-      node_weight_(static_cast<std::size_t>(n_rows)),
-      inner_(static_cast<std::size_t>(n_rows)),
-      number_(static_cast<std::size_t>(n_rows)),
-      subset_place_(static_cast<std::size_t>(n_rows)),
-      subset_weight_(static_cast<std::size_t>(n_rows)),
-      node_inner_(static_cast<std::size_t>(n_rows)) {}
-
-void GramScorer::rebase(const MatrixView& gram, std::span<const std::int32_t> home) {
-  bases_[0].data = gram.data;
-  bases_[0].n = gram.n_rows;
-  bases_[0].home = home.data();
-  n_bases_ = 1;
-  use_base();
-}
-
-void GramScorer::use_base() {
-  data_ = base().data;
-  width_ = base().n;
-  home_ = base().home;
-}
-
-// The sum of weight * row[place] over n places.
-double GramScorer::reach_of(const double* row, const std::int32_t* place, const double* weight,
-                            std::size_t n) const {
-  return plain_ ? gathered_dot<true>(row, place, weight, n)
-                : gathered_dot<false>(row, place, weight, n);
-}
-
-double GramScorer::enter(Rows rows, double total_weight) {
-  rows_ = rows;
-  find_base(rows);
-  const double variance = measure(rows, total_weight);
-  // After a loss of many digits by cancellation, a copy of the node's block is centred on its mean.
-  const bool may_pack = n_bases_ > 1 || 4 * rows.size() <= 3 * static_cast<std::size_t>(base().n);
-  if (variance >= 1e-3 * scale_ || !may_pack) return std::max(0.0, variance);
-  if (base().rows.data() != rows.data() || base().rows.size() != rows.size()) {
-    push_block(rows);
-    measure(rows, total_weight);
+std::vector<float> float_gram(const MatrixView& gram, Pace& pace) {
+  double largest = 0.0;
+  for (std::int64_t i = 0; i < gram.n_rows; ++i) largest = std::max(largest, gram.row(i)[i]);
+  if (largest < kLeastFloat || largest > kMostFloat) return {};
+  std::vector<float> floats(static_cast<std::size_t>(gram.n_rows * gram.n_cols));
+  for (std::int64_t i = 0; i < gram.n_rows; ++i) {
+    std::copy_n(gram.row(i), gram.n_cols, floats.begin() + i * gram.n_cols);
+    pace.advance(gram.n_cols);
   }
-  return centre_block(rows);
+  return floats;
 }
 
-// Selects the smallest matrix that contains the node, or packs a block if the node is much smaller.
-void GramScorer::find_base(Rows rows) {
-  const auto inside = [&](Rows branch) {
-    return rows.data() >= branch.data() &&
-           rows.data() + rows.size() <= branch.data() + branch.size();
-  };
-  while (n_bases_ > 1 && !inside(base().rows)) --n_bases_;
-  use_base();
-  if (width_ > kSmall && kShrink * static_cast<std::int64_t>(rows.size()) <= width_) {
-    push_block(rows);
-  }
+GramScorer::GramScorer(const GramOutputs& outputs)
+    : n_rows_(outputs.exact.n_rows),
+      blocks_(1),
+      squared_norm_(static_cast<std::size_t>(n_rows_)),
+      place_(squared_norm_.size()),
+      place_weight_(squared_norm_.size()),
+      number_(squared_norm_.size()) {
+  blocks_[0].view(outputs);
+  for (std::int32_t i = 0; i < n_rows_; ++i) squared_norm_[i] = blocks_[0].diagonal(i);
 }
 
-void GramScorer::push_block(Rows rows) {
-  if (bases_.size() == n_bases_) bases_.emplace_back();
-  Base& block = bases_[n_bases_];
-  const std::size_t n = rows.size();
-  if (block.own_data.size() < n * n) block.own_data.resize(n * n);
-  if (block.own_home.empty()) block.own_home.resize(inner_.size());
-  double* out = block.own_data.data();
-  for (std::size_t k = 0; k < n; ++k) subset_place_[k] = static_cast<std::int32_t>(place(rows[k]));
-  for (const auto i : rows) {
-    const double* source = row(i);
-    for (std::size_t k = 0; k < n; ++k) *out++ = source[subset_place_[k]];
-  }
-  for (std::size_t k = 0; k < n; ++k) block.own_home[rows[k]] = static_cast<std::int32_t>(k);
-  block.data = block.own_data.data();
-  block.n = static_cast<std::int64_t>(n);
-  block.home = block.own_home.data();
-  block.rows = rows;
-  ++n_bases_;
-  use_base();
+GramScorer::GramScorer(const FactorOutputs& factor)
+    : n_rows_(factor.n_rows()),
+      factor_(&factor),
+      blocks_(1),
+      squared_norm_(factor.squared_norms().begin(), factor.squared_norms().end()),
+      place_(squared_norm_.size()),
+      place_weight_(squared_norm_.size()),
+      number_(squared_norm_.size()) {}
+
+void GramScorer::begin_branch(Rows rows) {
+  blocks_[0].compute(*factor_, rows, factor_->row(rows[0]), packed_);
 }
 
-// Finds the inner products with the node's mean, and returns the total variance around it.
-double GramScorer::measure(Rows rows, double total_weight) {
-  const std::size_t n = rows.size();
-  for (std::size_t k = 0; k < n; ++k) {
-    place_[k] = home_[rows[k]];
-    node_weight_[k] = weight_[rows[k]];
-  }
-  if (static_cast<std::int64_t>(n * n) <= width_) {
-    // The entries of the node are fewer than those of a whole row.
-    for (std::size_t k = 0; k < n; ++k) {
-      inner_[place_[k]] =
-          reach_of(data_ + place_[k] * width_, place_.data(), node_weight_.data(), n);
+void GramScorer::begin(std::span<const double> weight) {
+  weight_ = weight;
+  plain_ = std::ranges::all_of(weight, [](double w) { return w == 1.0; });
+}
+
+void GramScorer::find_places(const Block& block, Rows rows) {
+  for (std::size_t k = 0; k < rows.size(); ++k) place_[k] = block.home[rows[k]];
+  if (plain_) return;
+  for (std::size_t k = 0; k < rows.size(); ++k) place_weight_[k] = weight_[rows[k]];
+}
+
+void GramScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame) {
+  const bool derived = parent != nullptr && !parent->part.empty();
+  frame.block = parent == nullptr ? 0 : parent->block;
+  frame.weight = node.weight;
+  frame.part = {};
+  const Block* const known = &blocks_[frame.block];
+  const auto n = static_cast<std::int64_t>(rows.size());
+  if (known->n > kSmallBlock && kShrink * n <= known->n) frame.block = pack(frame.block, rows);
+  frame.reach.resize(static_cast<std::size_t>(block(frame).n));
+  frame.rounding = 0.0;
+  if (derived) {
+    // `pack` may have moved the blocks.
+    const std::int32_t* const from = blocks_[parent->block].home;
+    const std::int32_t* const to = block(frame).home;
+    const bool is_part = rows.data() == parent->part.data() && rows.size() == parent->part.size();
+    for (const auto i : rows) {
+      const double part = parent->part_reach[from[i]];
+      frame.reach[to[i]] = is_part ? part : parent->reach[from[i]] - part;
     }
+    if (!is_part) frame.rounding = parent->rounding;
   } else {
-    sum_of_rows(data_, width_, place_.data(), node_weight_.data(), n, inner_.data());
+    find_reach(block(frame), rows, frame.reach);
   }
-  scale_ = 0.0;
+  node.variance = measure(block(frame), rows, frame);
+  const double size = frame.weight * frame.scale;
+  if (derived && (node.variance < 10 * kLoss * frame.scale || frame.rounding > kMaxLoss * size)) {
+    find_reach(block(frame), rows, frame.reach);
+    node.variance = measure(block(frame), rows, frame);
+    frame.rounding = 0.0;
+  }
+  frame.rounding += size;
+  // After a loss of many digits by cancellation, a copy of the node's block is centred on its mean.
+  // The matrix of all rows is not copied.
+  const bool may_copy = factor_ != nullptr || frame.block > 0 || 4 * n <= 3 * block(frame).n;
+  if (node.variance < kLoss * frame.scale && may_copy) {
+    frame.block = pack(frame.block, rows);
+    frame.reach.resize(rows.size());
+    find_reach(block(frame), rows, frame.reach);
+    node.variance = measure(block(frame), rows, frame);
+    centre(blocks_[frame.block], rows, frame);
+    node.variance = measure(block(frame), rows, frame);
+  }
+  node.variance = std::max(0.0, node.variance);
+  node.scale = 0.0;
+  for (const auto i : rows) node.scale += weight_[i] * squared_norm_[i];
+  // Entries that were computed here have the rounding errors of their own size, others of K's.
+  const double of_entries = factor_ != nullptr ? frame.scale : node.scale;
+  node.noise = std::max(kNoise * node.variance, kRounding * of_entries);
+}
+
+// Makes a block of some rows of another, and returns its number.
+std::size_t GramScorer::pack(std::size_t from, Rows rows) {
+  if (blocks_.size() == from + 1) blocks_.emplace_back();
+  blocks_[from + 1].copy(blocks_[from], rows, n_rows_);
+  return from + 1;
+}
+
+// Makes the entries of a node's own block relative to its mean.
+void GramScorer::centre(Block& block, Rows rows, Frame& frame) {
+  if (factor_ != nullptr) {
+    find_places(block, rows);
+    origin_.resize(static_cast<std::size_t>(factor_->n_cols()));
+    kernels().sum_rows(factor_->data(), factor_->n_cols(), rows,
+                       plain_ ? nullptr : place_weight_.data(), origin_.data());
+    for (double& x : origin_) x /= frame.weight;
+    block.compute(*factor_, rows, origin_.data(), packed_);
+    return find_reach(block, rows, frame.reach);
+  }
+  for (double& x : frame.reach) x /= frame.weight;
+  block.shift(frame.reach.data(), frame.mean_norm);
+  std::ranges::fill(frame.reach, 0.0);
+}
+
+// The inner products of some rows with their sum.
+void GramScorer::find_reach(const Block& block, Rows rows, std::vector<double>& reach) {
+  find_places(block, rows);
+  const double* const weight = plain_ ? nullptr : place_weight_.data();
+  if (static_cast<std::int64_t>(rows.size() * rows.size()) > block.n) {
+    const Rows places(place_.data(), rows.size());
+    return kernels().sum_rows(block.exact, block.n, places, weight, reach.data());
+  }
+  // The entries of the node are fewer than those of a whole row.
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    reach[place_[k]] =
+        gathered_sum(block.exact + place_[k] * block.n, place_.data(), weight, rows.size());
+  }
+}
+
+// Sets the frame's mean norm and scale, and returns the total variance.
+double GramScorer::measure(const Block& block, Rows rows, Frame& frame) const {
   double sum_norm = 0.0;
-  for (std::size_t k = 0; k < n; ++k) {
-    double& inner = inner_[place_[k]];
-    sum_norm += node_weight_[k] * inner;
-    scale_ += node_weight_[k] * data_[place_[k] * (width_ + 1)];
-    inner /= total_weight;
-  }
-  mean_norm_ = sum_norm / (total_weight * total_weight);
-  return scale_ - sum_norm / total_weight;
-}
-
-double GramScorer::centre_block(Rows rows) {
-  double variance = 0.0;
-  Base& block = bases_[n_bases_ - 1];
+  frame.scale = 0.0;
   for (const auto i : rows) {
-    double* k_i = block.own_data.data() + place(i) * block.n;
-    for (const auto j : rows) k_i[place(j)] += mean_norm_ - inner(i) - inner(j);
-    variance += weight_[i] * k_i[place(i)];
+    const double w = plain_ ? 1.0 : weight_[i];
+    sum_norm += w * frame.reach[block.home[i]];
+    frame.scale += w * block.diagonal(i);
   }
-  for (const auto i : rows) inner_[place(i)] = 0.0;
-  mean_norm_ = 0.0;
-  return std::max(0.0, variance);
+  frame.mean_norm = sum_norm / (frame.weight * frame.weight);
+  return frame.scale - sum_norm / frame.weight;
 }
 
-void GramScorer::prefix_norms(std::span<const Prefixes> lists, double* norms) {
+void GramScorer::divide(Frame* frame, Rows left, Rows right) {
+  if (frame == nullptr) return;
+  frame->part = left.size() <= right.size() ? left : right;
+  const Block& of_node = block(*frame);
+  frame->part_reach.resize(static_cast<std::size_t>(of_node.n));
+  find_places(of_node, frame->part);
+  const double* const weight = plain_ ? nullptr : place_weight_.data();
+  const std::size_t n = left.size() + right.size();
+  if (8 * n > static_cast<std::size_t>(of_node.n)) {
+    const Rows places(place_.data(), frame->part.size());
+    kernels().sum_rows(of_node.exact, of_node.n, places, weight, frame->part_reach.data());
+    return;
+  }
+  for (const Rows side : {left, right}) {
+    for (const auto i : side) {
+      frame->part_reach[of_node.home[i]] =
+          gathered_sum(of_node.row(i), place_.data(), weight, frame->part.size());
+    }
+  }
+}
+
+// The norm of a set of rows from the inner products of all pairs.
+template <class T>
+void GramScorer::add_norms(const T* matrix, const Block& block, const Frame& frame, Rows rows,
+                           double weight, double* norm) {
+  find_places(block, rows);
+  const double* const weights = plain_ ? nullptr : place_weight_.data();
+  double sum = 0.0, reach = 0.0;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const T* const row = matrix + place_[k] * block.n;
+    const double w = plain_ ? 1.0 : place_weight_[k];
+    const double before = gathered_sum(row, place_.data(), weights, k);
+    sum += w * (2.0 * before + w * static_cast<double>(row[place_[k]]));
+    reach += w * frame.reach[place_[k]];
+  }
+  *norm = centred(sum, weight, reach, frame);
+}
+
+void GramScorer::set_norms(const Node&, const Frame& frame, std::span<const Rows> sets,
+                           const double* weights, double* norms) {
+  for (const Rows rows : sets) {
+    add_norms(block(frame).exact, block(frame), frame, rows, *weights++, norms++);
+  }
+}
+
+Precision GramScorer::search_sides(const Node& node, Rows rows, const Frame& frame,
+                                   std::span<const Side> sides, double* norms) {
+  const Block& of_node = block(frame);
+  const double error = search_error(rows.size() / 2, 8) * frame.scale;
+  const bool use_floats = of_node.search != nullptr && error < 1e-3 * node.variance;
+  for (const Side& side : sides) {
+    if (use_floats) {
+      add_norms(of_node.search, of_node, frame, side.rows, side.weight, norms++);
+    } else {
+      add_norms(of_node.exact, of_node, frame, side.rows, side.weight, norms++);
+    }
+  }
+  return {.flat = use_floats ? error : 0.0};
+}
+
+bool GramScorer::row_gram(Rows rows, const Frame& frame, double* gram) {
+  const Block& of_node = block(frame);
+  const std::size_t n = rows.size();
+  double reach[kSmallNode], weight[kSmallNode];
+  std::int32_t place[kSmallNode];
+  for (std::size_t k = 0; k < n; ++k) {
+    place[k] = of_node.home[rows[k]];
+    reach[k] = frame.reach[place[k]] / frame.weight;
+    weight[k] = weight_[rows[k]];
+  }
+  for (std::size_t a = 0; a < n; ++a) {
+    const double* const row = of_node.exact + place[a] * of_node.n;
+    const double shift = frame.mean_norm - reach[a];
+    for (std::size_t b = 0; b <= a; ++b) {
+      gram[a * n + b] = weight[a] * weight[b] * (row[place[b]] + shift - reach[b]);
+    }
+  }
+  return true;
+}
+
+void GramScorer::prefix_norms(const Node&, Rows, const Frame& frame,
+                              std::span<const Prefixes> lists, double* norms) {
+  const Block& of_node = block(frame);
+  const double* const weights = plain_ ? nullptr : place_weight_.data();
   std::size_t n_listed = 0;
   for (const Prefixes& list : lists) n_listed += list.rows.size();
   if (before_.size() < n_listed) before_.resize(n_listed);
   double* before = before_.data();
+  for (const Prefixes& list : lists) {
+    find_places(of_node, list.rows);
+    for (std::size_t k = 0; k < list.rows.size(); ++k) {
+      const double* const row = of_node.exact + place_[k] * of_node.n;
+      *before++ = gathered_sum(row, place_.data(), weights, k);
+    }
+  }
+  finish_prefixes(of_node.exact, of_node, frame, lists, norms);
+}
+
+Precision GramScorer::search_prefixes(const Node& node, Rows rows, const Frame& frame,
+                                      std::span<const Prefixes> lists, double* norms) {
+  const Block& of_node = block(frame);
+  const double error = search_error(rows.size(), 8) * frame.scale;
+  if (of_node.search == nullptr || error > 1e-3 * node.variance) {
+    prefix_norms(node, rows, frame, lists, norms);
+    return {};
+  }
+  std::size_t n_listed = 0;
+  for (const Prefixes& list : lists) n_listed += list.rows.size();
+  if (before_.size() < n_listed) before_.resize(n_listed);
+  const double* const weights = plain_ ? nullptr : place_weight_.data();
+  double* before = before_.data();
   longer_.clear();
   for (const Prefixes& list : lists) {
-    if (kScarce * list.rows.size() >= rows_.size()) {
+    if (kScarce * list.rows.size() >= rows.size()) {
       longer_.push_back({list.rows, before});
     } else {
-      sum_entries(list.rows, before);
+      find_places(of_node, list.rows);
+      for (std::size_t k = 0; k < list.rows.size(); ++k) {
+        before[k] = gathered_sum(of_node.search + place_[k] * of_node.n, place_.data(), weights, k);
+      }
     }
     before += list.rows.size();
   }
-  if (!longer_.empty()) sum_rows();
-  before = before_.data();
-  for (const Prefixes& list : lists) {
-    double norm = 0.0, weight = 0.0, inner = 0.0;
-    std::int32_t k = 0;
-    for (const auto length : list.lengths) {
-      for (; k < length; ++k) {
-        const auto i = list.rows[k];
-        const double w = weight_[i];
-        norm += w * (2.0 * *before++ + w * row(i)[place(i)]);
-        weight += w;
-        inner += w * this->inner(i);
-      }
-      *norms++ = centred(norm, weight, inner);
-    }
-  }
+  if (!longer_.empty()) sums_by_row(of_node, rows);
+  finish_prefixes(of_node.search, of_node, frame, lists, norms);
+  return {.flat = error};
 }
 
-// before[a]: the weighted sum of the entries of row list[a] at the rows before it in the list.
-void GramScorer::sum_entries(Rows list, double* before) {
-  for (std::size_t a = 0; a < list.size(); ++a) {
-    const auto i = list[a];
-    before[a] = reach_of(row(i), subset_place_.data(), subset_weight_.data(), a);
-    subset_place_[a] = static_cast<std::int32_t>(place(i));
-    subset_weight_[a] = weight_[i];
-  }
-}
-
-// The same for all longer lists together. Reads whole rows of the matrix, and sums the entries
-// whose rank in a list is below that of the row.
-void GramScorer::sum_rows() {
-  constexpr double never = std::numeric_limits<double>::infinity();
-  const std::size_t n = rows_.size();
-  const std::size_t width = (n + Lanes::width - 1) / Lanes::width;
-  for (std::size_t k = 0; k < n; ++k) {
-    number_[rows_[k]] = static_cast<std::int32_t>(k);
-    subset_place_[k] = static_cast<std::int32_t>(place(rows_[k]));
-    subset_weight_[k] = weight_[rows_[k]];
-  }
-  const bool in_place = std::ranges::equal(std::span(subset_place_).first(n),
-                                           std::views::iota(0, static_cast<std::int32_t>(n)));
-  rank_.assign(longer_.size() * width, {Lanes::Vector{} + never});
-  const auto ranks = [&](std::size_t g) { return numbers(&rank_[g * width]); };
+// For each row of each longer list, the sum over the rows before it: whole rows of the matrix are
+// read, and entries summed whose rank in a list is below that of the row.
+void GramScorer::sums_by_row(const Block& block, Rows rows) {
+  constexpr float never = std::numeric_limits<float>::infinity();
+  const std::size_t n = rows.size();
+  const std::size_t width = (n + 15) / 16 * 16;
+  find_places(block, rows);
+  for (std::size_t k = 0; k < n; ++k) number_[rows[k]] = static_cast<std::int32_t>(k);
+  rank_.assign(longer_.size() * width, never);
   for (std::size_t g = 0; g < longer_.size(); ++g) {
     const Rows list = longer_[g].rows;
     for (std::size_t k = 0; k < list.size(); ++k) {
-      ranks(g)[number_[list[k]]] = static_cast<double>(k);
+      rank_[g * width + static_cast<std::size_t>(number_[list[k]])] = static_cast<float>(k);
     }
   }
-  line_.assign(width, Lanes{});
-  double* const line = numbers(line_.data());
-  const Lanes* rank[kTile];
-  double limit[kTile], sums[kTile];
+  line_.assign(width, 0.0f);
+  const float* rank[kTile];
+  float limit[kTile];
+  double sums[kTile];
   double* out[kTile];
   std::size_t n_filled = 0;
   const auto sum_tile = [&] {
-    for (std::size_t a = n_filled; a < kTile; ++a) rank[a] = rank[0], limit[a] = -1.0;
-    sums_below(line_.data(), rank, width, limit, sums);
+    for (std::size_t a = n_filled; a < kTile; ++a) rank[a] = rank[0], limit[a] = -1.0f;
+    kernels().sums_below(line_.data(), rank, width, limit, sums);
     for (std::size_t a = 0; a < n_filled; ++a) *out[a] = sums[a];
     n_filled = 0;
   };
   for (std::size_t t = 0; t < n; ++t) {
-    const double* source = row(rows_[t]);
-    if (in_place) {
-      multiply(source, subset_weight_.data(), n, line);
-    } else {
-      for (std::size_t k = 0; k < n; ++k) line[k] = subset_weight_[k] * source[subset_place_[k]];
+    const float* const source = block.search + place_[t] * block.n;
+    for (std::size_t k = 0; k < n; ++k) line_[k] = source[place_[k]];
+    if (!plain_) {
+      for (std::size_t k = 0; k < n; ++k) line_[k] *= static_cast<float>(place_weight_[k]);
     }
     for (std::size_t g = 0; g < longer_.size(); ++g) {
-      const double own = ranks(g)[t];
+      const float own = rank_[g * width + t];
       if (own == never) continue;
       rank[n_filled] = &rank_[g * width];
       limit[n_filled] = own;
@@ -298,56 +380,44 @@ void GramScorer::sum_rows() {
   }
 }
 
-void GramScorer::subset_norms(std::span<const Rows> subsets, const double* subset_weight,
-                              double* norms) {
-  for (const Rows subset : subsets) *norms++ = subset_norm(subset, *subset_weight++);
-}
-
-double GramScorer::subset_norm(Rows subset, double weight) {
-  double norm = 0.0, inner = 0.0;
-  for (std::size_t a = 0; a < subset.size(); ++a) {
-    const auto i = subset[a];
-    const double w = weight_[i];
-    subset_place_[a] = static_cast<std::int32_t>(place(i));
-    subset_weight_[a] = w;
-    const double reach = reach_of(row(i), subset_place_.data(), subset_weight_.data(), a);
-    norm += w * (2.0 * reach + w * row(i)[place(i)]);
-    inner += w * this->inner(i);
+template <class T>
+void GramScorer::finish_prefixes(const T* matrix, const Block& block, const Frame& frame,
+                                 std::span<const Prefixes> lists, double* norms) const {
+  const double* before = before_.data();
+  for (const Prefixes& list : lists) {
+    double norm = 0.0, weight = 0.0, reach = 0.0;
+    std::int32_t k = 0;
+    for (const auto length : list.lengths) {
+      for (; k < length; ++k) {
+        const std::int64_t place = block.home[list.rows[k]];
+        const double w = plain_ ? 1.0 : weight_[list.rows[k]];
+        norm += w * (2.0 * *before++ + w * static_cast<double>(matrix[place * (block.n + 1)]));
+        weight += w;
+        reach += w * frame.reach[place];
+      }
+      *norms++ = centred(norm, weight, reach, frame);
+    }
   }
-  return centred(norm, weight, inner);
 }
 
-bool GramScorer::row_gram(Rows rows, double* gram) {
-  const std::size_t n = rows.size();
-  for (std::size_t k = 0; k < n; ++k) node_inner_[k] = inner_[place_[k]];
-  for (std::size_t a = 0; a < n; ++a) {
-    const double* k_a = data_ + place_[a] * width_;
-    const double shift = mean_norm_ - node_inner_[a];
-    double* out = gram + a * n;
-    for (std::size_t b = 0; b <= a; ++b) out[b] = k_a[place_[b]] + shift - node_inner_[b];
-    if (plain_) continue;
-    for (std::size_t b = 0; b <= a; ++b) out[b] *= node_weight_[a] * node_weight_[b];
-  }
-  return true;
-}
-
-void GramScorer::group_gram(Rows rows, std::span<const std::int32_t> group,
-                            std::span<const double> group_weight, std::span<double> gram) const {
+void GramScorer::group_gram(const Frame& frame, Rows rows, Rows group,
+                            std::span<const double> group_weight, std::span<double> sums) {
+  const Block& of_node = block(frame);
   const std::size_t n = group_weight.size();
-  std::vector<double> inner(n, 0.0);  // <sum of a group, node mean>
+  std::vector<double> reach(n, 0.0);  // <sum of a group, node mean>
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const auto i = rows[k];
-    const double* k_i = row(i);
-    inner[group[k]] += weight_[i] * this->inner(i);
-    double* sums = &gram[group[k] * n];
+    const double* const row = of_node.row(i);
+    reach[group[k]] += weight_[i] * frame.reach[of_node.home[i]] / frame.weight;
+    double* const out = &sums[group[k] * n];
     for (std::size_t l = 0; l < rows.size(); ++l) {
-      sums[group[l]] += weight_[i] * weight_[rows[l]] * k_i[place(rows[l])];
+      out[group[l]] += weight_[i] * weight_[rows[l]] * row[of_node.home[rows[l]]];
     }
   }
   for (std::size_t g = 0; g < n; ++g) {
     for (std::size_t h = 0; h < n; ++h) {
-      gram[g * n + h] += group_weight[g] * group_weight[h] * mean_norm_ -
-                         group_weight[g] * inner[h] - group_weight[h] * inner[g];
+      sums[g * n + h] += group_weight[g] * group_weight[h] * frame.mean_norm -
+                         group_weight[g] * reach[h] - group_weight[h] * reach[g];
     }
   }
 }

@@ -1,15 +1,19 @@
 #include "core/grow.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iterator>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "core/bootstrap.hpp"
+#include "core/factor.hpp"
 #include "core/frobenius.hpp"
 #include "core/gram.hpp"
 #include "core/grower.hpp"
 #include "core/hybrid.hpp"
-#include "core/panels.hpp"
 #include "core/parallel.hpp"
 
 namespace okforest {
@@ -19,101 +23,228 @@ namespace {
 // From this number of trees on, copying the inputs pays off.
 constexpr std::int64_t kMinTreesToCopy = 8;
 
+// Below this rank of the outputs, and below this size of a branch, Gram matrices do not pay off.
+constexpr std::int64_t kLeastHybridRank = 16;
+constexpr std::int64_t kLeastHybridRows = 8;
+
+// The top of a tree is grown down to nodes of 1 / kStems of its rows, of at least kLeastStem.
+// Branches are grown from these nodes, by any thread.
+constexpr std::size_t kStems = 16;
+constexpr std::size_t kLeastStem = 2048;
+
+// A weight of 2^exponent or more is scaled down to [1, 2), exactly: squares of large or small
+// weights would overflow or vanish.
+int exponent_of(std::span<const double> weight) {
+  int exponent;
+  std::frexp(*std::ranges::max_element(weight), &exponent);
+  return exponent - 1;
+}
+
+// What all trees are grown from.
+struct Rowset {
+  std::vector<std::int32_t> rows;  // of positive weight
+  std::vector<double> weight;      // scaled
+  std::vector<double> count;
+  bool plain;  // whether every weight and count is one
+};
+
+Rowset rowset_of(std::span<const double> row_weight, int exponent) {
+  Rowset all;
+  for (std::size_t i = 0; i < row_weight.size(); ++i) {
+    if (row_weight[i] > 0.0) all.rows.push_back(static_cast<std::int32_t>(i));
+    all.weight.push_back(std::ldexp(row_weight[i], -exponent));
+    // In stopping rules, a row of weight 3 counts as three rows, and a row of weight 0.1 as one.
+    all.count.push_back(std::max(1.0, row_weight[i]));
+  }
+  all.plain = std::ranges::all_of(row_weight, [](double w) { return w == 1.0; });
+  return all;
+}
+
+// The rows of one tree.
+struct TreeSample {
+  std::vector<std::int32_t> rows, times;  // times: how often each row was drawn; empty: once
+  std::vector<double> weight;
+};
+
+TreeSample draw_sample(const Bootstrap& bootstrap, const Rowset& all, std::int32_t n_draws,
+                       std::uint64_t seed) {
+  TreeSample drawn;
+  drawn.times = bootstrap.draw(n_draws, derive(seed, 0));
+  drawn.weight.assign(drawn.times.begin(), drawn.times.end());
+  for (const auto i : all.rows) {
+    if (drawn.times[i] > 0) drawn.rows.push_back(i);
+  }
+  return drawn;
+}
+
+void finish(Tree& tree, const TreeSample* drawn, int exponent) {
+  tree.number_by_level();
+  if (drawn != nullptr) {
+    for (const auto member : tree.members) tree.times.push_back(drawn->times[member]);
+    return;
+  }
+  if (exponent == 0) return;
+  for (TreeNode& node : tree.nodes) {
+    node.weight = std::ldexp(node.weight, exponent);
+    node.variance = std::ldexp(node.variance, exponent);
+  }
+}
+
 // Grows trees with one scorer per thread, from `make_scorer`.
 template <class Inputs, class MakeScorer>
 Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double> row_weight,
                  const Rules& rules, const ForestPlan& plan, Pace& pace,
                  const std::function<bool(std::int64_t)>& report) {
-  std::vector<std::int32_t> all_rows;
-  std::vector<double> row_count(row_weight.size());
-  for (std::size_t i = 0; i < row_weight.size(); ++i) {
-    if (row_weight[i] > 0.0) all_rows.push_back(static_cast<std::int32_t>(i));
-    // In stopping rules, a row of weight 3 counts as three rows, and a row of weight 0.1 as one.
-    row_count[i] = std::max(1.0, row_weight[i]);
-  }
+  const int exponent = exponent_of(row_weight);
+  const Rowset all = rowset_of(row_weight, exponent);
   std::optional<Bootstrap> bootstrap;
   if (plan.n_draws > 0) bootstrap.emplace(row_weight);
 
   // If X does not fit in cache, large nodes read their features from a column-major copy.
   std::vector<typename Inputs::Element> columns;
-  if constexpr (requires { X.copy_columns(pace); }) {
+  std::optional<Ranks<typename Inputs::Element>> ranks;
+  if constexpr (Inputs::is_dense) {
     if (rules.split_kind == SplitKind::random && plan.n_trees >= kMinTreesToCopy &&
         X.exceeds_cache() && X.row_stride != 1) {
       columns = X.copy_columns(pace);
       X.columns = columns.data();
     }
+    if (rules.split_kind == SplitKind::best) ranks.emplace(X);
   }
-  std::optional<Ranks<typename Inputs::Element>> sorted;
-  if constexpr (requires { Ranks(X, rules.n_categories, pace); }) {
-    if (rules.split_kind == SplitKind::best) sorted.emplace(X, rules.n_categories, pace);
-  }
-  const auto* const ranks = sorted ? &*sorted : nullptr;
 
-  Joiner joiner(plan.n_trees);
-  using Scorer = typename decltype(make_scorer())::element_type;
+  using S = typename decltype(make_scorer())::element_type;
   struct Worker {
-    std::unique_ptr<Scorer> scorer;
-    std::unique_ptr<Grower<Inputs, Scorer>> grower;
+    std::unique_ptr<S> scorer;
+    std::unique_ptr<Grower<Inputs, S>> grower;
   };
   std::vector<Worker> workers(static_cast<std::size_t>(plan.n_threads));
-  const bool plain = std::ranges::all_of(row_weight, [](double w) { return w == 1.0; });
-  const auto grow_one = [&](std::int64_t t, std::int64_t worker, const std::atomic<bool>& stopped) {
+  const auto grower_of = [&](std::int64_t worker, const std::atomic<bool>& stopped) -> auto& {
     auto& [scorer, grower] = workers[worker];
     if (!grower) {
       scorer = make_scorer();
-      grower = std::make_unique<Grower<Inputs, Scorer>>(X, *scorer, rules, ranks, stopped);
+      grower = std::make_unique<Grower<Inputs, S>>(X, *scorer, rules, ranks ? &*ranks : nullptr,
+                                                   stopped);
     }
-    const std::uint64_t seed = derive(plan.seed, static_cast<std::uint64_t>(plan.first_tree + t));
-    if (!bootstrap) {
-      return joiner.add(t, grower->grow({all_rows, row_weight, row_count, plain}, seed));
-    }
-    const auto times = bootstrap->draw(plan.n_draws, derive(seed, 0));
-    const std::vector<double> weight(times.begin(), times.end());
-    std::vector<std::int32_t> rows;
-    for (const auto i : all_rows) {
-      if (times[i] > 0) rows.push_back(i);
-    }
-    Tree& tree = grower->grow({rows, weight, weight, false}, seed);
-    for (const auto member : tree.members) tree.times.push_back(times[member]);
-    joiner.add(t, tree);
+    return *grower;
   };
-  if (!supervised_for(plan.n_trees, plan.n_threads, grow_one, report)) return {};
-  return joiner.take();
+  const auto seed_of = [&](std::int64_t t) {
+    return derive(plan.seed, static_cast<std::uint64_t>(plan.first_tree + t));
+  };
+  const auto sample_of = [&](const TreeSample* drawn) -> Sample {
+    if (drawn == nullptr) return {all.rows, all.weight, all.count, all.plain};
+    return {drawn->rows, drawn->weight, drawn->weight, false};
+  };
+
+  // Best-first growth, and the Frobenius rule, need all nodes of a tree.
+  const bool has_stems =
+      rules.order == GrowthOrder::depth && rules.criterion == Criterion::variance;
+  const std::size_t stem_rows =
+      has_stems ? std::max(all.rows.size() / kStems, kLeastStem) : std::size_t{0};
+
+  struct Branch {
+    std::int64_t tree;
+    std::int32_t leaf;  // of the tree's top
+    Stem stem;
+    Tree grown;
+  };
+  std::vector<Tree> trees(static_cast<std::size_t>(plan.n_trees));
+  std::vector<std::optional<TreeSample>> drawn(trees.size());
+  const auto own = [&](std::int64_t t) { return drawn[t] ? &*drawn[t] : nullptr; };
+  const auto grow_top = [&](std::int64_t t, Grower<Inputs, S>& grower) {
+    if (bootstrap) drawn[t] = draw_sample(*bootstrap, all, plan.n_draws, seed_of(t));
+    const Sample sample = sample_of(own(t));
+    std::vector<Branch> branches;
+    std::vector<std::pair<std::int32_t, Stem>> left;
+    trees[t] = grower.grow(sample, {{sample.rows.begin(), sample.rows.end()}, 0, seed_of(t)},
+                           stem_rows, left);
+    for (auto& [leaf, stem] : left) branches.push_back({t, leaf, std::move(stem), {}});
+    return branches;
+  };
+  const auto grow_branch = [&](Branch& branch, Grower<Inputs, S>& grower) {
+    std::vector<std::pair<std::int32_t, Stem>> none;
+    branch.grown = grower.grow(sample_of(own(branch.tree)), branch.stem, 0, none);
+  };
+  Joiner joiner(plan.n_trees);
+  const auto join = [&](std::int64_t t, const std::vector<Branch>& branches) {
+    for (const Branch& branch : branches) {
+      if (branch.tree == t) trees[t].graft(branch.leaf, branch.grown);
+    }
+    finish(trees[t], own(t), exponent);
+    joiner.add(t, trees[t]);
+    trees[t] = {};
+    drawn[t].reset();
+  };
+
+  if (plan.n_trees >= plan.n_threads) {
+    const auto grow_tree = [&](std::int64_t t, std::int64_t worker,
+                               const std::atomic<bool>& stopped) {
+      Grower<Inputs, S>& grower = grower_of(worker, stopped);
+      std::vector<Branch> branches = grow_top(t, grower);
+      for (Branch& branch : branches) grow_branch(branch, grower);
+      join(t, branches);
+    };
+    if (!supervised_for(plan.n_trees, plan.n_threads, grow_tree, report)) return {};
+    return joiner.take();
+  }
+
+  // With fewer trees than threads, branches are shared between threads.
+  std::vector<Branch> branches;
+  std::mutex mutex;
+  const auto none_done = [&](std::int64_t) { return report(0); };
+  const auto start = [&](std::int64_t t, std::int64_t worker, const std::atomic<bool>& stopped) {
+    std::vector<Branch> some = grow_top(t, grower_of(worker, stopped));
+    std::lock_guard lock(mutex);
+    std::ranges::move(some, std::back_inserter(branches));
+  };
+  if (!supervised_for(plan.n_trees, plan.n_threads, start, none_done)) return {};
+  std::ranges::sort(branches, std::greater{},
+                    [](const Branch& branch) { return branch.stem.rows.size(); });
+  workers = std::vector<Worker>(workers.size());  // which refer to the flag of the first call
+  const auto go_on = [&](std::int64_t k, std::int64_t worker, const std::atomic<bool>& stopped) {
+    grow_branch(branches[k], grower_of(worker, stopped));
+  };
+  const auto n_branches = static_cast<std::int64_t>(branches.size());
+  if (!supervised_for(n_branches, plan.n_threads, go_on, none_done)) return {};
+  for (std::int64_t t = 0; t < plan.n_trees; ++t) join(t, branches);
+  return report(plan.n_trees) ? joiner.take() : Forest{};
 }
 
 }  // namespace
 
 template <class Inputs>
 Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
-                   std::span<const double> row_weight, const Rules& rules, const ForestPlan& plan,
+                   std::span<const double> row_weight, const Rules& given, const ForestPlan& plan,
                    const std::function<bool(std::int64_t)>& report) try {
   Watch watch([&] { return report(0); });  // while preparing, before the first tree
   Pace pace(watch);
+  Rules rules = given;
+  // Without a limit of leaves, the order of growth does not matter. The Frobenius rule is
+  // different: what a split gains depends on those before it.
+  if (rules.max_leaf_nodes >= outputs.n_rows && rules.criterion == Criterion::variance) {
+    rules.order = GrowthOrder::depth;
+  }
   if (rules.criterion == Criterion::frobenius) {
     const auto make = [&] { return std::make_unique<FrobeniusScorer>(outputs); };
     return grow_with(X, make, row_weight, rules, plan, pace, report);
   }
   if (form == OutputForm::gram) {
-    const auto make = [&] { return std::make_unique<GramScorer>(outputs); };
+    const std::vector<float> floats = float_gram(outputs, pace);
+    const GramOutputs gram{outputs, floats.empty() ? nullptr : floats.data()};
+    const auto make = [&] { return std::make_unique<GramScorer>(gram); };
     return grow_with(X, make, row_weight, rules, plan, pace, report);
   }
-  if (outputs.n_cols <= 2) {
-    const Panels<Lane> panels(outputs, pace);
-    const auto make = [&] { return std::make_unique<FactorScorer<Lane>>(panels); };
-    return grow_with(X, make, row_weight, rules, plan, pace, report);
-  }
-  const Panels<Lanes> panels(outputs, pace);
+  const FactorOutputs factor(outputs, pace);
   // Computing the Gram matrix of a branch pays off if the branch has far fewer rows than the rank,
   // and if enough features are tried. Best-first growth jumps between branches, and does without.
   const std::int64_t most_rows =
-      rules.order == GrowthOrder::depth
+      rules.order == GrowthOrder::depth && outputs.n_cols >= kLeastHybridRank
           ? std::min({outputs.n_cols / 2, std::int64_t{2} * rules.max_features, outputs.n_rows})
           : 0;
-  if (outputs.n_cols < 16 || most_rows < 8) {
-    const auto make = [&] { return std::make_unique<FactorScorer<Lanes>>(panels); };
+  if (most_rows < kLeastHybridRows) {
+    const auto make = [&] { return std::make_unique<FactorScorer>(factor); };
     return grow_with(X, make, row_weight, rules, plan, pace, report);
   }
-  const auto make = [&] { return std::make_unique<HybridScorer>(panels, most_rows); };
+  const auto make = [&] { return std::make_unique<HybridScorer>(factor, most_rows); };
   return grow_with(X, make, row_weight, rules, plan, pace, report);
 } catch (const Stopped&) {
   return {};

@@ -1,10 +1,11 @@
-// Growing one tree: the order of its nodes, and the stopping rules.
+// Growing one tree, or a branch of it: the order of its nodes, and the stopping rules.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,31 +15,47 @@
 
 namespace okforest {
 
-// A node is pure if its total variance is below this fraction of its scorer's scale.
+// A node is pure if its total variance is below this fraction of its scale.
 inline constexpr double kPure = 1e-14;
 
-template <class Inputs, class Scorer>
+// A node to grow a branch from.
+struct Stem {
+  std::vector<std::int32_t> rows;
+  std::int32_t depth = 0;
+  std::uint64_t seed = 0;
+  double tree_weight = 0.0;  // of the whole tree
+};
+
+template <class Inputs, Scorer S>
 class Grower {
  public:
-  Grower(const Inputs& X, Scorer& scorer, const Rules& rules,
-         const Ranks<typename Inputs::Element>* ranks, const std::atomic<bool>& stopped)
+  Grower(const Inputs& X, S& scorer, const Rules& rules, Ranks<typename Inputs::Element>* ranks,
+         const std::atomic<bool>& stopped)
       : X_(X),
         scorer_(scorer),
         rules_(rules),
         stopped_(stopped),
         splitter_(X, scorer, rules, ranks, stopped) {}
 
-  // Grows a tree. The reference is valid until the next call.
-  Tree& grow(const Sample& sample, std::uint64_t seed) {
-    begin(sample);
-    push(make_node(0, static_cast<std::int32_t>(rows_.size()), 0, seed));
+  // Grows a tree, or a branch of it. In a tree of more than stem_rows rows, nodes of at most that
+  // many are left as leaves and added to `left`. The reference is valid until the next call.
+  Tree& grow(const Sample& sample, const Stem& stem, std::size_t stem_rows,
+             std::vector<std::pair<std::int32_t, Stem>>& left) {
+    if (stem.rows.size() <= stem_rows) stem_rows = 0;
+    begin(sample, stem);
+    push(make_node(0, static_cast<std::int32_t>(rows_.size()), stem.depth, stem.seed));
     for (std::int32_t n_leaves = 1; !frontier_.empty() && n_leaves < rules_.max_leaf_nodes;) {
       if (stopped_) break;
       Candidate candidate = pop();
+      const Node& node = candidate.node;
+      if (const Rows rows = rows_of(node); rows.size() <= stem_rows) {
+        left.push_back({node.id, {{rows.begin(), rows.end()}, node.depth, node.seed, weight_}});
+        continue;
+      }
       // If gains order the frontier, the split is known. Otherwise it is searched only now, since a
       // node that is never popped needs none.
-      if (rules_.order != GrowthOrder::gain && !(open(candidate) && find_split(candidate)))
-        continue;
+      const bool known = rules_.order == GrowthOrder::gain;
+      if (!known && !(open(candidate) && find_split(candidate))) continue;
       split(candidate);
       ++n_leaves;
     }
@@ -57,11 +74,15 @@ class Grower {
     double priority = 0.0;
   };
 
-  void begin(const Sample& sample) {
+  bool depth_first() const { return rules_.order == GrowthOrder::depth; }
+
+  void begin(const Sample& sample, const Stem& stem) {
     sample_ = sample;
+    depth_ = stem.depth;
     scorer_.begin(sample.weight);
     splitter_.begin(sample);
-    rows_.assign(sample.rows.begin(), sample.rows.end());
+    rows_ = stem.rows;
+    weight_ = stem.depth == 0 ? sample.weight_of(rows_) : stem.tree_weight;
     right_rows_.resize(rows_.size() + 1);
     values_.resize(rows_.size());
     frontier_.clear();
@@ -79,45 +100,57 @@ class Grower {
     return {node, {}, 0.0};
   }
 
-  std::span<const std::int32_t> rows_of(const Node& node) const {
-    return std::span(rows_).subspan(node.begin, node.end - node.begin);
+  Rows rows_of(const Node& node) const {
+    return Rows(rows_).subspan(node.begin, node.end - node.begin);
+  }
+
+  // The frames of the nodes above the current one are kept, by depth. Best first there is only one:
+  // the parent of a node may have been opened long ago.
+  typename S::Frame& frame_of(const Node& node) {
+    const std::size_t level = depth_first() ? static_cast<std::size_t>(node.depth - depth_) : 0;
+    while (frames_.size() <= level) frames_.push_back(std::make_unique<typename S::Frame>());
+    return *frames_[level];
   }
 
   // Enters the node in the scorer and returns whether it may be split.
   bool open(Candidate& candidate) {
     Node& node = candidate.node;
-    node.variance = scorer_.enter(rows_of(node), node.weight);
+    typename S::Frame& frame = frame_of(node);
+    const bool has_parent = depth_first() && node.depth > depth_;
+    scorer_.enter(
+        node, rows_of(node),
+        has_parent ? frames_[static_cast<std::size_t>(node.depth - depth_ - 1)].get() : nullptr,
+        frame);
     tree_.nodes[node.id].variance = node.variance;
     if (node.depth >= rules_.max_depth) return false;
     if (fewer(node.count, rules_.min_samples_split) ||
         fewer(node.count, 2 * rules_.min_samples_leaf)) {
       return false;
     }
-    return !rules_.stop_when_pure || node.variance > kPure * scorer_.scale();
+    return !rules_.stop_when_pure || node.variance > kPure * node.scale;
   }
 
   bool find_split(Candidate& candidate) {
-    splitter_.search(candidate.node, rows_of(candidate.node), candidate.split);
-    const double gain = candidate.split.gain * (1.0 + kTie) + kNoise * candidate.node.variance;
-    return candidate.split.found() && gain >= rules_.min_impurity_decrease * tree_.nodes[0].weight;
+    const Node& node = candidate.node;
+    splitter_.search(node, rows_of(node), frame_of(node), candidate.split);
+    const double gain = candidate.split.gain * (1.0 + kTie) + node.noise;
+    return candidate.split.found() && gain >= rules_.min_impurity_decrease * weight_;
   }
 
   void push(Candidate candidate) {
     if (candidate.node.end - candidate.node.begin < 2) return;  // a leaf of variance zero
-    if (rules_.order != GrowthOrder::depth) {
+    if (!depth_first()) {
       if (!open(candidate)) return;
       if (rules_.order == GrowthOrder::gain && !find_split(candidate)) return;
       candidate.priority = coarse(rules_.order == GrowthOrder::gain ? candidate.split.gain
                                                                     : candidate.node.variance);
     }
     frontier_.push_back(std::move(candidate));
-    if (rules_.order != GrowthOrder::depth)
-      std::push_heap(frontier_.begin(), frontier_.end(), later);
+    if (!depth_first()) std::push_heap(frontier_.begin(), frontier_.end(), later);
   }
 
   Candidate pop() {
-    if (rules_.order != GrowthOrder::depth)
-      std::pop_heap(frontier_.begin(), frontier_.end(), later);
+    if (!depth_first()) std::pop_heap(frontier_.begin(), frontier_.end(), later);
     Candidate candidate = std::move(frontier_.back());
     frontier_.pop_back();
     return candidate;
@@ -143,14 +176,16 @@ class Grower {
     grown.missing_left = candidate.split.missing_left;
     if (const auto& words = candidate.split.subset; !words.empty()) {
       grown.subset = static_cast<std::int32_t>(tree_.subset_words.size());
+      grown.n_words = static_cast<std::int32_t>(words.size());
       tree_.subset_words.insert(tree_.subset_words.end(), words.begin(), words.end());
     }
     grown.left = static_cast<std::int32_t>(tree_.nodes.size());
     Candidate left = make_node(node.begin, middle, node.depth + 1, derive(node.seed, 1));
     Candidate right = make_node(middle, node.end, node.depth + 1, derive(node.seed, 2));
-    if constexpr (requires { scorer_.split(rows_of(node), rows_of(node)); }) {
-      scorer_.split(rows_of(left.node), rows_of(right.node));
-    }
+    // Two single rows are never entered.
+    const bool last = node.end - node.begin == 2;
+    scorer_.divide(depth_first() && !last ? &frame_of(node) : nullptr, rows_of(left.node),
+                   rows_of(right.node));
     push(std::move(right));
     push(std::move(left));
   }
@@ -176,11 +211,14 @@ class Grower {
   }
 
   const Inputs& X_;
-  Scorer& scorer_;
+  S& scorer_;
   const Rules& rules_;
   const std::atomic<bool>& stopped_;
   Sample sample_{};
-  Splitter<Inputs, Scorer> splitter_;
+  std::int32_t depth_ = 0;  // of the branch's root
+  double weight_ = 0.0;     // of the tree
+  Splitter<Inputs, S> splitter_;
+  std::vector<std::unique_ptr<typename S::Frame>> frames_;
   std::vector<std::int32_t> rows_, right_rows_;
   std::vector<Value<typename Inputs::Element>> values_;
   std::vector<Candidate> frontier_;

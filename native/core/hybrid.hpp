@@ -1,52 +1,66 @@
-// The factor form for large nodes, and the Gram form for small ones. A sweep over n rows costs O(n
+// The factor form for large nodes, and the Gram form for small ones. A search over n rows costs O(n
 // * rank) from Phi, and O(n^2) from a Gram matrix, which is computed once per branch.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "core/factor.hpp"
 #include "core/gram.hpp"
-#include "core/panels.hpp"
 
 namespace okforest {
 
-// Scores the splits of one node at a time with the cheaper form; see FactorScorer for the methods.
 class HybridScorer {
  public:
-  using Outputs = Panels<Lanes>;
+  struct Frame {
+    bool in_branch;  // whether the node is scored from the branch's Gram matrix
+    FactorScorer::Frame factor;
+    GramScorer::Frame gram;
+  };
 
   // Branches of at most `most_rows` rows are scored from their Gram matrix. Nodes must be entered
-  // depth first, and the rows of each must be a part of its parent's.
-  HybridScorer(const Outputs& outputs, std::int64_t most_rows);
+  // depth first, with the frame of their parent.
+  HybridScorer(const FactorOutputs& outputs, std::int64_t most_rows)
+      : most_rows_(most_rows), factor_(outputs), gram_(outputs) {}
 
   void begin(std::span<const double> weight);
-  double enter(std::span<const std::int32_t> rows, double total_weight);
-  double scale() const { return in_branch_ ? gram_.scale() : factor_.scale(); }
-  void prefix_norms(std::span<const Prefixes> lists, double* norms);
-  void subset_norms(std::span<const std::span<const std::int32_t>> subsets,
-                    const double* subset_weight, double* norms);
-  void split(std::span<const std::int32_t> left, std::span<const std::int32_t> right) {
-    if (!in_branch_) factor_.split(left, right);
+  void enter(Node& node, Rows rows, const Frame* parent, Frame& frame);
+  void divide(Frame* frame, Rows left, Rows right);
+
+  Precision search_sides(const Node& node, Rows rows, const Frame& frame,
+                         std::span<const Side> sides, double* norms) {
+    return frame.in_branch ? gram_.search_sides(node, rows, frame.gram, sides, norms)
+                           : factor_.search_sides(node, rows, frame.factor, sides, norms);
   }
-  void group_gram(std::span<const std::int32_t> rows, std::span<const std::int32_t> group,
-                  std::span<const double> group_weight, std::span<double> gram) const;
-  bool row_gram(std::span<const std::int32_t> rows, double* gram) {
-    return in_branch_ && gram_.row_gram(rows, gram);
+  Precision search_prefixes(const Node& node, Rows rows, const Frame& frame,
+                            std::span<const Prefixes> lists, double* norms) {
+    return frame.in_branch ? gram_.search_prefixes(node, rows, frame.gram, lists, norms)
+                           : factor_.search_prefixes(node, rows, frame.factor, lists, norms);
+  }
+  bool row_values(Rows, const Frame&, double*) const { return false; }
+  bool row_gram(Rows rows, const Frame& frame, double* gram) {
+    return frame.in_branch && gram_.row_gram(rows, frame.gram, gram);
+  }
+  void set_norms(const Node& node, const Frame& frame, std::span<const Rows> sets,
+                 const double* weights, double* norms) {
+    if (frame.in_branch) return gram_.set_norms(node, frame.gram, sets, weights, norms);
+    factor_.set_norms(node, frame.factor, sets, weights, norms);
+  }
+  void prefix_norms(const Node& node, Rows rows, const Frame& frame,
+                    std::span<const Prefixes> lists, double* norms) {
+    if (frame.in_branch) return gram_.prefix_norms(node, rows, frame.gram, lists, norms);
+    factor_.prefix_norms(node, rows, frame.factor, lists, norms);
+  }
+  void group_gram(const Frame& frame, Rows rows, Rows group, std::span<const double> group_weight,
+                  std::span<double> sums) {
+    if (frame.in_branch) return gram_.group_gram(frame.gram, rows, group, group_weight, sums);
+    factor_.group_gram(frame.factor, rows, group, group_weight, sums);
   }
 
  private:
-  void make_branch(std::span<const std::int32_t> rows);
-
-  const Outputs& outputs_;
   const std::int64_t most_rows_;
-  FactorScorer<Lanes> factor_;
+  FactorScorer factor_;
   GramScorer gram_;
-  bool in_branch_ = false;                // whether the current node is scored from the Gram matrix
-  std::span<const std::int32_t> branch_;  // rows of the branch, a part of the tree's
-  std::vector<std::int32_t> home_;        // training row -> its row of the branch's Gram matrix
-  std::vector<double> branch_gram_;
-  std::vector<Lanes> packed_;  // the branch's rows of Phi
 };
 
 }  // namespace okforest

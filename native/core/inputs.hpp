@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/kernels.hpp"  // for kCutWidth
 #include "core/watch.hpp"
 
 namespace okforest {
@@ -28,6 +29,7 @@ struct Value {
 template <class T>
 struct DenseInputs {
   using Element = T;
+  static constexpr bool is_dense = true;
   const T* data;
   std::int64_t n_rows;
   std::int64_t n_cols;
@@ -68,7 +70,7 @@ struct DenseInputs {
   // Gathers the values of a few features, a cache line for each row.
   void gather(std::span<const std::int32_t> cols, std::span<const std::int32_t> rows,
               T* out) const {
-    constexpr std::size_t width = 64 / sizeof(T);
+    constexpr std::size_t width = kCutWidth;
     if (col_stride == 1 && cols.size() == width && std::ranges::is_sorted(cols) &&
         cols.back() - cols.front() == width - 1) {
       for (const auto row : rows) {
@@ -105,7 +107,7 @@ struct DenseInputs {
       }
       const T* at = data + rows[k] * row_stride;
       for (std::size_t c = 0; c < n; ++c) out[c] = at[offset[c]];
-      out += 64 / sizeof(T);
+      out += kCutWidth;
     }
   }
 
@@ -129,6 +131,7 @@ struct DenseInputs {
 template <class T>
 struct ColumnInputs {
   using Element = T;
+  static constexpr bool is_dense = false;
   std::span<const T> data;
   std::span<const std::int32_t> rows_of_data;
   std::span<const std::int64_t> offsets;  // n_cols + 1
@@ -141,7 +144,7 @@ struct ColumnInputs {
 
   void gather(std::span<const std::int32_t> cols, std::span<const std::int32_t> rows,
               T* out) const {
-    constexpr std::size_t width = 64 / sizeof(T);
+    constexpr std::size_t width = kCutWidth;
     for (std::size_t c = 0; c < cols.size(); ++c) {
       visit(cols[c], rows, [&](std::size_t k, T x) { out[k * width + c] = x; });
     }

@@ -7,13 +7,14 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <numeric>
 #include <span>
 #include <type_traits>
 #include <vector>
 
 #include "core/inputs.hpp"
-#include "core/watch.hpp"
 
 namespace okforest {
 
@@ -60,55 +61,56 @@ class RadixSort {
   std::vector<Item> items_, other_;
 };
 
+// A feature is sorted when it is first used, by the thread that needs it.
 template <class T>
 class Ranks {
  public:
-  Ranks(const DenseInputs<T>& X, std::span<const std::int32_t> n_categories, Pace& pace)
-      : n_rows_(static_cast<std::size_t>(X.n_rows)),
-        rank_(n_rows_ * static_cast<std::size_t>(X.n_cols)),
-        sorted_(rank_.size()) {
-    std::vector<Value<T>> values(n_rows_);
-    std::vector<std::int32_t> rows(n_rows_);
-    std::iota(rows.begin(), rows.end(), 0);
-    RadixSort<decltype(sortable(T{}))> sort(n_rows_);
-    for (std::int32_t f = 0; f < X.n_cols; ++f) {
-      if (n_categories[f] > 0) continue;
-      X.gather(f, rows, values.data());
-      for (std::size_t r = 0; r < n_rows_; ++r) {
-        sort.items()[r] = {sortable(values[r].x), values[r].row};
-      }
-      sort();
-      const std::size_t first = static_cast<std::size_t>(f) * n_rows_;
-      for (std::size_t r = 0; r < n_rows_; ++r) {
-        const std::int32_t row = sort.items()[r].row;
-        rank_[first + static_cast<std::size_t>(row)] = static_cast<std::int32_t>(r);
-        sorted_[first + r] = values[static_cast<std::size_t>(row)];
-      }
-      pace.advance(X.n_rows);
-    }
-  }
+  explicit Ranks(const DenseInputs<T>& X)
+      : X_(X), features_(std::make_unique<Feature[]>(static_cast<std::size_t>(X.n_cols))) {}
 
-  std::size_t n_rows() const { return n_rows_; }
+  std::size_t n_rows() const { return static_cast<std::size_t>(X_.n_rows); }
 
-  // The ranks of the training rows by a feature, and its values sorted, missing ones last.
-  const std::int32_t* places(std::int32_t feature) const {
-    return rank_.data() + static_cast<std::size_t>(feature) * n_rows_;
-  }
-  const Value<T>* sorted(std::int32_t feature) const {
-    return sorted_.data() + static_cast<std::size_t>(feature) * n_rows_;
+  struct Feature {
+    std::once_flag once;
+    std::vector<std::int32_t> rank;  // of the training rows
+    std::vector<Value<T>> sorted;    // missing values last
+  };
+
+  const Feature& of(std::int32_t number) {
+    Feature& feature = features_[static_cast<std::size_t>(number)];
+    std::call_once(feature.once, [&] { sort(number, feature); });
+    return feature;
   }
 
  private:
-  std::size_t n_rows_;
-  std::vector<std::int32_t> rank_;  // feature by feature
-  std::vector<Value<T>> sorted_;
+  void sort(std::int32_t number, Feature& feature) const {
+    std::vector<std::int32_t> rows(n_rows());
+    std::iota(rows.begin(), rows.end(), 0);
+    std::vector<Value<T>> values(n_rows());
+    X_.gather(number, rows, values.data());
+    RadixSort<decltype(sortable(T{}))> sort(n_rows());
+    for (std::size_t r = 0; r < n_rows(); ++r) {
+      sort.items()[r] = {sortable(values[r].x), values[r].row};
+    }
+    sort();
+    feature.rank.resize(n_rows());
+    feature.sorted.resize(n_rows());
+    for (std::size_t r = 0; r < n_rows(); ++r) {
+      const std::int32_t row = sort.items()[r].row;
+      feature.rank[row] = static_cast<std::int32_t>(r);
+      feature.sorted[r] = values[row];
+    }
+  }
+
+  const DenseInputs<T>& X_;
+  std::unique_ptr<Feature[]> features_;
 };
 
 // Sorts the rows of a node by their ranks among all rows.
 template <class T>
 class RankSort {
  public:
-  explicit RankSort(const Ranks<T>& ranks)
+  explicit RankSort(Ranks<T>& ranks)
       : ranks_(ranks), inside_(ranks.n_rows()), taken_((ranks.n_rows() + 63) / 64) {}
 
   // Begins a node; its rows must stay valid until the next.
@@ -122,8 +124,9 @@ class RankSort {
 
   // Writes the node's values of a feature, sorted, missing ones last.
   void operator()(std::int32_t feature, Value<T>* out) {
-    const std::int32_t* place = ranks_.places(feature);
-    const Value<T>* sorted = ranks_.sorted(feature);
+    const auto& ranked = ranks_.of(feature);
+    const std::int32_t* place = ranked.rank.data();
+    const Value<T>* sorted = ranked.sorted.data();
     if (is_large_) {
       // Without branches: each value is written, and kept if its row is in the node.
       for (Value<T>* const end = out + rows_.size(); out < end; ++sorted) {
@@ -152,7 +155,7 @@ class RankSort {
  private:
   static constexpr std::size_t kLarge = 4;  // nodes of at least 1 / kLarge of all rows are large
 
-  const Ranks<T>& ranks_;
+  Ranks<T>& ranks_;
   std::span<const std::int32_t> rows_;
   bool is_large_ = false;
   std::vector<char> inside_;          // for a large node: 1 for each training row in it, else 0

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/dispatch.hpp"
+#include "core/kernels.hpp"
 #include "core/parallel.hpp"
 
 namespace okforest {
@@ -14,26 +14,12 @@ constexpr std::int64_t kPanel = 128;
 constexpr std::int64_t kRows = 64;
 
 // Adds the weighted members of a leaf to `mean`, in a panel of columns.
-OKFOREST_CLONES
 void add_members(const double* values, std::int64_t n_cols, std::int64_t begin, std::int64_t end,
                  const LeavesView& leaves, std::int64_t leaf, double* mean) {
   for (std::int64_t m = leaves.offsets[leaf]; m < leaves.offsets[leaf + 1]; ++m) {
-    const double* row = values + leaves.members[m] * n_cols;
-    const double weight = leaves.scale * leaves.weights[m];
-    for (std::int64_t c = begin; c < end; ++c) mean[c] += weight * row[c];
+    kernels().add_scaled(mean + begin, values + leaves.members[m] * n_cols + begin,
+                         leaves.scale * leaves.weights[m], end - begin);
   }
-}
-
-OKFOREST_CLONES
-void subtract(double* row, const double* mean, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t c = begin; c < end; ++c) row[c] -= mean[c];
-}
-
-// row[j] -= first[j] + second[places[j]]. Adding first keeps the matrix exactly symmetric.
-OKFOREST_CLONES
-void subtract_both(double* row, const double* first, const double* second,
-                   const std::int32_t* places, std::int64_t n) {
-  for (std::int64_t j = 0; j < n; ++j) row[j] -= first[j] + second[places[j]];
 }
 
 // Sums a panel of columns over the members of every leaf.
@@ -58,14 +44,16 @@ void for_panels(std::int64_t n_cols, int n_threads, Watch& watch, Body&& body) {
 std::vector<double> subtract_means(const MutableMatrix& values, const LeavesView& leaves,
                                    int n_threads, Watch& watch) {
   std::vector<double> means(static_cast<std::size_t>(leaves.n_leaves() * values.n_cols), 0.0);
-  for_panels(
-      values.n_cols, n_threads, watch, [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-        add_up(values, begin, end, leaves, means.data(), pace);
-        for (std::int64_t i = 0; i < values.n_rows; ++i) {
-          subtract(values.row(i), means.data() + leaves.places[i] * values.n_cols, begin, end);
-          pace.advance(end - begin);
-        }
-      });
+  for_panels(values.n_cols, n_threads, watch,
+             [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+               add_up(values, begin, end, leaves, means.data(), pace);
+               for (std::int64_t i = 0; i < values.n_rows; ++i) {
+                 kernels().add_scaled(values.row(i) + begin,
+                                      means.data() + leaves.places[i] * values.n_cols + begin, -1.0,
+                                      end - begin);
+                 pace.advance(end - begin);
+               }
+             });
   return means;
 }
 
@@ -101,8 +89,8 @@ void subtract_means_from_gram(const MutableMatrix& gram, const LeavesView& leave
   const std::int64_t n_blocks = (n + kRows - 1) / kRows;
   parallel_for(n_blocks, n_threads, watch, [&](std::int64_t block, Pace& of_thread) {
     for (std::int64_t i = block * kRows; i < std::min(n, (block + 1) * kRows); ++i) {
-      subtract_both(gram.row(i), products.data() + leaves.places[i] * n,
-                    transposed.data() + i * n_leaves, leaves.places.data(), n);
+      kernels().subtract_both(gram.row(i), products.data() + leaves.places[i] * n,
+                              transposed.data() + i * n_leaves, leaves.places.data(), n);
       of_thread.advance(n);
     }
   });

@@ -88,9 +88,9 @@ def find_split(X, K, node, rules, weight, count, root, categories):
 
     rng, cuts = Rng(node.seed), Rng(derive(node.seed, 3))
     features = list(range(X.shape[1]))
-    best = None
+    found = []  # feature, test, gain, which rows go left
     for visited in range(X.shape[1]):
-        if best is not None and visited >= rules.max_features:
+        if found and visited >= rules.max_features:
             break
         pick = visited + rng.below(X.shape[1] - visited)
         features[visited], features[pick] = features[pick], features[visited]
@@ -118,13 +118,15 @@ def find_split(X, K, node, rules, weight, count, root, categories):
                 gain = node.variance - sum(
                     total_variance(K, weight, rows[side]) for side in (left, ~left)
                 )
-            tie = best is not None and gain * (1 - 1e-9) <= best[2] + 1e-12 * node.variance
-            if not tie:
-                best = (feature, test, gain, left)
-    total_weight = weight[root.rows].sum()
-    if best is None or best[2] < rules.min_impurity_decrease * total_weight:
+            found.append((feature, test, gain, left))
+    if not found:
         return None
-    return best
+    # The first of those whose gain counts as equal to the largest.
+    scale = weight[rows] @ K.diagonal()[rows]
+    noise = max(1e-12 * node.variance, 64 * np.finfo(float).eps * scale)
+    least = max(split[2] for split in found) * (1 - 1e-9) - noise
+    best = next(split for split in found if split[2] >= least)
+    return best if best[2] >= rules.min_impurity_decrease * weight[root.rows].sum() else None
 
 
 def numeric_sides(x, weight, rules, rng):

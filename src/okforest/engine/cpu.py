@@ -113,3 +113,16 @@ def subtract_means_from_gram(
 ) -> None:
     """Turn the rows' inner products, in place, into those of what :func:`subtract_means` leaves."""
     _core.subtract_means_from_gram(gram, *leaves.arrays(), scale, n_threads)
+
+
+def simd_level() -> str:
+    """Return the instruction set in use: ``"avx512"``, ``"avx2"`` or ``"baseline"``."""
+    return _core.simd_level()
+
+
+def choose_simd_level(level: str = "") -> bool:
+    """Use another instruction set, by default the best one; return whether the machine has it.
+
+    Results are the same. For tests and benchmarks: it must not be called while trees grow.
+    """
+    return _core.choose_simd_level(level)

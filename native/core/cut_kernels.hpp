@@ -1,0 +1,239 @@
+// The kernels of random cuts; see CutKernels. A part of kernels.cpp.
+#pragma once
+
+#include "core/kernels.hpp"
+#include "core/simd.hpp"
+
+namespace okforest::OKFOREST_LEVEL {
+
+namespace {
+
+constexpr int kWidth = kCutWidth;
+
+template <class T>
+using Lanes = Pack<T, kWidth>;
+using Doubles = Pack<double, 8>;
+using Floats = Pack<float, 16>;
+
+template <class T>
+bool ranges(const T* lines, std::size_t n, T* low, T* high, bool* missing) {
+  auto least = fill<T, kWidth>(__builtin_inf()), most = fill<T, kWidth>(-__builtin_inf());
+  auto sum = fill<T, kWidth>(0);
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto x = load<T, kWidth>(lines + k * kWidth);
+    least = smaller(x, least);
+    most = larger(x, most);
+    sum = sum + x * fill<T, kWidth>(0);  // NaN if a value is missing; values are finite
+  }
+  T sums[kWidth];
+  store(least, low);
+  store(most, high);
+  store(sum, sums);
+  const T all = total(sum);
+  if (all == all) return false;
+  for (int c = 0; c < kWidth; ++c) missing[c] = sums[c] != sums[c];
+  return true;
+}
+
+// The largest T <= x.
+OKFOREST_INLINE Doubles round_down(const Doubles& x, double) { return x; }
+OKFOREST_INLINE Pack<float, 8> round_down(const Doubles& x, float) {
+  typedef Pack<float, 8> Near;
+  const Near nearest = narrow(x);
+  const Near below = map<float>(nearest, [](auto v) OKFOREST_LAMBDA {
+    const auto bits = std::bit_cast<decltype(v < v)>(v);
+    return std::bit_cast<decltype(v)>(v > 0.0f ? bits - 1 : bits + 1);  // by one unit
+  });
+  return narrow(select_at_most(widen(nearest), x, widen(nearest), widen(below)));
+}
+
+// Integers below 2^52 as doubles: the bits of 2^52 + x are those of 2^52 and x.
+OKFOREST_INLINE Doubles to_doubles(const Pack<std::uint64_t, 8>& x) {
+  return map<double>(x, [](auto v) OKFOREST_LAMBDA {
+    typedef double Vector __attribute__((vector_size(sizeof(v))));
+    return std::bit_cast<Vector>(v | 0x4330000000000000ULL) - 0x1.0p52;
+  });
+}
+
+template <class T>
+void thresholds(Rng stream, std::uint64_t stride, const std::int32_t* features, const T* low,
+                const T* high, double* thresholds, T* rounded) {
+  using Words = Pack<std::uint64_t, 8>;
+  for (int c = 0; c < kWidth; c += 8) {
+    std::uint64_t numbers[8];
+    for (int k = 0; k < 8; ++k) {
+      const auto feature = static_cast<std::uint64_t>(features[c + k]);
+      numbers[k] = stream.state() + kGamma + feature * (stride * kGamma);
+    }
+    const Words bits = map<std::uint64_t>(load<std::uint64_t, 8>(numbers),
+                                          [](auto v) OKFOREST_LAMBDA { return mix(v); });
+    // The upper 53 bits in two parts.
+    const Doubles u =
+        to_doubles(map<std::uint64_t>(bits, [](auto v) OKFOREST_LAMBDA { return v >> 38; })) *
+            fill<double, 8>(0x1.0p-26) +
+        to_doubles(map<std::uint64_t>(
+            bits, [](auto v) OKFOREST_LAMBDA { return v >> 11 & 0x7ffffffULL; })) *
+            fill<double, 8>(0x1.0p-53);
+    const Doubles a = widen(load<T, 8>(low + c)), b = widen(load<T, 8>(high + c));
+    const Doubles x = (fill<double, 8>(1.0) - u) * a + u * b;
+    const Doubles up = select_at_most(a, x, x, a), inside = select_at_most(b, up, a, up);
+    store(inside, thresholds + c);
+    store(round_down(inside, T{}), rounded + c);
+  }
+}
+
+template <class T>
+void sides(const T* lines, std::size_t n, const T* thresholds, typename CutKernels<T>::Word* words,
+           std::int64_t* n_left) {
+  using Word = typename CutKernels<T>::Word;
+  constexpr std::size_t bits = 8 * sizeof(Word);
+  const auto threshold = load<T, kWidth>(thresholds);
+  auto count = fill<Word, kWidth>(0);
+  for (std::size_t begin = 0; begin < n; begin += bits, words += kWidth) {
+    auto word = fill<Word, kWidth>(0);
+    for (std::size_t k = n < begin + bits ? n : begin + bits; k-- > begin;) {
+      // A comparison that holds is -1.
+      const auto left = at_most(load<T, kWidth>(lines + k * kWidth), threshold);
+      word = word + word - left;
+      count = count - left;
+    }
+    store(word, words);
+  }
+  Word counts[kWidth];
+  store(count, counts);
+  for (int c = 0; c < kWidth; ++c) n_left[c] = static_cast<std::int64_t>(counts[c]);
+}
+
+// Four rows at a time, so that fewer loop exits are mispredicted.
+template <class Word>
+std::size_t list(const Word* words, const std::int32_t* rows, std::size_t n, bool flip,
+                 std::int32_t* out, std::int32_t* block_ends) {
+  constexpr std::size_t bits = 8 * sizeof(Word);
+  const std::int32_t* const first = out;
+  for (std::size_t begin = 0; begin < n; begin += 64) {
+    std::uint64_t some = words[begin / bits * kWidth];
+    if constexpr (bits == 32) {
+      if (begin + 32 < n) {
+        some |= static_cast<std::uint64_t>(words[(begin / bits + 1) * kWidth]) << 32;
+      }
+    }
+    if (flip) some = ~some;
+    if (n - begin < 64) some &= (std::uint64_t{1} << (n - begin)) - 1;
+    const int n_here = __builtin_popcountll(some);
+    for (int k = 0; k < n_here; k += 4) {
+      for (int j = 0; j < 4; ++j) {
+        const auto at = begin + static_cast<std::size_t>(some ? __builtin_ctzll(some) : 0);
+        out[k + j] = rows[at];
+        some &= some - 1;
+      }
+    }
+    out += n_here;
+    if ((begin + 64) % kRowBlock == 0 || begin + 64 >= n) {
+      *block_ends++ = static_cast<std::int32_t>(out - first);
+    }
+  }
+  return static_cast<std::size_t>(out - first);
+}
+
+template <class T>
+OKFOREST_INLINE void store_gains(const Lanes<double>& norm, const Lanes<double>& left_weight,
+                                 const Lanes<double>& left_count, const Gain& gain, const T* low,
+                                 const T* high, double* gains, double* left_weights) {
+  const auto all = fill<double, kWidth>(gain.weight);
+  const auto right_count = fill<double, kWidth>(gain.count) - left_count;
+  const auto none = fill<double, kWidth>(kNoGain);
+  auto value = larger(norm, fill<double, kWidth>(0.0)) * all / (left_weight * (all - left_weight));
+  value = select_at_most(fill<double, kWidth>(gain.least_count), smaller(left_count, right_count),
+                         value, none);
+  value = select_at_most(widen(load<T, kWidth>(high)), widen(load<T, kWidth>(low)), none, value);
+  store(value, gains);
+  store(left_weight, left_weights);
+}
+
+// In float32, sums over the smaller side, by weight, of each cut: around the node's mean, the sums
+// of the two sides are opposite, and the rounding errors of the smaller one's are smaller.
+template <class T, class Real>
+void small_gains(const T* lines, std::size_t n, const T* thresholds, const Real* gram,
+                 const double* weight, const double* count, const Gain& gain, const T* low,
+                 const T* high, double* gains, double* left_weights) {
+  constexpr auto constant = [](Real x) OKFOREST_LAMBDA { return fill<Real, kWidth>(x); };
+  alignas(64) Real in_side[(kSmallNode + 1) * kWidth];
+  auto left_weight = fill<double, kWidth>(0.0), left_count = fill<double, kWidth>(0.0);
+  for (std::size_t k = 0; k < n; ++k) {
+    Real* const in = in_side + k * kWidth;
+    for (int c = 0; c < kWidth; ++c) {
+      in[c] = lines[k * kWidth + c] <= thresholds[c] ? Real{1} : Real{0};
+    }
+    const auto ones = widen(load<Real, kWidth>(in));
+    left_weight = left_weight + ones * fill<double, kWidth>(weight[k]);
+    left_count = left_count + ones * fill<double, kWidth>(count[k]);
+  }
+  if constexpr (sizeof(Real) == 4) {
+    alignas(64) double of_left[kWidth];
+    alignas(64) Real offset[kWidth], sign[kWidth];
+    store(left_weight, of_left);
+    for (int c = 0; c < kWidth; ++c) {
+      const bool smaller = of_left[c] <= gain.weight - of_left[c];
+      offset[c] = smaller ? Real{0} : Real{1};
+      sign[c] = smaller ? Real{1} : Real{-1};
+    }
+    const auto shift = load<Real, kWidth>(offset), factor = load<Real, kWidth>(sign);
+    for (std::size_t k = 0; k < n; ++k) {
+      store(shift + factor * load<Real, kWidth>(in_side + k * kWidth), in_side + k * kWidth);
+    }
+  }
+  store(constant(0), in_side + n * kWidth);
+  // Two rows of the lower triangle at a time. Each adds to the norm twice its sum over the rows
+  // before it, and its diagonal entry.
+  auto norm = constant(0);
+  for (std::size_t i = 0; i < n; i += 2) {
+    const Real* const a = gram + i * n;
+    const Real* const b = i + 1 < n ? a + n : a;
+    auto sum_a = constant(0), sum_b = constant(0);
+    for (std::size_t j = 0; j < i; ++j) {
+      const auto in = load<Real, kWidth>(in_side + j * kWidth);
+      sum_a = sum_a + constant(a[j]) * in;
+      sum_b = sum_b + constant(b[j]) * in;
+    }
+    const auto in_a = load<Real, kWidth>(in_side + i * kWidth);
+    const auto in_b = load<Real, kWidth>(in_side + (i + 1) * kWidth);
+    norm = norm + in_a * (sum_a + sum_a + constant(a[i]));
+    sum_b = sum_b + constant(b[i]) * in_a;
+    norm = norm + in_b * (sum_b + sum_b + constant(i + 1 < n ? b[i + 1] : Real{0}));
+  }
+  store_gains(widen(norm), left_weight, left_count, gain, low, high, gains, left_weights);
+}
+
+// The same for nodes of any size with a single output, given w_i (y_i - mean).
+template <class T>
+void scalar_gains(const T* lines, std::size_t n, const T* thresholds, const double* values,
+                  const double* weight, const double* count, const Gain& gain, const T* low,
+                  const T* high, double* gains, double* left_weights) {
+  auto sum = fill<double, kWidth>(0.0), left_weight = sum, left_count = sum;
+  const auto threshold = load<T, kWidth>(thresholds);
+  const auto one = fill<T, kWidth>(1), zero = fill<T, kWidth>(0);
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto left =
+        widen(select_at_most(load<T, kWidth>(lines + k * kWidth), threshold, one, zero));
+    sum = sum + left * fill<double, kWidth>(values[k]);
+    left_weight = left_weight + left * fill<double, kWidth>(weight[k]);
+    if (count != weight) left_count = left_count + left * fill<double, kWidth>(count[k]);
+  }
+  if (count == weight) left_count = left_weight;
+  store_gains(sum * sum, left_weight, left_count, gain, low, high, gains, left_weights);
+}
+
+template <class T>
+constexpr CutKernels<T> cut_kernels() {
+  return {ranges<T>,
+          thresholds<T>,
+          sides<T>,
+          list<typename CutKernels<T>::Word>,
+          small_gains<T, float>,
+          small_gains<T, double>,
+          scalar_gains<T>};
+}
+
+}  // namespace
+
+}  // namespace okforest::OKFOREST_LEVEL

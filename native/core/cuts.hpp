@@ -1,0 +1,134 @@
+// Random cuts of a node, for a few numeric features at a time, one per SIMD lane: the ranges of
+// their values, a random threshold for each, and the rows on both sides of it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/inputs.hpp"
+#include "core/kernels.hpp"
+#include "core/random.hpp"
+#include "core/rules.hpp"
+
+namespace okforest {
+
+template <class T>
+class Cuts {
+ public:
+  // Gathers the values of at most kCutWidth features and finds their ranges.
+  template <class Inputs>
+  void load(const Inputs& X, Rows features, Rows rows) {
+    rows_ = rows;
+    features_ = features;
+    if (lines_.size() < rows.size()) lines_.resize(rows.size());
+    X.gather(features, rows, lines_.data()->x);
+    any_missing_ = of_type().ranges(lines_.data()->x, rows.size(), low_.x, high_.x, missing_);
+    for (std::size_t c = size(); c < kCutWidth; ++c) low_.x[c] = high_.x[c] = 0;  // unused lanes
+  }
+
+  // Draws a threshold within each feature's range; values up to it go left. Each feature has
+  // `stride` numbers of the stream to itself, and uses the first of them.
+  void draw(Rng stream, std::uint64_t stride) {
+    alignas(64) std::int32_t padded[kCutWidth] = {};
+    std::ranges::copy(features_, padded);
+    of_type().thresholds(stream, stride, padded, low_.x, high_.x, threshold_, rounded_.x);
+  }
+
+  std::size_t size() const { return features_.size(); }
+  const double* thresholds() const { return threshold_; }
+  bool any_missing() const { return any_missing_; }
+  bool has_missing(std::size_t c) const { return any_missing_ && missing_[c]; }
+  bool is_constant(std::size_t c) const { return !(low_.x[c] < high_.x[c]); }
+
+  // The gains of all cuts of a small node, from the inner products of its rows.
+  struct Gains {
+    alignas(64) double gain[kCutWidth], left_weight[kCutWidth];
+  };
+  template <class Real>
+  void score(const Real* gram, const double* weight, const double* count, const Gain& gain,
+             Gains& out) const {
+    const auto score_all = [&](auto* kernel) {
+      kernel(lines_.data()->x, rows_.size(), rounded_.x, gram, weight, count, gain, low_.x, high_.x,
+             out.gain, out.left_weight);
+    };
+    if constexpr (sizeof(Real) == 4) {
+      score_all(of_type().float_gains);
+    } else {
+      score_all(of_type().double_gains);
+    }
+  }
+
+  // The same for a node of any size with one output, given w_i (y_i - mean).
+  void score_values(const double* values, const double* weight, const double* count,
+                    const Gain& gain, Gains& out) const {
+    of_type().scalar_gains(lines_.data()->x, rows_.size(), rounded_.x, values, weight, count, gain,
+                           low_.x, high_.x, out.gain, out.left_weight);
+  }
+
+  // The smaller side of a cut, by weight.
+  struct Smaller {
+    Side side;
+    bool is_left;
+  };
+
+  // Lists the smaller sides of all cuts; those of constant features and of features with missing
+  // values are empty. The lists are valid until the next call.
+  std::span<const Smaller> list_sides(const Sample& sample, double total_weight) {
+    const std::size_t n = rows_.size(), n_blocks = (n + kRowBlock - 1) / kRowBlock;
+    words_.resize((n + 63) / 64 * (64 / (8 * sizeof(Word))));
+    listed_.resize(size() * (n + kListSlack));
+    block_ends_.resize(size() * n_blocks);
+    of_type().sides(lines_.data()->x, n, rounded_.x, words_.data()->x, n_left_);
+    for (std::size_t c = 0; c < size(); ++c) {
+      if (has_missing(c) || is_constant(c)) {
+        smaller_[c] = {};
+        continue;
+      }
+      bool is_left = 2 * static_cast<std::size_t>(n_left_[c]) <= n;
+      Side side = list(c, is_left, n_blocks);
+      side.weight = sample.weight_of(side.rows);
+      if (2.0 * side.weight > total_weight) {  // fewer rows, but more weight
+        is_left = !is_left;
+        side = list(c, is_left, n_blocks);
+        side.weight = sample.weight_of(side.rows);
+      }
+      smaller_[c] = {side, is_left};
+    }
+    return {smaller_, size()};
+  }
+
+ private:
+  using Word = typename CutKernels<T>::Word;
+  static constexpr std::size_t kListSlack = 4;  // entries that a list may write beyond its end
+
+  static const CutKernels<T>& of_type() { return kernels().cuts<T>(); }
+
+  Side list(std::size_t c, bool left, std::size_t n_blocks) {
+    std::int32_t* const out = listed_.data() + c * (rows_.size() + kListSlack);
+    std::int32_t* const ends = block_ends_.data() + c * n_blocks;
+    const std::size_t n =
+        of_type().list(&words_.data()->x[c], rows_.data(), rows_.size(), !left, out, ends);
+    return {{out, n}, ends, 0.0};
+  }
+
+  template <class E>
+  struct alignas(64) Line {
+    E x[kCutWidth];
+  };
+
+  Rows rows_, features_;
+  std::vector<Line<T>> lines_;     // row by row
+  std::vector<Line<Word>> words_;  // sides of 32 or 64 rows per line, the first in the lowest bit
+  std::vector<std::int32_t> listed_, block_ends_;
+  Line<T> low_, high_;
+  Line<T> rounded_;  // the largest T <= threshold: comparing a T with either is the same
+  alignas(64) double threshold_[kCutWidth];
+  bool any_missing_ = false, missing_[kCutWidth];
+  std::int64_t n_left_[kCutWidth];
+  Smaller smaller_[kCutWidth];
+};
+
+}  // namespace okforest

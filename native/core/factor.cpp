@@ -1,0 +1,255 @@
+#include "core/factor.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/inputs.hpp"  // for kPrefetchDistance
+
+namespace okforest {
+
+namespace {
+
+// A sum derived by subtraction may lose three digits more than one computed directly.
+constexpr double kMaxLoss = 1e3;
+
+// Up to this rank, searches are in float64: rows are too short for float32 to pay off.
+constexpr std::int64_t kNarrow = 2;
+
+// Rounding errors of a search, as a fraction of the sum of w_i ||phi_i||: of a value, its weight,
+// their product, the additions in a block, and the norm.
+constexpr double kSearchError = (kRowBlock + 24) * 0x1.0p-24;
+
+// Values of this size can be squared and added up in float32.
+constexpr double kLeastFloat = 1e-15, kMostFloat = 1e15;
+
+std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+}  // namespace
+
+FactorOutputs::FactorOutputs(const MatrixView& phi, Pace& pace)
+    : n_rows_(phi.n_rows),
+      rank_(phi.n_cols),
+      n_cols_(rank_ <= kNarrow ? rank_ : round_up(rank_, 8)),
+      n_padded_(round_up(rank_, FloatFactor::lanes)),
+      data_(phi.data),
+      squared_norm_(static_cast<std::size_t>(n_rows_), 0.0) {
+  if (n_cols_ != rank_) padded_.resize(static_cast<std::size_t>(n_rows_ * n_cols_), 0.0);
+  double largest = 0.0;
+  for (std::int64_t i = 0; i < n_rows_; ++i) {
+    for (std::int64_t j = 0; j < rank_; ++j) {
+      const double x = phi.row(i)[j];
+      squared_norm_[i] += x * x;
+      largest = std::max(largest, std::abs(x));
+      if (!padded_.empty()) padded_[static_cast<std::size_t>(i * n_cols_ + j)] = x;
+    }
+    pace.advance(rank_);
+  }
+  if (!padded_.empty()) data_ = padded_.data();
+  has_floats_ = rank_ > kNarrow && largest >= kLeastFloat && largest <= kMostFloat;
+  if (!has_floats_) return;
+  floats_.resize(static_cast<std::size_t>(n_rows_ * n_padded_), 0.0f);
+  float_factor_ = {floats_.data(), n_rows_, n_padded_ / FloatFactor::lanes};
+  for (std::int64_t p = 0; p < float_factor_.n_packs; p += FloatFactor::most_packs) {
+    const std::int64_t width = float_factor_.group_packs(p) * FloatFactor::lanes;
+    const std::int64_t first = p * FloatFactor::lanes, last = std::min(rank_, first + width);
+    float* out = floats_.data() + first * n_rows_;
+    for (std::int64_t i = 0; i < n_rows_; ++i, out += width) {
+      for (std::int64_t j = first; j < last; ++j)
+        out[j - first] = static_cast<float>(phi.row(i)[j]);
+      pace.advance(width);
+    }
+  }
+}
+
+void FactorScorer::begin(std::span<const double> weight) {
+  weight_ = weight;
+  plain_ = std::ranges::all_of(weight, [](double w) { return w == 1.0; });
+  float_weight_.clear();
+  if (!plain_) float_weight_.assign(weight.begin(), weight.end());
+  sum_.resize(static_cast<std::size_t>(outputs_.n_cols()));
+}
+
+void FactorScorer::sum_over(Rows rows, double* sum) {
+  if (outputs_.n_cols() == 1) {
+    const double* const y = outputs_.data();
+    const auto term = [&](std::int32_t i) { return plain_ ? y[i] : weight_[i] * y[i]; };
+    double sums[4] = {};
+    std::size_t k = 0;
+    for (; k + 4 <= rows.size(); k += 4) {
+      for (std::size_t c = 0; c < 4; ++c) sums[c] += term(rows[k + c]);
+    }
+    for (; k < rows.size(); ++k) sums[0] += term(rows[k]);
+    *sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    return;
+  }
+  if (!plain_) {
+    list_weight_.resize(rows.size());
+    for (std::size_t k = 0; k < rows.size(); ++k) list_weight_[k] = weight_[rows[k]];
+  }
+  kernels().sum_rows(outputs_.data(), outputs_.n_cols(), rows,
+                     plain_ ? nullptr : list_weight_.data(), sum);
+}
+
+void FactorScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame) {
+  frame.sum.resize(static_cast<std::size_t>(outputs_.n_cols()));
+  frame.mean.resize(static_cast<std::size_t>(outputs_.n_cols()));
+  frame.part = {};
+  bool derived = false;
+  frame.rounding = 0.0;
+  if (parent != nullptr && !parent->part.empty()) {
+    frame.sum = parent->part_sum;
+    if (rows.data() != parent->part.data() || rows.size() != parent->part.size()) {
+      for (std::size_t j = 0; j < frame.sum.size(); ++j) {
+        frame.sum[j] = parent->sum[j] - parent->part_sum[j];
+      }
+      frame.rounding = parent->rounding;
+      derived = true;
+    }
+  } else {
+    sum_over(rows, frame.sum.data());
+  }
+  node.variance = measure(node, rows, frame);
+  const double size = std::sqrt(node.weight * node.scale);  // bounds the norm of any partial sum
+  // After a loss of digits, the sum is computed directly.
+  if (derived && (node.variance < 1e-2 * node.scale || frame.rounding > kMaxLoss * size)) {
+    sum_over(rows, frame.sum.data());
+    node.variance = measure(node, rows, frame);
+    frame.rounding = 0.0;
+  }
+  frame.rounding += size;
+  if (node.variance <= 1e-6 * node.scale) {
+    // Most digits are lost by cancellation: sum the squares around the mean instead.
+    node.variance = 0.0;
+    for (const auto i : rows) {
+      node.variance += weight_[i] * kernels().squared_distance(outputs_.row(i), frame.mean.data(),
+                                                               1.0, outputs_.n_cols());
+    }
+  }
+  if (outputs_.floats() != nullptr) {
+    frame.float_mean.resize(static_cast<std::size_t>(outputs_.n_padded()), 0.0f);
+    std::ranges::copy(frame.mean, frame.float_mean.begin());
+  }
+  node.noise = std::max(kNoise * node.variance, kRounding * std::sqrt(node.variance * node.scale));
+}
+
+// Sets the node's scale and mean from its sum, and returns its total variance.
+double FactorScorer::measure(Node& node, Rows rows, Frame& frame) const {
+  double sum_norm = 0.0;
+  for (std::size_t j = 0; j < frame.sum.size(); ++j) {
+    sum_norm += frame.sum[j] * frame.sum[j];
+    frame.mean[j] = frame.sum[j] / node.weight;
+  }
+  node.scale = 0.0;
+  for (const auto i : rows) {
+    node.scale += (plain_ ? 1.0 : weight_[i]) * outputs_.squared_norm(i);
+  }
+  return node.scale - sum_norm / node.weight;
+}
+
+void FactorScorer::divide(Frame* frame, Rows left, Rows right) {
+  if (frame == nullptr) return;
+  frame->part = left.size() <= right.size() ? left : right;
+  frame->part_sum.resize(frame->sum.size());
+  sum_over(frame->part, frame->part_sum.data());
+}
+
+Precision FactorScorer::search_sides(const Node& node, Rows rows, const Frame& frame,
+                                     std::span<const Side> sides, double* norms) {
+  const double spread = kSearchError * kSearchError * node.scale;
+  if (outputs_.floats() == nullptr || spread > 0.02 * node.variance) {
+    for (const Side& side : sides) *norms++ = set_norm(frame, side.rows, side.weight);
+    return {};
+  }
+  if (side_sums_.size() < sides.size()) side_sums_.resize(sides.size());
+  kernels().side_norms(*outputs_.floats(), rows, sides, plain_ ? nullptr : float_weight_.data(),
+                       frame.float_mean.data(), side_sums_.data(), norms);
+  return {.root = spread};
+}
+
+bool FactorScorer::row_values(Rows rows, const Frame& frame, double* values) const {
+  if (outputs_.n_cols() != 1) return false;
+  for (const auto i : rows) {
+    *values++ = (plain_ ? 1.0 : weight_[i]) * (outputs_.data()[i] - frame.mean[0]);
+  }
+  return true;
+}
+
+double FactorScorer::set_norm(const Frame& frame, Rows rows, double weight) {
+  sum_over(rows, sum_.data());
+  if (outputs_.n_cols() == 1) {
+    const double centred = sum_[0] - weight * frame.mean[0];
+    return centred * centred;
+  }
+  return kernels().squared_distance(sum_.data(), frame.mean.data(), weight, outputs_.n_cols());
+}
+
+void FactorScorer::set_norms(const Node&, const Frame& frame, std::span<const Rows> sets,
+                             const double* weights, double* norms) {
+  for (const Rows rows : sets) *norms++ = set_norm(frame, rows, *weights++);
+}
+
+Precision FactorScorer::search_prefixes(const Node& node, Rows rows, const Frame& frame,
+                                        std::span<const Prefixes> lists, double* norms) {
+  prefix_norms(node, rows, frame, lists, norms);
+  return {};
+}
+
+void FactorScorer::prefix_norms(const Node&, Rows, const Frame& frame,
+                                std::span<const Prefixes> lists, double* norms) {
+  for (const Prefixes& list : lists) {
+    const std::int64_t n_cols = outputs_.n_cols();
+    if (n_cols > kNarrow) {
+      kernels().prefix_norms(outputs_.data(), n_cols, list.rows, list.lengths,
+                             plain_ ? nullptr : weight_.data(), frame.mean.data(), norms);
+      norms += list.lengths.size();
+      continue;
+    }
+    norms = n_cols == 1 ? narrow_prefix_norms<1>(list, frame, norms)
+                        : narrow_prefix_norms<2>(list, frame, norms);
+  }
+}
+
+template <int n_cols>
+double* FactorScorer::narrow_prefix_norms(const Prefixes& list, const Frame& frame,
+                                          double* norms) const {
+  double sum[n_cols] = {}, mean[n_cols];
+  std::copy_n(frame.mean.begin(), n_cols, mean);
+  std::int32_t k = 0;
+  for (const auto length : list.lengths) {
+    for (; k < length; ++k) {
+      const auto i = list.rows[k];
+      for (int j = 0; j < n_cols; ++j) {
+        const double centred = outputs_.data()[i * n_cols + j] - mean[j];
+        sum[j] += plain_ ? centred : weight_[i] * centred;
+      }
+    }
+    double norm = 0.0;
+    for (int j = 0; j < n_cols; ++j) norm += sum[j] * sum[j];
+    *norms++ = norm;
+  }
+  return norms;
+}
+
+void FactorScorer::group_gram(const Frame& frame, Rows rows, Rows group,
+                              std::span<const double> group_weight, std::span<double> sums) {
+  const std::size_t n = group_weight.size();
+  const auto width = static_cast<std::size_t>(outputs_.n_cols());
+  std::vector<double> of_group(n * width, 0.0);
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    kernels().add_scaled(&of_group[group[k] * width], outputs_.row(rows[k]), weight_[rows[k]],
+                         outputs_.n_cols());
+  }
+  for (std::size_t g = 0; g < n; ++g) {
+    kernels().add_scaled(&of_group[g * width], frame.mean.data(), -group_weight[g],
+                         outputs_.n_cols());
+  }
+  for (std::size_t g = 0; g < n; ++g) {
+    for (std::size_t h = 0; h < n; ++h) {
+      for (std::size_t j = 0; j < width; ++j) {
+        sums[g * n + h] += of_group[g * width + j] * of_group[h * width + j];
+      }
+    }
+  }
+}
+
+}  // namespace okforest

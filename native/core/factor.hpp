@@ -1,0 +1,81 @@
+// The factor form of the outputs: K = Phi Phi^T. A search over n rows costs O(n * rank).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/scorer.hpp"
+#include "core/views.hpp"  // for MatrixView
+#include "core/watch.hpp"
+
+namespace okforest {
+
+// Phi, shared by all threads: as given, and in float32 for searches.
+class FactorOutputs {
+ public:
+  FactorOutputs(const MatrixView& phi, Pace& pace);  // which must outlive the object
+
+  const double* row(std::int64_t i) const { return data_ + i * n_cols_; }
+  const double* data() const { return data_; }
+  std::int64_t n_rows() const { return n_rows_; }
+  std::int64_t rank() const { return rank_; }
+  std::int64_t n_cols() const { return n_cols_; }      // padded with zeros to a multiple of eight
+  std::int64_t n_padded() const { return n_padded_; }  // padded to a multiple of sixteen
+  double squared_norm(std::int64_t i) const { return squared_norm_[i]; }
+  std::span<const double> squared_norms() const { return squared_norm_; }
+  const FloatFactor* floats() const { return has_floats_ ? &float_factor_ : nullptr; }
+
+ private:
+  std::int64_t n_rows_, rank_, n_cols_, n_padded_;
+  const double* data_;
+  std::vector<double> padded_, squared_norm_;
+  std::vector<float> floats_;
+  FloatFactor float_factor_{};
+  bool has_floats_ = false;
+};
+
+class FactorScorer {
+ public:
+  struct Frame {
+    std::vector<double> sum, mean;
+    std::vector<float> float_mean;
+    double rounding;  // scale of the rounding errors of the sum
+    Rows part;        // after a division: the smaller side, and its sum
+    std::vector<double> part_sum;
+  };
+
+  explicit FactorScorer(const FactorOutputs& outputs) : outputs_(outputs) {}
+
+  void begin(std::span<const double> weight);
+  void enter(Node& node, Rows rows, const Frame* parent, Frame& frame);
+  void divide(Frame* frame, Rows left, Rows right);
+  Precision search_sides(const Node& node, Rows rows, const Frame& frame,
+                         std::span<const Side> sides, double* norms);
+  Precision search_prefixes(const Node& node, Rows rows, const Frame& frame,
+                            std::span<const Prefixes> lists, double* norms);
+  bool row_gram(Rows, const Frame&, double*) { return false; }
+  bool row_values(Rows rows, const Frame& frame, double* values) const;
+  void set_norms(const Node& node, const Frame& frame, std::span<const Rows> sets,
+                 const double* weights, double* norms);
+  void prefix_norms(const Node& node, Rows rows, const Frame& frame,
+                    std::span<const Prefixes> lists, double* norms);
+  void group_gram(const Frame& frame, Rows rows, Rows group, std::span<const double> group_weight,
+                  std::span<double> sums);
+
+ private:
+  void sum_over(Rows rows, double* sum);
+  double measure(Node& node, Rows rows, Frame& frame) const;
+  double set_norm(const Frame& frame, Rows rows, double weight);
+  template <int n_cols>
+  double* narrow_prefix_norms(const Prefixes& list, const Frame& frame, double* norms) const;
+
+  const FactorOutputs& outputs_;
+  std::span<const double> weight_;
+  bool plain_ = false;                     // whether all weights are one
+  std::vector<float> float_weight_;        // empty if plain
+  std::vector<double> list_weight_, sum_;  // scratch memory
+  std::vector<SideSum> side_sums_;
+};
+
+}  // namespace okforest

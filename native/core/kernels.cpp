@@ -1,0 +1,309 @@
+// Compiled once per instruction set, with OKFOREST_LEVEL as the namespace. Nothing here may call
+// functions of the standard library that are not inlined: the linker keeps one version of them,
+// which may need instructions that the machine does not have.
+#include "core/kernels.hpp"
+
+#include "core/cut_kernels.hpp"
+#include "core/simd.hpp"
+
+namespace okforest::OKFOREST_LEVEL {
+
+namespace {
+
+// Calls f(first pack, number of packs as a constant) for each group of columns.
+template <class F>
+OKFOREST_INLINE void for_groups(const FloatFactor& phi, F&& f) {
+  for (std::int64_t p = 0; p < phi.n_packs; p += FloatFactor::most_packs) {
+    switch (phi.group_packs(p)) {
+      case 1:
+        f(p, std::integral_constant<int, 1>{});
+        break;
+      case 2:
+        f(p, std::integral_constant<int, 2>{});
+        break;
+      case 3:
+        f(p, std::integral_constant<int, 3>{});
+        break;
+      default:
+        f(p, std::integral_constant<int, 4>{});
+    }
+  }
+}
+
+// The sum of some rows of a group. With few packs, two running sums hide the latency of additions.
+template <bool plain, int packs>
+OKFOREST_INLINE void sum_group(const float* group, const std::int32_t* rows, std::size_t n,
+                               const float* weight, Floats sum[packs]) {
+  constexpr int kSums = packs <= 2 ? 2 : 1;
+  Floats more[packs];
+  for (int c = 0; c < packs; ++c) sum[c] = more[c] = fill<float, 16>(0.0f);
+  const auto add = [&](std::size_t k, Floats* to) OKFOREST_LAMBDA {
+    const float* const row = group + static_cast<std::int64_t>(rows[k]) * (packs * 16);
+    for (int c = 0; c < packs; ++c) {
+      auto x = load<float, 16>(row + 16 * c);
+      if constexpr (!plain) x = x * fill<float, 16>(weight[rows[k]]);
+      to[c] = to[c] + x;
+    }
+  };
+  std::size_t k = 0;
+  for (; k + kSums <= n; k += kSums) {
+    add(k, sum);
+    if constexpr (kSums == 2) add(k + 1, more);
+  }
+  if (k < n) add(k, sum);
+  if constexpr (kSums == 2) {
+    for (int c = 0; c < packs; ++c) sum[c] = sum[c] + more[c];
+  }
+}
+
+// A node of a single block, in float32 throughout.
+template <bool plain>
+OKFOREST_INLINE void block_side_norms(const FloatFactor& phi, std::span<const Side> sides,
+                                      const float* weight, const float* mean, double* norms) {
+  for (std::size_t s = 0; s < sides.size(); ++s) {
+    const auto side_weight = fill<float, 16>(static_cast<float>(sides[s].weight));
+    Floats norm = fill<float, 16>(0.0f);
+    for_groups(phi, [&](std::int64_t p, auto packs_of_group) OKFOREST_LAMBDA {
+      constexpr int packs = packs_of_group;
+      Floats sum[packs];
+      sum_group<plain, packs>(phi.group(p), sides[s].rows.data(), sides[s].rows.size(), weight,
+                              sum);
+      for (int c = 0; c < packs; ++c) {
+        sum[c] = sum[c] - side_weight * load<float, 16>(mean + (p + c) * 16);
+        norm = norm + sum[c] * sum[c];
+      }
+    });
+    norms[s] = static_cast<double>(total(norm));
+  }
+}
+
+// A larger node is read in blocks of rows, which stay in cache while all sides are summed.
+template <bool plain>
+OKFOREST_INLINE void all_side_norms(const FloatFactor& phi, Rows node, std::span<const Side> sides,
+                                    const float* weight, const float* mean, SideSum* sums,
+                                    double* norms) {
+  constexpr std::size_t kCache = 1 << 19;
+  if (node.size() <= kRowBlock) return block_side_norms<plain>(phi, sides, weight, mean, norms);
+  for (std::size_t s = 0; s < sides.size(); ++s) norms[s] = 0.0;
+  for_groups(phi, [&](std::int64_t p, auto packs_of_group) OKFOREST_LAMBDA {
+    constexpr int packs = packs_of_group;
+    const float* const group = phi.group(p);
+    const bool fetch = node.size() * packs * 64 > kCache;
+    const std::size_t step = (kRowBlock + sides.size() - 1) / sides.size();
+    for (std::size_t begin = 0, block = 0; begin < node.size(); begin += kRowBlock, ++block) {
+      const bool last = begin + kRowBlock >= node.size();
+      std::size_t next = begin + kRowBlock;
+      for (std::size_t s = 0; s < sides.size(); ++s) {
+        // Meanwhile, rows of the next block are fetched.
+        for (std::size_t k = 0; fetch && k < step && next < node.size(); ++k, ++next) {
+          const float* const row = group + static_cast<std::int64_t>(node[next]) * (packs * 16);
+          for (int c = 0; c < packs; ++c) __builtin_prefetch(row + 16 * c);
+        }
+        const Side& side = sides[s];
+        const std::int32_t first = block == 0 ? 0 : side.block_ends[block - 1];
+        Floats sum[packs];
+        sum_group<plain, packs>(group, side.rows.data() + first,
+                                static_cast<std::size_t>(side.block_ends[block] - first), weight,
+                                sum);
+        auto norm = fill<double, 16>(0.0);
+        for (int c = 0; c < packs; ++c) {
+          auto wide = widen(sum[c]);
+          if (block > 0) wide = wide + load<double, 16>(sums[s].x + 16 * c);
+          if (!last) {
+            store(wide, sums[s].x + 16 * c);
+          } else {
+            const auto centre = widen(load<float, 16>(mean + (p + c) * 16));
+            wide = wide - fill<double, 16>(side.weight) * centre;
+            norm = norm + wide * wide;
+          }
+        }
+        if (last) norms[s] += total(norm);
+      }
+    }
+  });
+}
+
+void side_norms(const FloatFactor& phi, Rows node, std::span<const Side> sides, const float* weight,
+                const float* mean, SideSum* sums, double* norms) {
+  if (weight == nullptr) {
+    all_side_norms<true>(phi, node, sides, weight, mean, sums, norms);
+  } else {
+    all_side_norms<false>(phi, node, sides, weight, mean, sums, norms);
+  }
+}
+
+template <int packs, bool plain>
+OKFOREST_INLINE void add_prefix_norms(const double* phi, std::int64_t n_cols, Rows rows,
+                                      Rows lengths, const double* weight, const double* mean,
+                                      double* norms) {
+  Doubles centre[packs], sums[packs];
+  for (int c = 0; c < packs; ++c) {
+    centre[c] = load<double, 8>(mean + 8 * c);
+    sums[c] = fill<double, 8>(0.0);
+  }
+  std::size_t k = 0;
+  for (std::size_t n = 0; n < lengths.size(); ++n) {
+    for (; k < static_cast<std::size_t>(lengths[n]); ++k) {
+      const double* const row = phi + rows[k] * n_cols;
+      for (int c = 0; c < packs; ++c) {
+        auto x = load<double, 8>(row + 8 * c) - centre[c];
+        if constexpr (!plain) x = x * fill<double, 8>(weight[rows[k]]);
+        sums[c] = sums[c] + x;
+      }
+    }
+    auto norm = sums[0] * sums[0];
+    for (int c = 1; c < packs; ++c) norm = norm + sums[c] * sums[c];
+    norms[n] += total(norm);
+  }
+}
+
+template <int packs>
+void prefix_norms_of(const double* phi, std::int64_t n_cols, Rows rows, Rows lengths,
+                     const double* weight, const double* mean, double* norms) {
+  if (weight == nullptr) {
+    add_prefix_norms<packs, true>(phi, n_cols, rows, lengths, weight, mean, norms);
+  } else {
+    add_prefix_norms<packs, false>(phi, n_cols, rows, lengths, weight, mean, norms);
+  }
+}
+
+void prefix_norms(const double* phi, std::int64_t n_cols, Rows rows, Rows lengths,
+                  const double* weight, const double* mean, double* norms) {
+  for (std::size_t n = 0; n < lengths.size(); ++n) norms[n] = 0.0;
+  std::int64_t j = 0;
+  for (; j + 32 <= n_cols; j += 32) {
+    prefix_norms_of<4>(phi + j, n_cols, rows, lengths, weight, mean + j, norms);
+  }
+  for (; j < n_cols; j += 8) {
+    prefix_norms_of<1>(phi + j, n_cols, rows, lengths, weight, mean + j, norms);
+  }
+}
+
+// The sum of four rows at a time.
+void sum_rows(const double* matrix, std::int64_t n_cols, Rows rows, const double* weight,
+              double* sum) {
+  for (std::int64_t j = 0; j < n_cols; ++j) sum[j] = 0.0;
+  const auto row = [&](std::size_t k) { return matrix + rows[k] * n_cols; };
+  const std::size_t n = rows.size();
+  std::size_t k = 0;
+  for (; k + 4 <= n; k += 4) {
+    const double *a = row(k), *b = row(k + 1), *c = row(k + 2), *d = row(k + 3);
+    for (std::size_t soon = k + 8; soon < k + 12 && soon < n; ++soon) {
+      for (std::int64_t j = 0; j < n_cols && j < 128; j += 8) __builtin_prefetch(row(soon) + j);
+    }
+    if (weight == nullptr) {
+      for (std::int64_t j = 0; j < n_cols; ++j) sum[j] += (a[j] + b[j]) + (c[j] + d[j]);
+    } else {
+      const double u = weight[k], v = weight[k + 1], w = weight[k + 2], x = weight[k + 3];
+      for (std::int64_t j = 0; j < n_cols; ++j) {
+        sum[j] += (u * a[j] + v * b[j]) + (w * c[j] + x * d[j]);
+      }
+    }
+  }
+  for (; k < n; ++k) {
+    const double *a = row(k), u = weight == nullptr ? 1.0 : weight[k];
+    for (std::int64_t j = 0; j < n_cols; ++j) sum[j] += u * a[j];
+  }
+}
+
+// The inner products of two rows with kTile others.
+constexpr std::int64_t kTile = kVectorBytes == 64 ? 4 : 2;  // as registers allow
+
+OKFOREST_INLINE void gram_tile(const double* a, const double* b, const double* others,
+                               std::int64_t n_cols, double* of_a, double* of_b) {
+  Doubles sum[2 * kTile];
+  for (int c = 0; c < 2 * kTile; ++c) sum[c] = fill<double, 8>(0.0);
+  for (std::int64_t p = 0; p < n_cols; p += 8) {
+    const auto x = load<double, 8>(a + p), y = load<double, 8>(b + p);
+    for (int c = 0; c < kTile; ++c) {
+      auto other = load<double, 8>(others + c * n_cols + p);
+      keep(other);
+      sum[c] = sum[c] + x * other;
+      sum[kTile + c] = sum[kTile + c] + y * other;
+    }
+  }
+  for (int c = 0; c < kTile; ++c) {
+    of_a[c] = total(sum[c]);
+    of_b[c] = total(sum[kTile + c]);
+  }
+}
+
+OKFOREST_INLINE double dot(const double* a, const double* b, std::int64_t n_cols) {
+  auto sum = fill<double, 8>(0.0);
+  for (std::int64_t p = 0; p < n_cols; p += 8) {
+    sum = sum + load<double, 8>(a + p) * load<double, 8>(b + p);
+  }
+  return total(sum);
+}
+
+void gram(const double* rows, std::int64_t n, std::int64_t n_cols, double* gram) {
+  for (std::int64_t i = 0; i < n; i += 2) {
+    const std::int64_t next = i + 1 < n ? i + 1 : i;
+    const double *const a = rows + i * n_cols, *const b = rows + next * n_cols;
+    std::int64_t j = 0;
+    for (; j <= next && j + kTile <= n; j += kTile) {
+      gram_tile(a, b, rows + j * n_cols, n_cols, gram + i * n + j, gram + next * n + j);
+    }
+    for (; j <= next; ++j) {
+      gram[next * n + j] = dot(b, rows + j * n_cols, n_cols);
+      if (j <= i) gram[i * n + j] = dot(a, rows + j * n_cols, n_cols);
+    }
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j < i; ++j) gram[j * n + i] = gram[i * n + j];
+  }
+}
+
+void sums_below(const float* row, const float* const rank[4], std::size_t n_padded,
+                const float limit[4], double sums[4]) {
+  Floats sum[4], most[4];
+  for (int a = 0; a < 4; ++a) {
+    sum[a] = fill<float, 16>(0.0f);
+    most[a] = fill<float, 16>(limit[a]);
+  }
+  for (std::size_t j = 0; j < n_padded; j += 16) {
+    const auto x = load<float, 16>(row + j);
+    for (int a = 0; a < 4; ++a) {
+      sum[a] = sum[a] + where_less(load<float, 16>(rank[a] + j), most[a], x);
+    }
+  }
+  for (int a = 0; a < 4; ++a) sums[a] = static_cast<double>(total(sum[a]));
+}
+
+void add_scaled(double* __restrict sum, const double* __restrict x, double scale, std::int64_t n) {
+  for (std::int64_t k = 0; k < n; ++k) sum[k] += scale * x[k];
+}
+
+double squared_distance(const double* a, const double* b, double scale, std::int64_t n) {
+  auto sum = fill<double, 8>(0.0);
+  std::int64_t k = 0;
+  for (; k + 8 <= n; k += 8) {
+    const auto d = load<double, 8>(a + k) - fill<double, 8>(scale) * load<double, 8>(b + k);
+    sum = sum + d * d;
+  }
+  double rest = 0.0;
+  for (; k < n; ++k) rest += (a[k] - scale * b[k]) * (a[k] - scale * b[k]);
+  return total(sum) + rest;
+}
+
+void subtract_both(double* row, const double* first, const double* second,
+                   const std::int32_t* places, std::int64_t n) {
+  for (std::int64_t j = 0; j < n; ++j) row[j] -= first[j] + second[places[j]];
+}
+
+}  // namespace
+
+extern const Kernels level_kernels;
+const Kernels level_kernels = {OKFOREST_LEVEL_NAME,
+                               cut_kernels<float>(),
+                               cut_kernels<double>(),
+                               side_norms,
+                               prefix_norms,
+                               sum_rows,
+                               gram,
+                               sums_below,
+                               add_scaled,
+                               squared_distance,
+                               subtract_both};
+
+}  // namespace okforest::OKFOREST_LEVEL

@@ -1,0 +1,135 @@
+// The hot loops, compiled once per instruction set: the best one for this machine is chosen when
+// the library is loaded. All levels give the same results, to the last bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "core/gain.hpp"
+#include "core/random.hpp"
+
+namespace okforest {
+
+using Rows = std::span<const std::int32_t>;
+
+// Random cuts are processed for this many features at a time, one per SIMD lane.
+inline constexpr std::size_t kCutWidth = 16;
+
+// In nodes of at most this many rows, all cuts are scored at once from inner products.
+inline constexpr std::size_t kSmallNode = 32;
+
+// A node is read in blocks of rows. Sums over a block in float32 are added to sums in float64.
+inline constexpr std::size_t kRowBlock = 256;
+struct SideSum {
+  alignas(64) double x[64];
+};
+
+// A float32 copy of Phi, in groups of up to 64 columns: a row of a group is contiguous.
+struct FloatFactor {
+  static constexpr std::int64_t lanes = 16, most_packs = 4;
+
+  const float* data;
+  std::int64_t n_rows, n_packs;
+
+  std::int64_t n_padded() const { return n_packs * lanes; }
+  std::int64_t group_packs(std::int64_t first) const {
+    return n_packs - first < most_packs ? n_packs - first : most_packs;
+  }
+  const float* group(std::int64_t first) const { return data + first * lanes * n_rows; }
+};
+
+// One side of a cut: its rows, ascending, and how many of them are in the first blocks of the node.
+struct Side {
+  Rows rows;
+  const std::int32_t* block_ends;
+  double weight;
+};
+
+template <class T>
+struct CutKernels {
+  // The bits of a word are the sides of as many rows.
+  using Word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+
+  // `lines` holds kCutWidth values for each row. Finds their ranges and returns whether any is
+  // missing; if so, finds in which lanes.
+  bool (*ranges)(const T* lines, std::size_t n, T* low, T* high, bool* missing);
+
+  // uniform_between(low, high, stream.ahead(feature * stride).uniform()) for each feature. A value
+  // is at most the threshold if and only if it is at most `rounded`.
+  void (*thresholds)(Rng stream, std::uint64_t stride, const std::int32_t* features, const T* low,
+                     const T* high, double* thresholds, T* rounded);
+
+  // The sides of all rows as bits, and the number of rows on the left.
+  void (*sides)(const T* lines, std::size_t n, const T* thresholds, Word* words,
+                std::int64_t* n_left);
+
+  // Lists the rows whose bit is set, or not set with `flip`, and counts those in each block.
+  std::size_t (*list)(const Word* words, const std::int32_t* rows, std::size_t n, bool flip,
+                      std::int32_t* out, std::int32_t* block_ends);
+
+  // Gains and left weights of all cuts of a small node, from the inner products of its rows around
+  // its mean (lower triangle).
+  template <class Real>
+  using SmallGains = void(const T* lines, std::size_t n, const T* thresholds, const Real* gram,
+                          const double* weight, const double* count, const Gain& gain, const T* low,
+                          const T* high, double* gains, double* left_weights);
+  SmallGains<float>* float_gains;
+  SmallGains<double>* double_gains;
+
+  // The same for a node of any size with one output, given w_i (y_i - mean) instead of products.
+  SmallGains<double>* scalar_gains;
+};
+
+struct Kernels {
+  std::string_view level;
+  CutKernels<float> float_cuts;
+  CutKernels<double> double_cuts;
+
+  // norms[s] = || sum over side s of w_i phi_i - W_s mean ||^2, with sums in float32 over blocks of
+  // the node's rows. `sums` is scratch memory, one per side; weights may be null.
+  void (*side_norms)(const FloatFactor& phi, Rows node, std::span<const Side> sides,
+                     const float* weight, const float* mean, SideSum* sums, double* norms);
+
+  // norms[k] = || sum over the first lengths[k] rows of w_i (phi_i - mean) ||^2. The rows of phi
+  // have a multiple of eight numbers; weights may be null.
+  void (*prefix_norms)(const double* phi, std::int64_t n_cols, Rows rows, Rows lengths,
+                       const double* weight, const double* mean, double* norms);
+
+  // The weighted sum of some rows of a matrix; weights, by position in the list, may be null.
+  void (*sum_rows)(const double* matrix, std::int64_t n_cols, Rows rows, const double* weight,
+                   double* sum);
+
+  // The inner products of n rows of n_cols numbers, a multiple of eight.
+  void (*gram)(const double* rows, std::int64_t n, std::int64_t n_cols, double* gram);
+
+  // For four lists: the sum of the entries of a row whose rank in the list is below a limit.
+  void (*sums_below)(const float* row, const float* const rank[4], std::size_t n_padded,
+                     const float limit[4], double sums[4]);
+
+  // sum[k] += scale * x[k], and the squared distance between a and scale * b.
+  void (*add_scaled)(double* sum, const double* x, double scale, std::int64_t n);
+  double (*squared_distance)(const double* a, const double* b, double scale, std::int64_t n);
+
+  // row[j] -= first[j] + second[places[j]].
+  void (*subtract_both)(double* row, const double* first, const double* second,
+                        const std::int32_t* places, std::int64_t n);
+
+  template <class T>
+  const CutKernels<T>& cuts() const {
+    if constexpr (sizeof(T) == 4) {
+      return float_cuts;
+    } else {
+      return double_cuts;
+    }
+  }
+};
+
+// The kernels in use, and a choice by name: "baseline", "avx2", "avx512" or, by default, the best.
+// Returns whether this machine can run the level.
+const Kernels& kernels();
+bool choose_kernels(std::string_view level);
+
+}  // namespace okforest

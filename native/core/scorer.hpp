@@ -1,0 +1,73 @@
+// The contract between the growth of a tree and the form of its outputs.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <span>
+
+#include "core/gain.hpp"
+#include "core/kernels.hpp"
+
+namespace okforest {
+
+struct Node {
+  std::int32_t id;
+  std::int32_t begin, end;  // range of its rows in the tree's
+  std::int32_t depth;
+  std::uint64_t seed;
+  double weight = 0.0;
+  double count = 0.0;
+  double variance = 0.0;  // total: its weight times the variance of its outputs
+  double scale = 0.0;     // sum of w_i ||phi_i||^2
+  double noise = 0.0;     // gains that differ by less are equal
+};
+
+// Prefixes of a list of rows, which a sweep along a feature scores.
+struct Prefixes {
+  Rows rows;
+  Rows lengths;  // of the prefixes, ascending; the last is the whole list
+};
+
+// A scorer computes variances and gains of splits. What it knows about a node is in a frame, which
+// the grower keeps and passes; it has no current node. The "norm" of a set of rows is the squared
+// norm of the sum of w_i (phi_i - node mean) over it. All numbers are exact up to rounding errors
+// of float64, except those of a search, whose errors are bounded by the Precision that it returns.
+template <class S>
+concept Scorer = requires(
+    S scorer, Node& node, Rows rows, typename S::Frame& frame, const typename S::Frame& known,
+    std::span<const double> weight, std::span<const Side> sides, std::span<const Prefixes> lists,
+    std::span<const Rows> sets, const double* weights, double* norms, std::span<double> sums) {
+  typename S::Frame;
+
+  // Begins a tree on training rows of these weights, which must outlive it.
+  scorer.begin(weight);
+
+  // Fills the frame of a node, and sets its variance, scale and noise. With the frame of its
+  // parent, which has been divided, and if nodes are entered depth first, this is faster.
+  scorer.enter(node, rows, &known, frame);
+
+  // Records that a node has been split into two sides, of which its frame then knows the sums. The
+  // frame may be null.
+  scorer.divide(&frame, rows, rows);
+
+  // Search: the norms of some sides, and of some prefixes.
+  { scorer.search_sides(node, rows, known, sides, norms) } -> std::same_as<Precision>;
+  { scorer.search_prefixes(node, rows, known, lists, norms) } -> std::same_as<Precision>;
+
+  // For a node of at most kSmallNode rows, the products of all w_i (phi_i - mean), lower triangle.
+  // Returns false where scoring a few sets is less work.
+  { scorer.row_gram(rows, known, norms) } -> std::same_as<bool>;
+
+  // If there is a single output, w_i (y_i - mean) for each row, and true.
+  { scorer.row_values(rows, known, norms) } -> std::same_as<bool>;
+
+  // The norms of some sets of rows of given weights, and of some prefixes.
+  scorer.set_norms(node, known, sets, weights, norms);
+  scorer.prefix_norms(node, rows, known, lists, norms);
+
+  // sums[g * n + h] = <s_g, s_h>, where s_g is the sum of w_i (phi_i - node mean) over group g of
+  // n, whose total weights are given; rows[k] is in group[k].
+  scorer.group_gram(known, rows, rows, weight, sums);
+};
+
+}  // namespace okforest

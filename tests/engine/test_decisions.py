@@ -1,0 +1,121 @@
+"""Searches in float32 decide as float64 does: at all scales, with offsets, ties and clusters."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from growing import grow
+from okforest.engine import GrowthRules
+from reference.random import derive
+from reference.trees import as_nested, engine_as_nested, grow_tree
+
+
+def adversarial(seed):
+    """Return inputs, outputs and weights with ties, mirrored features, clusters and odd scales."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(20, 90)), int(rng.integers(2, 7))
+    q = int(rng.choice([1, 2, 3, 9, 17, 33]))
+    X = rng.normal(size=(n, p))
+    if rng.random() < 0.5:
+        X = np.round(X * 2) / 2
+    if rng.random() < 0.3:
+        X[:, -1] = -X[:, 0]  # the same partitions, with sides exchanged
+    phi = rng.normal(size=(n, q)) + 2 * np.outer(X[:, 0] > 0, rng.normal(size=q))
+    if rng.random() < 0.3:
+        phi = np.round(phi)  # equal outputs
+    if rng.random() < 0.3:
+        phi = phi * 1e-4 + 3 * rng.normal(size=(3, q))[rng.integers(3, size=n)]  # clusters
+    phi = (phi - phi.mean(axis=0)) * 10.0 ** rng.integers(-8, 9)
+    weight = rng.integers(0, 4, n) * 0.5 if rng.random() < 0.3 else np.ones(n)
+    weight[0] = 1.0
+    return X, np.ascontiguousarray(phi), weight
+
+
+def check_decisions(seed):
+    X, phi, weight = adversarial(seed)
+    rules = GrowthRules(
+        random_splits=seed % 2 == 0, max_features=1 + seed // 2 % X.shape[1], max_depth=5
+    )
+    exact = phi.astype(np.longdouble)
+    expected = grow_tree(
+        X, exact @ exact.T, rules, weight, np.maximum(weight, 1.0), derive(seed, 0)
+    )
+    for outputs, gram in ((phi, False), (phi @ phi.T, True)):
+        trees = grow(X, outputs, rules, gram=gram, row_weight=weight, seed=seed)
+        assert engine_as_nested(trees[0]) == as_nested(expected), (seed, gram)
+
+
+@given(st.integers(0, 10**6))
+def test_decisions_are_those_of_float64(seed):
+    """Both forms of the outputs grow the tree of an oracle in extended precision."""
+    check_decisions(seed)
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("kind", ["random", "best"])
+def test_equal_outputs_are_never_split(gram, kind):
+    """Repeated outputs with a large offset make pure nodes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    label = (X[:, 0] > 0) + 2 * (X[:, 1] > 0.5)
+    phi = rng.normal(size=(4, 20))[label] + 100.0
+    rules = GrowthRules(random_splits=kind == "random")
+    tree = grow(X, phi @ phi.T if gram else phi, rules, gram=gram)[0]
+    for node in np.flatnonzero(tree.left >= 0):
+        assert len(set(label[tree.members[tree.begin[node] : tree.end[node]]])) > 1
+
+
+@pytest.mark.parametrize("spread", [1e-5, 1e-7])
+def test_clusters_keep_their_digits(spread):
+    """In tight clusters, variances are right, and the order of growth does not matter."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 5))
+    centres = rng.normal(size=(4, 40))
+    noise = rng.normal(size=(300, 40)) + 2 * np.outer(X[:, 2] > 0, rng.normal(size=40))
+    phi = centres[(X[:, 0] > 0) + 2 * (X[:, 1] > 0)] + spread * noise
+    phi -= phi.mean(axis=0)
+    rules = GrowthRules(max_depth=6)
+    tree = grow(X, phi, rules)[0]
+    by_gain = grow(X, phi, replace(rules, order="gain", max_leaf_nodes=299))[0]
+    assert engine_as_nested(tree) == engine_as_nested(by_gain)
+    for node in range(len(tree.left)):
+        members = tree.members[tree.begin[node] : tree.end[node]]
+        variance = len(members) * phi[members].var(axis=0).sum()
+        assert tree.variance[node] == pytest.approx(variance, rel=1e-7)
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("kind", ["random", "best"])
+def test_features_that_tie_are_chosen_alike(gram, kind):
+    """Two copies and two mirrored copies of a feature are chosen equally often."""
+    rng = np.random.default_rng(2)
+    x = np.round(rng.normal(size=60) * 3)
+    if kind == "random":
+        x = (x > 0).astype(float)  # every random cut is the same
+    X = np.c_[x, x, -x, -x]
+    phi = rng.normal(size=(60, 24)) + np.outer(x > 0, rng.normal(size=24))
+    phi -= phi.mean(axis=0)
+    rules = GrowthRules(random_splits=kind == "random", max_depth=1)
+    trees = grow(X, phi @ phi.T if gram else phi, rules, gram=gram, n_trees=400)
+    roots = trees.feature[trees.node_offsets[:-1]]
+    assert (np.bincount(roots, minlength=4) > 65).all()  # 100 expected, 4 standard deviations
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("size", [1e-200, 1e200, 2.0**-1000])
+def test_the_unit_of_weights_does_not_matter(size, gram):
+    """Uniform weights of any size grow the tree of unit weights."""
+    rng = np.random.default_rng(3)
+    X, phi = rng.normal(size=(70, 3)), rng.normal(size=(70, 20))
+    phi -= phi.mean(axis=0)
+    outputs = phi @ phi.T if gram else phi
+    rules = GrowthRules(max_features=2, min_impurity_decrease=1e-3 * phi.var())
+    expected = grow(X, outputs, rules, gram=gram)
+    trees = grow(X, outputs, rules, gram=gram, row_weight=np.full(len(X), size))
+    assert np.array_equal(trees.feature, expected.feature)
+    assert np.array_equal(trees.threshold, expected.threshold)
+    np.testing.assert_allclose(trees.weight, expected.weight * size)
+    np.testing.assert_allclose(trees.variance, expected.variance * size, rtol=1e-9, atol=0)

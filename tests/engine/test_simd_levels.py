@@ -1,0 +1,54 @@
+"""Every instruction set gives the same results, to the last bit."""
+
+import numpy as np
+import pytest
+
+from growing import grow
+from okforest.engine import GrowthRules
+from okforest.engine.cpu import choose_simd_level, simd_level
+
+BEST = simd_level()
+LEVELS = [level for level in ("baseline", "avx2", "avx512") if choose_simd_level(level)]
+choose_simd_level("")
+
+
+@pytest.fixture(autouse=True)
+def best_level_afterwards():
+    yield
+    assert choose_simd_level("")
+    assert simd_level() == BEST
+
+
+def problem(q, dtype):
+    rng = np.random.default_rng(q)
+    X = rng.normal(size=(700, 20)).astype(dtype)
+    phi = rng.normal(size=(700, q)) + X[:, :1] * rng.normal(size=q) + (X[:, 1:2] > 0)
+    return X, np.ascontiguousarray(phi - phi.mean(axis=0))
+
+
+@pytest.mark.skipif(len(LEVELS) < 2, reason="this machine has a single level")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("q", [1, 3, 20, 70, 130])
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("rules", ["random", "best"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_levels_grow_the_same_trees(dtype, q, gram, rules, weighted):
+    """All arrays are equal, thresholds and variances to the last bit."""
+    X, phi = problem(q, dtype)
+    rules = GrowthRules(random_splits=rules == "random", max_features=6, max_depth=9)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(X)) if weighted else None
+    grown = []
+    for level in LEVELS:
+        assert choose_simd_level(level)
+        assert simd_level() == level
+        outputs = phi @ phi.T if gram else phi
+        grown.append(grow(X, outputs, rules, gram=gram, row_weight=weight, n_trees=2))
+    for trees in grown[1:]:
+        for name, array in vars(grown[0]).items():
+            assert np.array_equal(getattr(trees, name), array), name
+
+
+def test_unknown_levels():
+    """A level that does not exist, or that the machine lacks, is refused and changes nothing."""
+    assert not choose_simd_level("avx9000")
+    assert simd_level() == BEST
