@@ -22,7 +22,14 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 DOCS = Path(__file__).parent
-PAGES = ("boosting.md", "inspection.md", "large_outputs.md", "tuning.md")
+PAGES = (
+    "boosting.md",
+    "inspection.md",
+    "large_outputs.md",
+    "refit.md",
+    "survival.md",
+    "tuning.md",
+)
 EXAMPLE = re.compile(
     r"```python\n(?P<code>.*?)```\n"
     r"(?:\n```text\n(?P<text>.*?)```\n?)?(?:\n!\[[^\]]*\]\((?P<image>[^)]+)\))?",

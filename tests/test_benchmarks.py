@@ -168,3 +168,21 @@ def test_scaling(tmp_path):
     assert figure.read_bytes().startswith(b"\x89PNG")
     times = json.loads(report.read_text())["times"]
     assert all(len(axes) == 5 for axes in times.values())
+
+
+@pytest.mark.slow
+def test_refits():
+    """Every part that needs no images prints its table."""
+    pytest.importorskip("clarabel", reason="Clarabel is not installed")
+    printed = run("refit", "synthetic", "moons", "priors", "--draws", "1")
+    for part in ("RMSE of log times", "Two moons", "Priors", "SemiSupervisedForest"):
+        assert part in printed
+
+
+@pytest.mark.slow
+def test_survival():
+    """Models of both libraries are compared on the same folds."""
+    pytest.importorskip("sksurv", reason="scikit-survival is not installed")
+    printed = run("survival", "curves", "refit", "--data", "veteran")
+    assert "| OKRandomForest |" in printed
+    assert "| Cox regression |" in printed

@@ -8,6 +8,7 @@ from okforest import (
     DirectionBase,
     OKBagging,
     OKBoost,
+    OKEnsemble,
     OKExtraTrees,
     OKNeighbors,
     OKRandomForest,
@@ -16,6 +17,7 @@ from okforest import (
     OKTree,
 )
 from okforest.kernels import RBF, Laplacian, Polynomial
+from okforest.refit import CensoredForest, ForestKernel, SemiSupervisedForest
 
 # Every class, and every path through the code that a check can break, at least once.
 ESTIMATORS = [
@@ -36,6 +38,12 @@ ESTIMATORS = [
     OKNeighbors(kernel="rbf", input_kernel="rbf", weights="kernel"),
     OKRidge(kernel="rbf", input_kernel=RBF(), n_components=3),
     OKRidge("loo", input_kernel="linear", n_landmarks=50, random_state=0),
+    OKEnsemble([OKExtraTrees(3, random_state=0), OKNeighbors(3)], kernel=RBF()),
+    CensoredForest(OKExtraTrees(5, min_samples_leaf=5, random_state=0), scale=None, tol=1e-14),
+    SemiSupervisedForest(OKExtraTrees(5, min_samples_leaf=5, random_state=0), laplacian=None),
+    SemiSupervisedForest(OKExtraTrees(5, random_state=0), adjust="outputs"),
+    ForestKernel(OKExtraTrees(5, random_state=0)),
+    ForestKernel(OKTotallyRandomTrees(5, random_state=0), features="nystrom", random_state=0),
 ]
 # The same paths in other combinations.
 MORE_ESTIMATORS = [
@@ -69,10 +77,17 @@ def expected_failures(estimator):
         reason = "a row of weight 2 is left out as a whole; of two equal rows, one is left out"
     elif isinstance(estimator, OKBoost) and estimator.subsample < 1.0:
         reason = "a row of weight 2 is drawn as a whole; two equal rows are drawn independently"
+    elif isinstance(estimator, ForestKernel) and estimator.features == "nystrom":
+        reason = "landmarks are drawn from rows, whatever their weights"
+    elif isinstance(estimator, SemiSupervisedForest) and estimator.laplacian is not None:
+        reason = "the graph links two equal rows, and does not know weights"
     else:
         return {}
     name = "check_sample_weight_equivalence_on_{}_data"
-    return {name.format(kind): reason for kind in ("dense", "sparse")}
+    failures = {name.format(kind): reason for kind in ("dense", "sparse")}
+    if isinstance(estimator, SemiSupervisedForest):
+        failures["check_estimators_nan_inf"] = "neighbours need numbers, predictions do not"
+    return failures
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

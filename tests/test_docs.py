@@ -20,6 +20,8 @@ def test_code_runs(page, tmp_path, monkeypatch, request):
     assert len(blocks) == len(re.findall(r"```python(?! no-run\n)", text)), "a block is not run"
     if "fetch_" in "".join(blocks):
         request.getfixturevalue("data_folder")  # skips without the data sets
+    if "priors=" in "".join(blocks):
+        pytest.importorskip("clarabel", reason="Clarabel is not installed")
     monkeypatch.chdir(tmp_path)
     with matplotlib.rc_context():
         assert make_figures.run(text, tmp_path) == text

@@ -9,6 +9,7 @@ from okforest.models import (
     DirectionBase,
     OKBagging,
     OKBoost,
+    OKEnsemble,
     OKExtraTrees,
     OKModel,
     OKNeighbors,
@@ -23,12 +24,13 @@ from okforest.persistence import load, save
 __version__ = version("okforest")
 
 # Submodules that are imported when they are first used, as okforest.network for example.
-_LAZY = ("datasets", "inspection", "network", "papers")
+_LAZY = ("datasets", "inspection", "network", "papers", "refit")
 
 __all__ = [
     "DirectionBase",
     "OKBagging",
     "OKBoost",
+    "OKEnsemble",
     "OKExtraTrees",
     "OKModel",
     "OKNeighbors",

@@ -40,11 +40,7 @@ class TrainingInputs:
 
     def store(self, estimator: BaseEstimator) -> None:
         """Set the attributes that scikit-learn expects of a fitted estimator."""
-        estimator.n_features_in_ = self.n_features
-        if self.feature_names is not None:
-            estimator.feature_names_in_ = self.feature_names
-        elif hasattr(estimator, "feature_names_in_"):
-            del estimator.feature_names_in_
+        _store_features(estimator, self.n_features, self.feature_names)
 
 
 def learn_inputs(estimator: BaseEstimator, X: Any, sample_weight: Any = None) -> TrainingInputs:
@@ -57,6 +53,12 @@ def learn_inputs(estimator: BaseEstimator, X: Any, sample_weight: Any = None) ->
     categories = learn_categories(X, estimator.categorical_features, sample_weight)
     scratch = copy(estimator)  # scikit-learn writes what it learns to the estimator
     return _training_inputs(scratch, _check_trees_X(scratch, X, categories, reset=True), categories)
+
+
+def adopt_inputs(estimator: BaseEstimator, fitted: BaseEstimator) -> None:
+    """Set the attributes of an estimator about its inputs to those of a fitted part of it."""
+    names = getattr(fitted, "feature_names_in_", None)
+    _store_features(estimator, fitted.n_features_in_, names)
 
 
 def continue_inputs(estimator: BaseEstimator, X: Inputs) -> TrainingInputs:
@@ -84,6 +86,14 @@ def learn_numbers(estimator: BaseEstimator, X: Any, missing: str = "") -> Traini
 def check_numbers(estimator: BaseEstimator, X: Any, missing: str = "") -> Inputs:
     """Validate the X of a prediction in the same way."""
     return _check_numeric_X(estimator, X, missing, reset=False)
+
+
+def _store_features(estimator: BaseEstimator, n_features: int, names: Outputs | None) -> None:
+    estimator.n_features_in_ = n_features
+    if names is not None:
+        estimator.feature_names_in_ = names
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
 
 
 def _training_inputs(fitted: BaseEstimator, X: Inputs, categories: Categories) -> TrainingInputs:

@@ -29,6 +29,7 @@ from okforest.kernels import (
     RegularizedLaplacian,
     Scaled,
     Sum,
+    Survival,
     as_kernel,
 )
 
@@ -37,6 +38,7 @@ VECTORS = rng.normal(size=(12, 3))
 LABELS = rng.integers(0, 4, size=12).astype(str)
 GRAM = VECTORS @ VECTORS.T
 POSITIONS = rng.permutation(12)
+TIMES = np.column_stack([np.arange(12.0), np.where(np.arange(12) % 3, np.arange(12.0), np.inf)])
 CYCLE = np.roll(np.eye(12), 1, axis=1) + np.roll(np.eye(12), -1, axis=1)
 
 CASES = {
@@ -57,6 +59,7 @@ CASES = {
     "CommuteTime": (CommuteTime(CYCLE), POSITIONS),
     "RandomWalk": (RandomWalk(CYCLE, steps=3), POSITIONS),
     "Precomputed": (Precomputed(GRAM), POSITIONS),
+    "Survival": (Survival(), TIMES),
     "FromCallable": (FromCallable(pairwise.cosine_similarity), VECTORS),
     "FromCallable elementwise": (
         FromCallable(lambda a, b: len({a} & {b}), elementwise=True),

@@ -10,6 +10,7 @@ from growing import grow
 from okforest.engine import GrowthRules, apply
 from okforest.kernels import Linear
 from okforest.weights import (
+    CombinedWeights,
     DenseWeights,
     LeafWeights,
     ProductWeights,
@@ -42,6 +43,10 @@ FORMS = {
     ),
     "sparse product": lambda rng, n, m: ProductWeights(
         random_sparse(rng, n, 5), rng.normal(size=(5, m))
+    ),
+    "combination": lambda rng, n, m: CombinedWeights(
+        [SparseWeights(random_sparse(rng, n, m)), DenseWeights(rng.normal(size=(n, m)))],
+        [0.3, -2.0],
     ),
     "small leaves": lambda rng, n, m: leaf_weights(rng, n, m, 1),
     "large leaves": lambda rng, n, m: leaf_weights(rng, n, m, 8),

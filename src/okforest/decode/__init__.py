@@ -4,6 +4,7 @@ from okforest.decode._base import Decoder, SearchDecoder
 from okforest.decode.choice import as_decoder
 from okforest.decode.exact import Majority, Mean
 from okforest.decode.search import Candidates, Support, TrainingSet
+from okforest.decode.survival import SurvivalTime
 
 __all__ = [
     "Candidates",
@@ -12,6 +13,7 @@ __all__ = [
     "Mean",
     "SearchDecoder",
     "Support",
+    "SurvivalTime",
     "TrainingSet",
     "as_decoder",
 ]

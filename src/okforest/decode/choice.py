@@ -5,12 +5,14 @@ from typing import Any
 from okforest.decode._base import Decoder
 from okforest.decode.exact import Majority, Mean
 from okforest.decode.search import Support, TrainingSet
+from okforest.decode.survival import SurvivalTime
 from okforest.kernels import OutputKernel
 
 NAMES: dict[str, type[Decoder]] = {
     "majority": Majority,
     "mean": Mean,
     "support": Support,
+    "survival_time": SurvivalTime,
     "training_set": TrainingSet,
 }
 

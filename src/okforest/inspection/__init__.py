@@ -1,4 +1,4 @@
-"""Inspecting models: trees as text, figures, rules and clusters; importances; learning curves.
+"""Inspecting models: trees as text, figures, rules and clusters; importances; curves.
 
 Figures need matplotlib (``pip install okforest[plot]``); nothing else here does.
 """
@@ -11,6 +11,7 @@ from okforest.inspection.importances import plot_importances
 from okforest.inspection.largest_weights import prototypes
 from okforest.inspection.learning_curves import plot_learning_curve
 from okforest.inspection.rules import Rule, leaf_rules
+from okforest.inspection.survival import plot_calibration, plot_survival
 from okforest.inspection.text import export_text
 
 __all__ = [
@@ -21,8 +22,10 @@ __all__ = [
     "export_text",
     "leaf_clusters",
     "leaf_rules",
+    "plot_calibration",
     "plot_importances",
     "plot_learning_curve",
+    "plot_survival",
     "plot_tree",
     "prototypes",
 ]

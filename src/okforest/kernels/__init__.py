@@ -7,6 +7,7 @@ from okforest.kernels.classes import Dirac
 from okforest.kernels.composition import Normalized, Product, Scaled, Sum
 from okforest.kernels.graphs import CommuteTime, Diffusion, RandomWalk, RegularizedLaplacian
 from okforest.kernels.precomputed import Precomputed
+from okforest.kernels.survival import Survival
 from okforest.kernels.vectors import RBF, Laplacian, Linear, Mahalanobis, Polynomial
 
 __all__ = [
@@ -27,5 +28,6 @@ __all__ = [
     "RegularizedLaplacian",
     "Scaled",
     "Sum",
+    "Survival",
     "as_kernel",
 ]

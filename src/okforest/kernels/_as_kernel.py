@@ -6,7 +6,11 @@ from okforest.kernels._base import OutputKernel
 
 
 def _named_kernels() -> dict[str, type[OutputKernel]]:
-    from okforest.kernels import classes, vectors  # which import as_kernel for their inner kernels
+    from okforest.kernels import (  # which import as_kernel for their inner kernels
+        classes,
+        survival,
+        vectors,
+    )
 
     return {
         "dirac": classes.Dirac,
@@ -15,6 +19,7 @@ def _named_kernels() -> dict[str, type[OutputKernel]]:
         "mahalanobis": vectors.Mahalanobis,
         "polynomial": vectors.Polynomial,
         "rbf": vectors.RBF,
+        "survival": survival.Survival,
     }
 
 
@@ -25,8 +30,8 @@ def as_kernel(kernel: Any) -> OutputKernel:
     ----------
     kernel : OutputKernel, str or callable
         A kernel, which is returned unchanged; a name ("dirac", "laplacian", "linear",
-        "mahalanobis", "polynomial", "rbf"), which gives that kernel with default parameters; or a
-        function that returns a Gram matrix, see :class:`FromCallable`.
+        "mahalanobis", "polynomial", "rbf", "survival"), which gives that kernel with default
+        parameters; or a function that returns a Gram matrix, see :class:`FromCallable`.
 
     Returns
     -------

@@ -1,5 +1,6 @@
-"""Losses in a kernel's feature space, with and without decoding; scorers; quality of rankings."""
+"""Losses in feature space, with and without decoding; scorers; rankings; survival."""
 
+from okforest._step_function import StepFunction
 from okforest.metrics.losses import kernel_loss, kernel_r2, output_loss
 from okforest.metrics.ranking import AveragedCurve, average_curve, precision_at_k
 from okforest.metrics.scorers import (
@@ -9,10 +10,31 @@ from okforest.metrics.scorers import (
     make_output_scorer,
     output_loss_scorer,
 )
+from okforest.metrics.survival import (
+    BrierScore,
+    brier_score,
+    concordance_index,
+    concordance_ipcw,
+    integrated_brier_score,
+)
+from okforest.metrics.survival_scorers import (
+    concordance_ipcw_scorer,
+    concordance_scorer,
+    integrated_brier_scorer,
+)
 
 __all__ = [
     "AveragedCurve",
+    "BrierScore",
+    "StepFunction",
     "average_curve",
+    "brier_score",
+    "concordance_index",
+    "concordance_ipcw",
+    "concordance_ipcw_scorer",
+    "concordance_scorer",
+    "integrated_brier_score",
+    "integrated_brier_scorer",
     "kernel_loss",
     "kernel_loss_scorer",
     "kernel_r2",

@@ -2,6 +2,7 @@
 
 from okforest.models.base import OKModel
 from okforest.models.boosting import DirectionBase, OKBoost
+from okforest.models.ensemble import OKEnsemble
 from okforest.models.forests import (
     OKBagging,
     OKExtraTrees,
@@ -17,6 +18,7 @@ __all__ = [
     "DirectionBase",
     "OKBagging",
     "OKBoost",
+    "OKEnsemble",
     "OKExtraTrees",
     "OKModel",
     "OKNeighbors",

@@ -10,8 +10,8 @@ PARAMETERS = {
         Number of trees.""",
     "kernel": """OutputKernel, str or callable, default="linear"
         How similar two outputs are: an object of :mod:`okforest.kernels`, the name of one
-        ("linear", "rbf", "laplacian", "polynomial", "mahalanobis", "dirac"), or a function of two
-        lists of outputs that returns their Gram matrix.""",
+        ("linear", "rbf", "laplacian", "polynomial", "mahalanobis", "dirac", "survival"), or a
+        function of two lists of outputs that returns their Gram matrix.""",
     "splitter": """{"best", "random"}, default="best"
         Whether to try every threshold of a feature, or one random threshold.""",
     "criterion": """{"variance", "frobenius"}, default="variance"

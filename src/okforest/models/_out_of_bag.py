@@ -36,8 +36,9 @@ def out_of_bag(
             "prediction; grow more trees.",
             stacklevel=4,
         )
-    prediction = np.empty_like(span.outputs)
-    prediction[~known] = UNKNOWN.get(span.outputs.dtype.kind, "")
-    prediction[known] = decoder.decode(SparseWeights(W[known]), span)
+    decoded = decoder.decode(SparseWeights(W[known]), span)
+    prediction = np.empty((len(known), *decoded.shape[1:]), dtype=decoded.dtype)
+    prediction[~known] = UNKNOWN.get(decoded.dtype.kind, "")
+    prediction[known] = decoded
     score = weights_r2(span, SparseWeights(W[known]), span.outputs[known], sample_weight[known])
     return OutOfBag(W, prediction, score)

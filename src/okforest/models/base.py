@@ -17,13 +17,14 @@ from okforest.decode import Candidates, SearchDecoder, TrainingSet, as_decoder
 from okforest.kernels import OutputKernel, as_kernel
 from okforest.kernels._parameters import NestedParametersMixin
 from okforest.metrics import kernel_r2_scorer
+from okforest.models._survival import SurvivalMixin
 from okforest.weights import Span, WeightMatrix, as_weights
 
 ESTIMATED = 2**30  # bytes from which the size of a matrix of weights is estimated ...
 SAMPLE = 16  # ... from this number of rows
 
 
-class OKModel(NestedParametersMixin, ABC):
+class OKModel(SurvivalMixin, NestedParametersMixin, ABC):
     """A model that predicts F(x) = Σ_i w_i(x) φ(y_i) in the feature space of an output kernel.
 
     All that a model learns is in the weights w(x) over the training outputs. To add a model,

@@ -3,12 +3,14 @@
 A prediction is a row of weights w over the training outputs y_i; it stands for the vector
 F = Σ_i w_i φ(y_i) in the kernel's feature space. :class:`WeightMatrix` is the interface between the
 models, which make weights, and everything that uses them. Its forms hold the same matrix in the way
-that takes the least memory: sparse, leaves of trees, dense, or a product of two matrices.
+that takes the least memory: sparse, leaves of trees, dense, a product of two matrices, or a
+combination of other forms.
 :class:`Span` adds the kernel, and computes what follows for predictions: inner products, losses,
 norms.
 """
 
 from okforest.weights._base import WeightMatrix
+from okforest.weights.combination import CombinedWeights
 from okforest.weights.dense import DenseWeights
 from okforest.weights.leaves import LeafWeights
 from okforest.weights.output_set import OutputSet
@@ -17,6 +19,7 @@ from okforest.weights.span import Span, hidden_squares
 from okforest.weights.sparse import SparseWeights, as_weights
 
 __all__ = [
+    "CombinedWeights",
     "DenseWeights",
     "LeafWeights",
     "OutputSet",

@@ -1,0 +1,277 @@
+"""Refits of forests: censored synthetic data, few labels, priors, and a large problem.
+
+Prints the tables of docs/refit.md in Markdown. Images are read from the folder named by
+OKFOREST_DATA. Each part takes a minute or two.
+"""
+
+import argparse
+import resource
+import time
+import warnings
+from functools import partial
+
+import numpy as np
+from benchmarks.machine import describe, fix_threads
+from sklearn.datasets import make_friedman1, make_moons
+from sklearn.semi_supervised import LabelSpreading
+
+from okforest import OKExtraTrees, OKTotallyRandomTrees
+from okforest._report import Table
+from okforest.datasets import fetch_orl_faces, fetch_usps
+from okforest.refit import (
+    Bounds,
+    CensoredForest,
+    ForestKernel,
+    LinearRelation,
+    Monotone,
+    SemiSupervisedForest,
+    knn_laplacian,
+)
+
+
+def censored_times(n, shift, seed):
+    """Return inputs, noise-free logarithms of times, and right-censored times."""
+    X, target = make_friedman1(n, random_state=seed)
+    rng = np.random.default_rng(seed)
+    log_time = target / 5 + rng.normal(0.0, 0.2, size=n)
+    limit = rng.normal(target.mean() / 5 + shift, 1.0, size=n)
+    event = log_time <= limit
+    times = np.exp(np.minimum(log_time, limit))
+    return X, target / 5, np.rec.fromarrays([event, times], names="event,time")
+
+
+def synthetic(n_draws):
+    """Compare RMSE of log times of the refit with the forest of exact cases."""
+    rows = []
+    forest = OKExtraTrees(100, min_samples_leaf=5, max_features=None, random_state=0)
+    for shift in (1.05, -0.47):
+        ratios, shares = [], []
+        for seed in range(n_draws):
+            X, _, y = censored_times(400, shift, seed)
+            X_test, truth, _ = censored_times(2000, shift, 1000 + seed)
+            model = CensoredForest(forest, scale="log").fit(X, y)
+            off = CensoredForest(forest, scale="log", C_censored=0.0).fit(X, y)
+            plain = rmse(model.estimator_.predict(X_test), truth)
+            refitted = rmse(np.log(model.predict(X_test)), truth)
+            without = rmse(np.log(off.predict(X_test)), truth)
+            ratios.append([plain, without, refitted, refitted / plain])
+            shares.append(1 - y.event.mean())
+        mean, std = np.mean(ratios, axis=0), np.std(ratios, axis=0)
+        cells = [f"{v:.3f}" for v in mean[:3]]
+        rows.append([f"{np.mean(shares):.0%}", *cells, f"{mean[3]:.3f} ± {std[3]:.3f}"])
+    header = ["censored", "forest", "refit, C_censored=0", "refit", "ratio to the forest"]
+    print(f"\nRMSE of log times, {n_draws} draws\n\n{Table(header, rows).markdown()}", flush=True)
+
+
+def rmse(predicted, truth):
+    """Return the root mean squared error."""
+    return float(np.sqrt(np.mean((predicted - truth) ** 2)))
+
+
+def moons(n_draws):
+    """Two moons with ten labels: accuracy on unlabelled rows."""
+    found = {"extra-trees": [], "label spreading, 7 neighbours": []}
+    settings = {"SemiSupervisedForest": {}, "SemiSupervisedForest, C=1": {"C": 1.0}}
+    found |= {name: [] for name in settings}
+    trees = OKTotallyRandomTrees(100, kernel="dirac", random_state=0)
+    for seed in range(n_draws):
+        X, moon = make_moons(300, noise=0.08, random_state=seed)
+        rng = np.random.default_rng(seed)
+        some = [rng.choice(np.flatnonzero(moon == k), 5, replace=False) for k in (0, 1)]
+        y = np.full(300, -1)
+        y[np.concatenate(some)] = moon[np.concatenate(some)]
+        new = y < 0
+        forest = OKExtraTrees(100, kernel="dirac", random_state=0).fit(X[~new], y[~new])
+        found["extra-trees"].append((forest.predict(X[new]) == moon[new]).mean())
+        spread = LabelSpreading("knn", n_neighbors=7).fit(X, y).transduction_
+        found["label spreading, 7 neighbours"].append((spread[new] == moon[new]).mean())
+        for name, parameters in settings.items():
+            model = SemiSupervisedForest(trees, **parameters).fit(X, y)
+            found[name].append((model.transduction_[new] == moon[new]).mean())
+    rows = [[name, f"{np.mean(v):.3f}", f"{np.min(v):.3f}"] for name, v in found.items()]
+    table = Table(["", "mean accuracy", "worst draw"], rows)
+    print(f"\nTwo moons, {n_draws} draws\n\n{table.markdown()}", flush=True)
+
+
+def images(name, n_draws):
+    """Digits or faces with few labels: accuracy on unlabelled and on new rows."""
+    if name == "usps":
+        usps = fetch_usps()
+        pixels, labels, n_train, per_class = usps.data, usps.target, 2000, 10
+        is_new = usps.split == "test"
+    else:
+        faces = fetch_orl_faces()
+        pixels = faces.images[:, ::4, ::4].reshape(len(faces.images), -1) / 255.0
+        labels, n_train, per_class = faces.target, 320, 2
+        is_new = faces.shot > 8
+    scores = {}
+    for seed in range(n_draws):
+        rng = np.random.default_rng(seed)
+        train = rng.permutation(np.flatnonzero(~is_new))[:n_train]
+        X, y = pixels[train], labels[train].astype(int)
+        some = np.concatenate([np.flatnonzero(y == k)[:per_class] for k in np.unique(y)])
+        known = np.full(n_train, -1)
+        known[some] = y[some]
+        unlabelled = known < 0
+        forest = OKExtraTrees(100, kernel="dirac", random_state=0)
+        models = {
+            "extra-trees": forest,
+            "label spreading, 7 neighbours": LabelSpreading("knn", n_neighbors=7),
+            "SemiSupervisedForest": SemiSupervisedForest(forest),
+            "the same, regrow=True": SemiSupervisedForest(forest, regrow=True),
+            "the same, 3 neighbours": SemiSupervisedForest(
+                forest, laplacian=partial(knn_laplacian, n_neighbors=3)
+            ),
+        }
+        for label, model in models.items():
+            rows = some if model is forest else slice(None)
+            model.fit(X[rows], known[rows])
+            pairs = [
+                (model.predict(X[unlabelled]), y[unlabelled]),
+                (model.predict(pixels[is_new]), labels[is_new]),
+            ]
+            accuracies = [float(np.mean(predicted == truth)) for predicted, truth in pairs]
+            scores.setdefault(label, []).append(accuracies)
+    rows = [
+        [label, *(f"{np.mean(v):.3f} ± {np.std(v):.3f}" for v in zip(*values, strict=True))]
+        for label, values in scores.items()
+    ]
+    title = f"{name}, {n_train} rows, {per_class} labels of each class, {n_draws} draws"
+    print(f"\n{title}\n\n{Table(['', 'unlabelled', 'new'], rows).markdown()}", flush=True)
+
+
+def limits(n_draws):
+    """Where the semi-supervised refit fails: large C, proximities as a graph, vector outputs."""
+    usps = fetch_usps()
+    train = np.flatnonzero(usps.split == "train")
+    forest = OKExtraTrees(100, kernel="dirac", random_state=0)
+    vectors = OKExtraTrees(100, random_state=0)
+    scores = {}
+    for seed in range(n_draws):
+        rows = np.random.default_rng(seed).permutation(train)[:1000]
+        X, y = usps.data[rows], usps.target[rows]
+        some = np.concatenate([np.flatnonzero(y == k)[:10] for k in range(10)])
+        known = np.full(1000, -1)
+        known[some] = y[some]
+        new = known < 0
+        graph = knn_laplacian(X)
+        shared = ForestKernel(forest, weighted=False).fit(X[some], y[some]).gram(X)
+        np.fill_diagonal(shared, 0.0)
+        root = np.sqrt(shared.sum(axis=1))
+        models = {"forest, accuracy": None}
+        models |= {f"7 neighbours, C={C:g}": (graph, C) for C in (0.1, 1.0, 10.0, 100.0)}
+        models["proximities, C=0.1"] = (np.eye(1000) - shared / np.outer(root, root), 0.1)
+        for name, chosen in models.items():
+            if chosen is None:
+                predicted = forest.fit(X[some], y[some]).predict(X)
+            else:
+                model = SemiSupervisedForest(forest, laplacian=chosen[0], C=chosen[1])
+                predicted = model.fit(X, known).transduction_
+            scores.setdefault(name, []).append((predicted == y)[new].mean())
+        upper, lower = np.split(X, 2, axis=1)
+        partly = np.where(np.arange(1000)[:, None] < 150, lower, np.nan)
+        plain = vectors.fit(upper[:150], lower[:150]).predict(upper[150:])
+        model = SemiSupervisedForest(vectors, C=0.01, C_leaves=0.03).fit(upper, partly)
+        smooth = model.predict(upper[150:])
+        for name, f in (("forest, squared error of halves", plain), ("7 neighbours", smooth)):
+            scores.setdefault(name, []).append(np.mean((f - lower[150:]) ** 2))
+    rows = [[name, f"{np.mean(v):.3f}"] for name, v in scores.items()]
+    title = f"usps, 1000 rows, 10 labels of each class, or 150 lower halves, {n_draws} draws"
+    print(f"\n{title}\n\n{Table(['', 'mean'], rows).markdown()}", flush=True)
+
+
+def large():
+    """Time and memory of 20,000 rows and 100 trees."""
+    X, _, y = censored_times(20_000, 1.05, 0)
+    model = CensoredForest(scale="log", tol=1e-4)
+    forest = model._new_forest()
+    start = time.process_time()
+    forest.fit(X[y.event], np.log(y.time[y.event]))
+    grown = time.process_time() - start
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.process_time()
+    model.fit(X, y)
+    total = time.process_time() - start
+    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**20
+    rows = [
+        [
+            f"{grown:.2f} s",
+            f"{total - grown:.2f} s",
+            f"{(total - grown) / grown:.1f}",
+            f"{model.duality_gap_:.1e}",
+            f"{peak:.2f} GiB",
+        ]
+    ]
+    header = ["growing", "refit", "ratio", "relative gap", "peak of both, above the data"]
+    print(f"\n20,000 rows, 100 trees\n\n{Table(header, rows).markdown()}", flush=True)
+
+
+def priors(n_draws):
+    """Monotone and bounded fits, and a linear relation between outputs."""
+    forest = OKExtraTrees(100, min_samples_leaf=5, max_features=None, random_state=0)
+    errors = []
+    for seed in range(n_draws):
+        rng = np.random.default_rng(seed)
+        X, X_test = rng.uniform(size=(150, 3)), rng.uniform(size=(1000, 3))
+        y = _response(X) + rng.normal(0.0, 0.3, size=150)
+        constraints = [Monotone(0), Bounds(0.0, 1.0)]
+        model = SemiSupervisedForest(forest, laplacian=None, C_leaves=100.0, priors=constraints)
+        model.fit(X, y)
+        fits = (model.estimator_.predict(X_test), model.predict(X_test))
+        errors.append([rmse(f, _response(X_test)) for f in fits])
+    wins = sum(after < before for before, after in errors)
+    means = [f"{v:.4f}" for v in np.mean(errors, axis=0)]
+    rows = [["monotone and bounded, RMSE", *means, f"{wins} of {n_draws}"]]
+    errors = []
+    for seed in range(n_draws):
+        rng = np.random.default_rng(seed)
+        X, X_test = rng.uniform(size=(200, 4)), rng.uniform(size=(1000, 4))
+        spread = np.array([0.5, 0.05, 0.05])  # of the noise; outputs are divided by it
+        Y = (_parts(X) + spread * rng.normal(size=(200, 3))) / spread
+        relation = LinearRelation(spread * [1.0, -1.0, -1.0], points=X)
+        model = SemiSupervisedForest(forest, laplacian=None, C_leaves=3.0, priors=[relation])
+        model.fit(X, Y)
+        fits = (model.estimator_.predict(X_test), model.predict(X_test))
+        errors.append([np.mean((spread * f - _parts(X_test)) ** 2) for f in fits])
+    wins = sum(after < before for before, after in errors)
+    means = [f"{v:.4f}" for v in np.mean(errors, axis=0)]
+    rows.append(["y₁ = y₂ + y₃, squared error", *means, f"{wins} of {n_draws}"])
+    table = Table(["", "forest", "with priors", "better in"], rows)
+    print(f"\nPriors\n\n{table.markdown()}", flush=True)
+
+
+def _response(X):
+    """Return a function between 0 and 1 that increases with the first input."""
+    return (0.5 + 0.5 * X[:, 1]) / (1.0 + np.exp(-8.0 * (X[:, 0] - 0.5)))
+
+
+def _parts(X):
+    """Return a sum and its two terms."""
+    a, b = np.sin(3.0 * X[:, 0]), X[:, 1] ** 2
+    return np.column_stack([a + b, a, b])
+
+
+def main() -> None:
+    """Run the chosen parts."""
+    parts = {
+        "synthetic": lambda n: synthetic(n),
+        "moons": lambda n: moons(n),
+        "usps": lambda n: images("usps", n),
+        "faces": lambda n: images("faces", n),
+        "limits": lambda n: limits(n),
+        "large": lambda n: large(),
+        "priors": lambda n: priors(n),
+    }
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("part", choices=parts, nargs="+")
+    parser.add_argument("--draws", type=int, default=10)
+    arguments = parser.parse_args()
+    fix_threads()
+    warnings.simplefilter("ignore")
+    print(describe()["CPU"])
+    for part in arguments.part:
+        parts[part](arguments.draws)
+
+
+if __name__ == "__main__":
+    main()

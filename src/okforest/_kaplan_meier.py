@@ -1,0 +1,89 @@
+"""Survival functions of exact and censored times: Kaplan–Meier, and Turnbull for intervals."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from okforest._censored import is_exact
+from okforest._typing import Booleans, Floats
+
+MAX_ITERATIONS = 2000  # of the self-consistency equations
+TOLERANCE = 1e-9  # on the change of the survival function
+
+
+class SurvivalEstimate(NamedTuple):
+    """A survival function that falls at some times, ascending, and is constant between them."""
+
+    times: Floats
+    survival: Floats  # at each time, after its fall
+
+    def __call__(self, t: Floats) -> Floats:
+        """Return S(t); 0 at infinity."""
+        steps = np.concatenate([[1.0], self.survival])
+        values = steps[np.searchsorted(self.times, t, side="right")]
+        return np.where(np.isposinf(t), 0.0, values)
+
+
+def kaplan_meier(event: Booleans, time: Floats) -> SurvivalEstimate:
+    """Return the Kaplan–Meier estimate; at equal times, events come before censoring."""
+    times, group, leaving = np.unique(time, return_inverse=True, return_counts=True)
+    events = np.bincount(group, weights=event, minlength=len(times))
+    at_risk = leaving[::-1].cumsum()[::-1]
+    fell = events > 0
+    return SurvivalEstimate(times[fell], np.cumprod(1.0 - (events / at_risk)[fell]))
+
+
+def censoring_survival(event: Booleans, time: Floats) -> SurvivalEstimate:
+    """Return the Kaplan–Meier estimate of the time of censoring; ties are events first."""
+    times, group = np.unique(time, return_inverse=True)
+    events = np.bincount(group, weights=event, minlength=len(times))
+    censored = np.bincount(group, weights=~event, minlength=len(times))
+    at_risk = (events + censored)[::-1].cumsum()[::-1] - events
+    fell = censored > 0
+    steps: Floats = 1.0 - censored[fell] / at_risk[fell]
+    return SurvivalEstimate(times[fell], np.asarray(np.cumprod(steps)))
+
+
+def turnbull(intervals: Floats) -> SurvivalEstimate:
+    """Return the self-consistent estimate of Turnbull (1976), whose mass is at upper bounds.
+
+    An interval (lower, upper] excludes its lower bound unless both are equal. For exact and
+    right-censored times it is the Kaplan–Meier estimate.
+    """
+    lower, upper = intervals.T
+    times = np.unique(upper[np.isfinite(upper)])
+    first = np.where(
+        is_exact(intervals),
+        np.searchsorted(times, lower, side="left"),
+        np.searchsorted(times, lower, side="right"),
+    )
+    end = np.searchsorted(times, upper, side="right") + np.isposinf(upper)  # cell m: after all
+    mass = np.full(len(times) + 1, 1.0 / (len(times) + 1))
+    if not np.isposinf(upper).any():
+        mass = np.append(np.full(len(times), 1.0 / len(times)), 0.0)
+    for _ in range(MAX_ITERATIONS):
+        total = np.concatenate([[0.0], mass.cumsum()])
+        share = 1.0 / np.maximum(total[end] - total[first], 1e-300)
+        added = np.bincount(first, share, len(mass) + 1) - np.bincount(end, share, len(mass) + 1)
+        new = mass * added.cumsum()[:-1] / len(intervals)
+        change = np.abs((new - mass).cumsum()).max()
+        mass = new / new.sum()
+        if change <= TOLERANCE:
+            break
+    survival = np.maximum(1.0 - mass.cumsum()[:-1], 0.0)
+    fell = mass[:-1] > 1e-12
+    return SurvivalEstimate(times[fell], survival[fell])
+
+
+def estimate_survival(intervals: Floats) -> SurvivalEstimate:
+    """Return the estimate for any mixture of exact, censored and unlabelled times."""
+    lower, upper = intervals.T
+    exact = is_exact(intervals)
+    if not np.isfinite(upper).any():
+        raise ValueError(
+            "y holds no event: every time is censored, or unknown. At least one case needs an "
+            "exact time, or a finite upper bound."
+        )
+    if (exact | np.isposinf(upper)).all() and np.isfinite(lower).all():
+        return kaplan_meier(exact, lower)
+    return turnbull(intervals)

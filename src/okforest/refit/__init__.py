@@ -1,0 +1,25 @@
+"""Refits of grown forests by convex optimisation: censored outputs, unlabelled inputs, priors."""
+
+from okforest.refit.censored import CensoredForest
+from okforest.refit.forest_kernel import ForestKernel
+from okforest.refit.laplacian import knn_laplacian
+from okforest.refit.priors import Bounds, LinearRelation, Monotone, Order, Prior, Symmetry
+from okforest.refit.selection import PenaltyChoice, select_C_leaves
+from okforest.refit.self_conditioned import SelfConditionedForest
+from okforest.refit.semi_supervised import SemiSupervisedForest
+
+__all__ = [
+    "Bounds",
+    "CensoredForest",
+    "ForestKernel",
+    "LinearRelation",
+    "Monotone",
+    "Order",
+    "PenaltyChoice",
+    "Prior",
+    "SelfConditionedForest",
+    "SemiSupervisedForest",
+    "Symmetry",
+    "knn_laplacian",
+    "select_C_leaves",
+]

@@ -1,0 +1,82 @@
+"""Growing a forest for partly labelled data, and its weights over the labelled outputs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from okforest._compat import rows_of
+from okforest._typing import Booleans, Floats
+from okforest._validation import check_weights
+from okforest.models._tree_model import TreeModel
+from okforest.refit._leaves import LeafExpansion, leaves_of
+from okforest.weights import Span
+
+
+@dataclass(frozen=True)
+class LabelledForest:
+    """A forest before its refit, with the training rows as leaves.
+
+    Parameters
+    ----------
+    model : TreeModel
+        The forest.
+    expansion : LeafExpansion
+        Its leaves.
+    L : csr_array of shape (n, n_leaves)
+        Leaves of all rows.
+    means : csr_array of shape (n_leaves, n_labelled)
+        Weights of the labelled outputs in the means of leaves.
+    labelled : ndarray of shape (n,), bool
+        Which rows have an output.
+    weight : ndarray of shape (n,)
+        Weights of the losses of rows; zero without an output.
+    """
+
+    model: TreeModel
+    expansion: LeafExpansion
+    L: sp.csr_array
+    means: sp.csr_array
+    labelled: Booleans
+    weight: Floats
+
+
+def grow_labelled(
+    forest: TreeModel, X: Any, known: Any, labelled: Booleans, sample_weight: Any
+) -> LabelledForest:
+    """Grow the forest on the labelled rows, or on all if it does not use outputs."""
+    weight = check_weights(sample_weight, labelled)
+    rows = np.flatnonzero(labelled)
+    if forest._uses_outputs:
+        forest.fit(rows_of(X, rows), known, None if sample_weight is None else weight[rows])
+    else:
+        forest.fit(X, None)
+    expansion = LeafExpansion(forest.trees_)
+    L = expansion.rows(leaves_of(forest, X))
+    means = expansion.means if forest._uses_outputs else expansion.means_over(L[rows])
+    return LabelledForest(forest, expansion, L, means, labelled, weight * labelled)
+
+
+def base_weights(L: sp.csr_array, means: sp.csr_array) -> sp.csr_array:
+    """Return the forest's weights, renormalised where leaves have no labelled rows."""
+    W = sp.csr_array(L @ means)
+    sums = np.asarray(W.sum(axis=1)).ravel()
+    if (sums > 1e-12).all():
+        return sp.csr_array(sp.diags_array(1.0 / sums) @ W)
+    empty = sums <= 1e-12
+    uniform = sp.csr_array(np.full((int(empty.sum()), W.shape[1]), 1.0 / W.shape[1]))
+    place = sp.csr_array(sp.eye_array(len(sums), format="csr")[:, empty])
+    scaled = sp.diags_array(np.where(empty, 0.0, 1.0 / np.where(empty, 1.0, sums))) @ W
+    return sp.csr_array(scaled + place @ uniform)
+
+
+def solution_columns(span: Span) -> tuple[Floats, Floats]:
+    """Return the columns to solve for, and the weights of outputs that stand for each.
+
+    With explicit features Φ these are Φ and its pseudo-inverse: every solution is a combination of
+    rows of Φ. Otherwise they are indicators of the outputs.
+    """
+    if span.features is None:
+        return np.eye(len(span)), np.eye(len(span))
+    return span.features, np.asarray(np.linalg.pinv(span.features), dtype=np.float64)

@@ -1,0 +1,52 @@
+"""Priors at the points of an ensemble: their leaves, and constraints on all rows together."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from okforest._typing import Floats
+from okforest.refit._convex import Constraint
+from okforest.refit.priors import Prior
+
+LeafRows = Callable[[Any], sp.csr_array]
+
+
+def gather_constraints(
+    priors: Sequence[Prior],
+    X: Any,
+    L: sp.csr_array,
+    leaf_rows: LeafRows,
+    n_outputs: int = 1,
+    scale: Callable[[Floats], Floats] = np.asarray,
+) -> tuple[sp.csr_array, list[Constraint]]:
+    """Return the leaves of training rows and of the points of priors, and the constraints on them.
+
+    ``leaf_rows(X)`` returns the leaves of inputs.
+    """
+    rows, found = [L], []
+    for prior in priors:
+        found.append(prior.constraints(X, n_outputs, scale))
+        rows.append(leaf_rows(found[-1].points))
+    n_all = sum(part.shape[0] for part in rows)
+    constraints, first = [], L.shape[0]
+    for prior, own, part in zip(priors, found, rows[1:], strict=True):
+        before = sp.csr_array((own.matrix.shape[0], first * n_outputs))
+        first += part.shape[0]
+        after = sp.csr_array((own.matrix.shape[0], (n_all - first) * n_outputs))
+        matrix = sp.csr_array(sp.hstack([before, own.matrix, after]))
+        constraints.append(Constraint(repr(prior), matrix, own.lower, own.upper))
+    return sp.csr_array(sp.vstack(rows)), constraints
+
+
+def check_priors(priors: Any) -> Sequence[Prior]:
+    """Return priors, or raise a TypeError if something else was passed."""
+    if isinstance(priors, Prior) or not isinstance(priors, Sequence):
+        raise TypeError(f"priors is of type {type(priors).__name__}; pass a list of priors.")
+    for prior in priors:
+        if not isinstance(prior, Prior):
+            raise TypeError(
+                f"priors holds {prior!r}; pass objects of okforest.refit, such as Monotone(0)."
+            )
+    return priors

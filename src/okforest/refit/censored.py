@@ -1,0 +1,458 @@
+"""Forests for censored outputs: leaf values refitted to intervals by convex optimisation."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from okforest._censored import read_intervals, times_only
+from okforest._compat import Interval, StrOptions, fit_context
+from okforest._progress import progress_of
+from okforest._step_function import step_functions
+from okforest._typing import Floats, Ints, Outputs
+from okforest._validation import adopt_inputs
+from okforest.decode.survival import quantile_times
+from okforest.kernels import Survival, as_kernel
+from okforest.metrics import concordance_index
+from okforest.models import OKExtraTrees
+from okforest.refit._adjustments import Adjust, Adjustments
+from okforest.refit._censored_growth import GrownForest, Structure, grow_censored
+from okforest.refit._convex import Norm, Programme
+from okforest.refit._convex import solve as solve_convex
+from okforest.refit._leaves import (
+    LeafExpansion,
+    check_rows,
+    check_trees,
+    leaves_of,
+)
+from okforest.refit._newton import IntervalLoss, minimise
+from okforest.refit._points import check_priors, gather_constraints
+from okforest.refit._scales import Scale, ScaleName
+from okforest.refit._solution import Solution, warn_unless_converged
+from okforest.refit._state import check_refit
+from okforest.refit.laplacian import check_laplacian
+
+
+class CensoredForest(BaseEstimator):
+    """A forest for censored outputs, refitted so that predictions lie within known intervals.
+
+    The trees are grown first. Then the values of their leaves (or the outputs that they average)
+    are adjusted: predictions should be close to exact outputs, and within the intervals of censored
+    ones. This is a convex programme: with adjustments ΔY of outputs and ΔZ of leaves, predictions
+    f = K(Y + ΔY) + L ΔZ and their distances d from the intervals, it minimises
+    C1‖ΔY‖² + C2‖ΔZ‖² + Σᵢ cᵢ dᵢ².
+
+    Use it for outputs with bounds of any kind. To predict survival functions, forests with
+    ``kernel="survival"`` are more accurate. Predicted times are values on the chosen scale, turned
+    back into times. They rank cases well, but they are not calibrated means.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        A tree or forest of okforest with a numeric kernel. By default
+        ``OKExtraTrees(100, min_samples_leaf=15, max_features="sqrt", random_state=0)``. Fully grown
+        trees leave nothing to refit.
+    adjust : {"leaves", "outputs", "both"}, default="leaves"
+        What is adjusted: values of leaves, outputs of the rows that the trees were grown on, or
+        both.
+    norm : {"l2", "l1"}, default="l2"
+        Sums of squares, or of absolute values. "l1" needs Clarabel (``pip install
+        okforest[convex]``), and suits up to about a thousand rows.
+    C_leaves : float, default=3.0
+        The penalty of leaves, λ, with C2 = λ/M for M trees: larger values stay closer to the
+        forest.
+    C_outputs : float, default=0.03
+        The penalty C1 of outputs.
+    C_exact, C_censored : float, default=1.0
+        The weights c of exact and of censored outputs.
+    structure : {"exact", "all", "km"}, default="exact"
+        The rows that trees are grown on: those with an exact output; all, with a bound (the middle
+        of a finite interval) as the output of a censored one; or all, with the mean of the
+        Kaplan–Meier curve within the interval.
+    scale : {"km", "log"} or None, default="km"
+        The scale of outputs in growth and refit: 1 − S(t) with the Kaplan–Meier curve S, which is
+        best for ranking; the logarithm, which is better for times; or the outputs themselves,
+        which may be negative.
+    laplacian : "knn", matrix, callable or None, default=None
+        A graph on all rows whose neighbours should have similar predictions; see
+        :class:`SemiSupervisedForest`. Rows without any bound, (-inf, inf), then contribute, too.
+    C_laplacian : float, default=0.01
+        The weight of the Laplacian.
+    priors : list of priors, default=()
+        Constraints on predictions, such as :class:`Monotone`; they need Clarabel.
+    tol : float, default=1e-6
+        The relative duality gap (with a Laplacian: norm of the gradient) at which the refit stops.
+    max_iter : int, default=100
+        The largest number of Newton steps.
+    verbose : int, default=0
+        Whether to show the steps of the refit.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The forest before the refit.
+    leaf_values_ : ndarray of shape (n_leaves,)
+        The refitted values of the leaves of all trees, in the order of their nodes.
+    refitted_outputs_ : ndarray
+        The refitted outputs of the rows that the trees were grown on, with ``adjust="outputs"``:
+        predictions on the scale are ``predict_weights(X) @ refitted_outputs_``.
+    outputs_ : ndarray of shape (n, 2)
+        The training outputs as intervals.
+    training_leaves_ : ndarray of shape (n, n_trees)
+        The leaves of the training rows.
+    curves_ : Survival
+        The kernel with the survival curves of the training outputs.
+    objective_, duality_gap_ : float
+        The value of the programme, and the relative gap (or norm) at which the solver stopped.
+    n_iter_ : int
+        Number of steps.
+
+    See Also
+    --------
+    select_C_leaves : Chooses ``C_leaves`` by cross-validation.
+    okforest.kernels.Survival : Survival curves as outputs of any model.
+
+    References
+    ----------
+    L. Wehenkel, P. Geurts, "Regression tree kernels: exploiting the kernel view of tree-based
+    ensembles", 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.refit import CensoredForest
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(300, 2))
+    >>> time = np.exp(2 * X[:, 0] + rng.normal(0.0, 0.2, size=300))
+    >>> limit = rng.exponential(6.0, size=300)
+    >>> y = np.rec.fromarrays([time <= limit, np.minimum(time, limit)], names="event,time")
+    >>> model = CensoredForest().fit(X[:200], y[:200])
+    >>> bool(model.score(X[200:], y[200:]) > 0.85)
+    True
+    >>> model.predict(X[200:]).shape
+    (100,)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": "no_validation",  # check_trees has better messages
+        "adjust": [StrOptions({"leaves", "outputs", "both"})],
+        "norm": [StrOptions({"l2", "l1"})],
+        "C_leaves": [Interval(Real, 0.0, None, closed="neither")],
+        "C_outputs": [Interval(Real, 0.0, None, closed="neither")],
+        "C_exact": [Interval(Real, 0.0, None, closed="left")],
+        "C_censored": [Interval(Real, 0.0, None, closed="left")],
+        "structure": [StrOptions({"exact", "all", "km"})],
+        "scale": [StrOptions({"km", "log"}), None],
+        "laplacian": "no_validation",  # check_laplacian has better messages
+        "C_laplacian": [Interval(Real, 0.0, None, closed="left")],
+        "priors": "no_validation",
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "verbose": ["verbose"],
+    }
+
+    estimator_: Any
+    leaf_values_: Floats
+    outputs_: Floats
+    training_leaves_: Ints
+    curves_: Survival
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        adjust: Adjust = "leaves",
+        norm: Norm = "l2",
+        C_leaves: float = 3.0,
+        C_outputs: float = 0.03,
+        C_exact: float = 1.0,
+        C_censored: float = 1.0,
+        structure: Structure = "exact",
+        scale: ScaleName = "km",
+        laplacian: Any = None,
+        C_laplacian: float = 0.01,
+        priors: Any = (),
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        verbose: int = 0,
+    ):
+        self.estimator = estimator
+        self.adjust = adjust
+        self.norm = norm
+        self.C_leaves = C_leaves
+        self.C_outputs = C_outputs
+        self.C_exact = C_exact
+        self.C_censored = C_censored
+        self.structure = structure
+        self.scale = scale
+        self.laplacian = laplacian
+        self.C_laplacian = C_laplacian
+        self.priors = priors
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow the trees and refit them.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+        y : structured array, or array-like of shape (n, 2) or (n,)
+            Outputs: (event, time), or (lower, upper) with infinite values where there is no bound,
+            or numbers if all are exact.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
+        check_priors(self.priors)
+        X = check_rows(self._new_forest(), X)
+        intervals = self._read(X, y)
+        grown = self._grow(X, intervals, sample_weight)
+        solution = self._solve(X, grown)
+        self._store(grown, intervals, solution)
+        warn_unless_converged(solution, self.tol)
+        return self
+
+    def _read(self, X: Any, y: Any) -> Floats:
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        intervals = read_intervals(y, numbers=True)
+        check_consistent_length(X, intervals)
+        return intervals if self.scale is None else times_only(intervals)
+
+    def _grow(self, X: Any, intervals: Floats, sample_weight: Any = None) -> GrownForest:
+        """Grow the forest, and express the rows by its leaves."""
+        return grow_censored(
+            self._new_forest(), X, intervals, self.scale, self.structure, sample_weight
+        )
+
+    def _new_forest(self) -> Any:
+        if self.estimator is None:
+            return OKExtraTrees(100, min_samples_leaf=15, max_features="sqrt", random_state=0)
+        check_trees(self.estimator)
+        if not as_kernel(self.estimator.kernel).numeric:
+            raise ValueError(
+                f"the estimator has kernel={self.estimator.kernel!r}; CensoredForest predicts "
+                "numbers, so use kernel='linear'."
+            )
+        return clone(self.estimator)
+
+    def _solve(
+        self, X: Any, grown: GrownForest, C_leaves: float | None = None, start: Any = None
+    ) -> Solution:
+        """Solve the programme, for another penalty of leaves or from a first guess if given."""
+        C = self.C_leaves if C_leaves is None else C_leaves
+        A, L, f0 = grown.expansion.means, grown.L, grown.L @ grown.values
+        laplacian = check_laplacian(self.laplacian, X, L.shape[0])
+        smoothness = None if laplacian is None else sp.csr_array(self.C_laplacian * laplacian)
+        weight = grown.row_weight * np.where(grown.exact, self.C_exact, self.C_censored)
+        if self.norm == "l2" and not len(self.priors):
+            B = Adjustments.create(L, A, self.adjust, C, self.C_outputs)
+            loss = IntervalLoss(grown.lower, grown.upper, weight, smoothness)
+            progress = progress_of(0, self.max_iter, self.verbose, None, label="refit steps")
+            try:
+                return minimise(
+                    B,
+                    f0,
+                    loss,
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    start=start,
+                    progress=progress,
+                )
+            finally:
+                progress.close()
+
+        def leaf_rows(points: Any) -> sp.csr_array:
+            return grown.expansion.rows(leaves_of(grown.model, points))
+
+        rows, constraints = gather_constraints(
+            self.priors, X, L, leaf_rows, scale=grown.scale.forward
+        )
+        programme = Programme(
+            B=Adjustments.create(rows, A, self.adjust, C, self.C_outputs),
+            f0=(rows @ grown.values)[:, None],
+            lower=grown.lower[:, None],
+            upper=grown.upper[:, None],
+            weight=weight[:, None],
+            smoothness=smoothness,
+            constraints=constraints,
+            norm=self.norm,
+        )
+        return solve_convex(programme, tol=self.tol, max_iter=self.max_iter)
+
+    def _store(self, grown: GrownForest, intervals: Floats, solution: Solution) -> None:
+        B = Adjustments.create(
+            grown.L, grown.expansion.means, self.adjust, self.C_leaves, self.C_outputs
+        )
+        v = solution.v.reshape(-1)
+        self.estimator_ = grown.model
+        self.leaf_values_ = grown.values + B.leaf_values(v)
+        self.__dict__.pop("refitted_outputs_", None)
+        if self.adjust == "outputs":
+            self.refitted_outputs_ = grown.model.outputs_.reshape(-1) + B.outputs(v)
+        self.scale_times_, self.scale_survival_ = grown.scale.times, grown.scale.survival
+        self.outputs_ = intervals
+        self.training_leaves_ = grown.leaves
+        self.curves_ = Survival().resolve(intervals)
+        self.objective_, self.duality_gap_ = solution.objective, solution.gap
+        self.n_iter_ = solution.n_iterations
+        adopt_inputs(self, grown.model)
+
+    def _rows(self, X: Any) -> sp.csr_array:
+        check_is_fitted(self, "leaf_values_")
+        return LeafExpansion(self.estimator_.trees_).rows(leaves_of(self.estimator_, X))
+
+    def predict(self, X: Any) -> Floats:
+        """Predict outputs.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+
+        Returns
+        -------
+        y : ndarray of shape (n,)
+            Outputs. With ``scale="km"`` they are between 0 and the last time of an event.
+        """
+        rows = self._rows(X)
+        scale = Scale(self.scale, self.scale_times_, self.scale_survival_)
+        return scale.inverse(rows @ self.leaf_values_)
+
+    def predict_risk(self, X: Any) -> Floats:
+        """Predict how early the event is expected: a higher risk means an earlier event.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+
+        Returns
+        -------
+        risk : ndarray of shape (n,)
+            Minus the prediction on the scale of the fit.
+        """
+        return -(self._rows(X) @ self.leaf_values_)
+
+    @available_if(lambda self: self.adjust == "outputs")
+    def predict_weights(self, X: Any) -> sp.csr_array:
+        """Return the weights of the outputs that trees were grown on, with ``adjust="outputs"``.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+
+        Returns
+        -------
+        W : csr_array of shape (n, n_grown)
+            ``W @ refitted_outputs_`` are the predictions on the scale of the fit.
+        """
+        check_is_fitted(self, "leaf_values_")
+        return self.estimator_.predict_weights(X)
+
+    def predict_survival_function(self, X: Any, return_array: bool = False) -> Outputs:
+        """Predict survival functions: means of the curves of training rows in the same leaves.
+
+        Censored rows have the Kaplan–Meier curve, given survival so far. The refit changes
+        predicted values, not these curves.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+        return_array : bool, default=False
+            Whether to return an array of values at the times ``event_times_``, or functions.
+
+        Returns
+        -------
+        survival : ndarray of n functions, or of shape (n, n_times)
+            The probability to survive beyond a time.
+        """
+        rows = self._rows(X)
+        curves = (rows @ self._members()) @ self.curves_.curves(self.outputs_)
+        return curves if return_array else step_functions(self.event_times_, curves)
+
+    def _members(self) -> sp.csr_array:
+        """Return the training rows of every leaf, made when they are needed first."""
+        kept = self.__dict__.get("_kept_members")
+        if kept is None or kept[0] is not self.training_leaves_:
+            expansion = LeafExpansion(self.estimator_.trees_)
+            members = expansion.means_over(expansion.rows(self.training_leaves_))
+            kept = self._kept_members = (self.training_leaves_, members)
+        return kept[1]
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__().copy()
+        state.pop("_kept_members", None)
+        return state
+
+    @property
+    def event_times_(self) -> Floats:
+        """The times of the predicted survival functions."""
+        return self.curves_.estimate.times
+
+    def predict_quantiles(self, X: Any, quantiles: Any = 0.5) -> Floats:
+        """Predict quantiles of the output, from the predicted survival functions.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+        quantiles : float or array-like of shape (q,), default=0.5
+            Levels between 0 and 1; 0.5 is the median.
+
+        Returns
+        -------
+        times : ndarray of shape (n,) or (n, q)
+            Infinite where the predicted function does not fall that low.
+        """
+        curves = self.predict_survival_function(X, return_array=True)
+        return quantile_times(self.event_times_, curves, quantiles)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return Harrell's C of the predicted risks.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+        y : structured array or array-like of shape (n, 2)
+            Exact and right-censored outputs.
+
+        Returns
+        -------
+        score : float
+            See :func:`okforest.metrics.concordance_index`.
+        """
+        return concordance_index(read_intervals(y, numbers=True), self.predict_risk(X))
+
+    def check_state(self) -> None:
+        """Raise a ValueError unless the fitted attributes fit each other."""
+        check_refit(self, len(self.outputs_))
+        if not isinstance(self.curves_, Survival):
+            raise ValueError("curves_ is not a Survival kernel")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags = get_tags(self._tagged()).input_tags
+        return tags
+
+    def _tagged(self) -> Any:
+        return OKExtraTrees() if self.estimator is None else self.estimator

@@ -1,0 +1,400 @@
+"""Forests for partly labelled data: leaf values refitted so that similar inputs agree."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from okforest._compat import Interval, StrOptions, fit_context
+from okforest._progress import progress_of
+from okforest._typing import Booleans, Floats, Outputs
+from okforest._validation import adopt_inputs
+from okforest.decode import as_decoder
+from okforest.kernels import Linear, as_kernel
+from okforest.models import OKExtraTrees
+from okforest.models._tree_model import TreeModel
+from okforest.refit._adjustments import Adjustments
+from okforest.refit._base import RefittedModel
+from okforest.refit._convex import Programme
+from okforest.refit._convex import solve as solve_convex
+from okforest.refit._labelled_growth import (
+    LabelledForest,
+    base_weights,
+    grow_labelled,
+    solution_columns,
+)
+from okforest.refit._leaves import LeafExpansion, check_rows, check_trees, leaves_of
+from okforest.refit._manifold import solve_smooth
+from okforest.refit._points import check_priors, gather_constraints
+from okforest.refit._solution import Solution, warn_unless_converged
+from okforest.refit._unlabelled import labelled_rows, select
+from okforest.refit.laplacian import check_laplacian
+from okforest.weights import (
+    CombinedWeights,
+    LeafWeights,
+    ProductWeights,
+    Span,
+    SparseWeights,
+    WeightMatrix,
+)
+
+
+class SemiSupervisedForest(RefittedModel):
+    """A forest for partly labelled data, refitted so that similar inputs have similar predictions.
+
+    The trees are grown on the labelled rows (totally randomised trees, on all). Then the values of
+    their leaves are adjusted by ΔZ, in the feature space of the output kernel, so that predictions
+    f are close to the known outputs and smooth on a graph of all rows. With the Laplacian 𝓛 of the
+    graph, the sum ‖f − Y‖² over labelled rows, plus C tr fᵀ𝓛f, plus C2‖ΔZ‖², is minimised. This is
+    a linear problem for any output kernel: predictions are weights over the labelled outputs, as in
+    every model of okforest, and new inputs are predicted by the trees.
+
+    It helps in classification with few labels, if classes are clusters of inputs that are larger
+    than the number of neighbours. For vector outputs expect no gain.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        A tree or forest of okforest; its kernel and decoder are those of the model. By default
+        ``OKExtraTrees(kernel="dirac", random_state=0)``. With fewer than about five labels of each
+        class, take ``OKTotallyRandomTrees``.
+    laplacian : "knn", matrix, callable or None, default="knn"
+        The Laplacian of a graph on all rows of X, labelled or not: :func:`knn_laplacian` with seven
+        neighbours, a symmetric positive semi-definite matrix, a function of X that returns one, or
+        None for no smoothing. (Proximities of trees link all rows: predictions become nearly
+        constant.)
+    adjust : {"leaves", "outputs"}, default="leaves"
+        What is adjusted: values of leaves, or the outputs of unlabelled rows, which the trees then
+        average as if they were known.
+    C : float, default=0.1
+        The weight of the Laplacian. From about 10 it does no good, and with 100 classes collapse
+        into the largest one. For vector outputs use 0.01.
+    C_leaves : float, default=0.01
+        The penalty of leaves, M·C2 for M trees. For vector outputs use 0.03; with priors on noisy
+        outputs use 100, so that leaves change only as far as the priors require.
+    C_outputs : float, default=0.01
+        The penalty of the unlabelled rows' outputs, with ``adjust="outputs"``.
+    regrow : bool, default=False
+        Whether to grow a new forest on the refitted predictions of all rows.
+    priors : list of priors, default=()
+        Constraints on predictions, such as :class:`Monotone`, for the linear kernel; they need
+        Clarabel.
+    tol : float, default=1e-6
+        The norm of the gradient, relative to that without adjustments, at which the refit stops.
+    max_iter : int, default=1000
+        The largest number of iterations.
+    verbose : int, default=0
+        Whether to show the iterations of the refit.
+
+    Attributes
+    ----------
+    kernel_ : OutputKernel
+        The kernel.
+    outputs_ : ndarray
+        The outputs of the labelled rows: predictions are weights over them.
+    transduction_ : ndarray of n outputs
+        The outputs of all rows: as given, or predicted.
+    labelled_ : ndarray of shape (n,), bool
+        Which rows had an output.
+    estimator_ : estimator
+        The forest before the refit.
+    regrown_ : estimator
+        The forest grown on refitted predictions, with ``regrow=True``.
+    regrown_on_ : ndarray of shape (n, n_labelled)
+        The weights of these predictions, with ``regrow=True``.
+    leaf_means_ : csr_array of shape (n_leaves, n_labelled)
+        Weights of the labelled outputs in the mean of each leaf.
+    leaf_adjustments_ : ndarray of shape (n_leaves, r)
+        The adjustments of leaves, as coefficients of the rows of ``basis_``.
+    basis_ : ndarray of shape (r, n_labelled)
+        Weights of labelled outputs.
+    objective_, gradient_norm_ : float
+        The value of the programme, and the relative gradient norm (with priors: duality gap) at
+        which the solver stopped.
+    n_iter_ : int
+        Number of iterations; 1 for a direct solution.
+
+    See Also
+    --------
+    CensoredForest : Outputs that are known up to an interval.
+    sklearn.semi_supervised.LabelSpreading : Smoothing on the graph alone.
+
+    References
+    ----------
+    L. Wehenkel, P. Geurts, "Regression tree kernels: exploiting the kernel view of tree-based
+    ensembles", 2009. M. Belkin et al., "Manifold regularization", JMLR 7 (2006).
+
+    Examples
+    --------
+    Two moons with five labels each:
+
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from okforest import OKTotallyRandomTrees
+    >>> from okforest.refit import SemiSupervisedForest
+    >>> X, moon = make_moons(300, noise=0.05, random_state=0)
+    >>> y = np.full(300, -1)
+    >>> for label in (0, 1):
+    ...     some = np.flatnonzero(moon == label)[:5]
+    ...     y[some] = label
+    >>> trees = OKTotallyRandomTrees(100, kernel="dirac", random_state=0)
+    >>> model = SemiSupervisedForest(trees, C=1.0).fit(X, y)
+    >>> bool((model.transduction_ == moon).mean() > 0.95)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": "no_validation",  # check_trees has better messages
+        "laplacian": "no_validation",  # check_laplacian has better messages
+        "adjust": [StrOptions({"leaves", "outputs"})],
+        "C": [Interval(Real, 0.0, None, closed="left")],
+        "C_leaves": [Interval(Real, 0.0, None, closed="neither")],
+        "C_outputs": [Interval(Real, 0.0, None, closed="neither")],
+        "regrow": ["boolean"],
+        "priors": "no_validation",
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        laplacian: Any = "knn",
+        adjust: Literal["leaves", "outputs"] = "leaves",
+        C: float = 0.1,
+        C_leaves: float = 0.01,
+        C_outputs: float = 0.01,
+        regrow: bool = False,
+        priors: Any = (),
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        verbose: int = 0,
+    ):
+        self.estimator = estimator
+        self.laplacian = laplacian
+        self.adjust = adjust
+        self.C = C
+        self.C_leaves = C_leaves
+        self.C_outputs = C_outputs
+        self.regrow = regrow
+        self.priors = priors
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+    def _default_forest(self) -> Any:
+        return OKExtraTrees(kernel="dirac", random_state=0)
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow the trees and refit them.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs, labelled or not.
+        y : array-like of n outputs
+            Outputs. Unlabelled are -1 among integers (labels or positions), NaN among numbers (in
+            all values of a vector), None among other objects, and masked entries.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the labelled rows.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
+        check_trees(self._forest())
+        check_priors(self.priors)
+        X = check_rows(clone(self._forest()), X)
+        labelled = self._labelled(X, y)
+        positions = np.flatnonzero(labelled)
+        known = select(y, positions)
+        kernel, outputs = self.validate_outputs(positions, known)
+        grown = grow_labelled(clone(self._forest()), X, known, labelled, sample_weight)
+        features, basis = solution_columns(Span(kernel, outputs))
+        solution, adjustments = self._solve(X, grown, kernel, features)
+        self._store(grown, adjustments, basis)
+        self.store_outputs(kernel, outputs)
+        self.objective_, self.gradient_norm_ = solution.objective, solution.gap
+        self.n_iter_ = solution.n_iterations
+        self.__dict__.pop("regrown_", None)
+        fitted = self._weights_of_rows(grown.L)
+        if self.regrow:
+            self.regrown_ = self._regrow(X, fitted)
+        self.transduction_ = self._transduce(fitted, outputs)
+        warn_unless_converged(solution, self.tol)
+        return self
+
+    def _labelled(self, X: Any, y: Any) -> Booleans:
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        labelled = labelled_rows(y, as_kernel(self.kernel))
+        check_consistent_length(X, labelled)
+        if labelled.sum() < 2:
+            raise ValueError(
+                f"y has {int(labelled.sum())} labelled rows among {len(labelled)}; at least 2 are "
+                "needed. Unlabelled are -1 among integers, NaN among numbers, None among objects."
+            )
+        return labelled
+
+    def _solve(
+        self, X: Any, grown: LabelledForest, kernel: Any, features: Floats
+    ) -> tuple[Solution, Floats]:
+        """Return the solution, and the adjustments of leaves as rows of features."""
+        L, rows, n = grown.L, np.flatnonzero(grown.labelled), grown.L.shape[0]
+        laplacian = check_laplacian(self.laplacian, X, n)
+        smoothness = None if laplacian is None else sp.csr_array(self.C * laplacian)
+        targets = np.zeros((n, features.shape[1]))
+        targets[rows] = features
+        if self.adjust == "outputs":
+            if len(self.priors):
+                raise ValueError("priors need adjust='leaves'.")
+            all_means = grown.expansion.means_over(L)
+            columns = sp.csc_array(all_means)
+            A = sp.csr_array(columns[:, ~grown.labelled])
+            base = np.asarray(columns[:, rows] @ features)
+            B, f0 = Adjustments(L, A, None, self.C_outputs), L @ base
+        else:
+            base = np.zeros((grown.expansion.n_leaves, features.shape[1]))
+            B = Adjustments.create(L, grown.means, "leaves", self.C_leaves, self.C_outputs)
+            f0 = np.asarray(base_weights(L, grown.means) @ features)
+        if len(self.priors):
+            solution = self._solve_with_priors(X, grown, kernel, features, targets, smoothness)
+        else:
+            progress = progress_of(0, self.max_iter, self.verbose, None, label="refit iterations")
+            try:
+                solution = solve_smooth(
+                    B,
+                    f0,
+                    targets,
+                    grown.weight,
+                    smoothness,
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    progress=progress,
+                )
+            finally:
+                progress.close()
+        return solution, base + B.leaf_values(solution.v)
+
+    def _solve_with_priors(
+        self,
+        X: Any,
+        grown: LabelledForest,
+        kernel: Any,
+        features: Floats,
+        targets: Floats,
+        smoothness: sp.csr_array | None,
+    ) -> Solution:
+        if not isinstance(kernel, Linear):
+            raise ValueError(
+                f"priors are about numbers, and the kernel is {kernel!r}; use an estimator with "
+                "kernel='linear'."
+            )
+
+        def leaf_rows(points: Any) -> sp.csr_array:
+            return grown.expansion.rows(leaves_of(grown.model, points))
+
+        L, constraints = gather_constraints(self.priors, X, grown.L, leaf_rows, features.shape[1])
+        known = grown.labelled[:, None]
+        programme = Programme(
+            B=Adjustments.create(L, grown.means, "leaves", self.C_leaves, self.C_outputs),
+            f0=np.asarray(base_weights(L, grown.means) @ features),
+            lower=np.where(known, targets, -np.inf),
+            upper=np.where(known, targets, np.inf),
+            weight=np.broadcast_to(grown.weight[:, None], targets.shape),
+            smoothness=smoothness,
+            constraints=constraints,
+            norm="l2",
+        )
+        return solve_convex(programme, tol=self.tol, max_iter=self.max_iter)
+
+    def _store(self, grown: LabelledForest, adjustments: Floats, basis: Floats) -> None:
+        self.estimator_ = grown.model
+        self.labelled_ = grown.labelled
+        self.leaf_means_ = grown.means
+        self.leaf_adjustments_, self.basis_ = adjustments, basis
+        adopt_inputs(self, grown.model)
+
+    def _weights_of_rows(self, L: sp.csr_array) -> WeightMatrix:
+        adjusted = ProductWeights(np.asarray(L @ self.leaf_adjustments_), self.basis_)
+        if self.adjust == "outputs":
+            return adjusted
+        return CombinedWeights(
+            [SparseWeights(base_weights(L, self.leaf_means_)), adjusted], [1.0, 1.0]
+        )
+
+    def _regrow(self, X: Any, fitted: WeightMatrix) -> TreeModel:
+        """Grow a forest on the refitted predictions of all rows, in feature space."""
+        span = self.span_
+        if span.features is not None:
+            predictions = fitted.feature_sums(span)
+        else:
+            values, vectors = np.linalg.eigh(span.kernel(span.outputs))
+            predictions = fitted @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+        forest = clone(self._forest()).set_params(kernel="linear", decoder="auto")
+        self.regrown_on_ = fitted.tocsr().toarray()
+        return forest.fit(X, predictions)
+
+    def weight_matrix(self, X: Any) -> WeightMatrix:
+        """Return the weights of the labelled outputs.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+
+        Returns
+        -------
+        W : okforest.weights.WeightMatrix of shape (n, n_labelled)
+            Row i holds w(x_i). Weights may be negative.
+        """
+        check_is_fitted(self, "leaf_adjustments_")
+        if hasattr(self, "regrown_"):
+            left: LeafWeights = self.regrown_.weight_matrix(X)
+            return ProductWeights(left.tocsr(), self.regrown_on_)
+        expansion = LeafExpansion(self.estimator_.trees_)
+        return self._weights_of_rows(expansion.rows(leaves_of(self.estimator_, X)))
+
+    def _transduce(self, fitted: WeightMatrix, outputs: Outputs) -> Outputs:
+        span = self.span_
+        decoded = as_decoder(self.decoder, span.kernel).decode(fitted, span)
+        if decoded.shape[1:] == outputs.shape[1:]:
+            decoded[self.labelled_] = outputs
+        return decoded
+
+    def check_state(self) -> None:
+        """Raise a ValueError unless the fitted attributes fit each other."""
+        super().check_state()
+        if not isinstance(self.estimator_, TreeModel):
+            raise ValueError("estimator_ is not a forest")
+        self.estimator_.check_state()
+        n_leaves = LeafExpansion(self.estimator_.trees_).n_leaves
+        shapes = {
+            "leaf_means_": (n_leaves, len(self.outputs_)),
+            "leaf_adjustments_": (n_leaves, len(self.basis_)),
+            "basis_": (len(self.basis_), len(self.outputs_)),
+        }
+        if hasattr(self, "regrown_"):
+            if not isinstance(self.regrown_, TreeModel):
+                raise ValueError("regrown_ is not a forest")
+            self.regrown_.check_state()
+            shapes["regrown_on_"] = (len(self.regrown_.outputs_), len(self.outputs_))
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise ValueError(f"{name} has shape {getattr(self, name).shape}, not {shape}")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if isinstance(self.laplacian, str):  # neighbours need numbers
+            tags.input_tags.allow_nan = False
+        return tags

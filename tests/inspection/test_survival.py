@@ -1,0 +1,82 @@
+"""Plots of survival functions and of their calibration."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from okforest import OKBoost, OKRandomForest, OKTree
+from okforest.inspection import plot_calibration, plot_survival
+from okforest.refit import CensoredForest
+
+rng = np.random.default_rng(0)
+X = rng.uniform(size=(200, 2))
+TIME = np.exp(2 * X[:, 0] + rng.normal(0.0, 0.3, size=200))
+EVENT = rng.random(200) < 0.7
+Y = np.rec.fromarrays([EVENT, TIME], names="event,time")
+FOREST = OKRandomForest(30, kernel="survival", min_samples_leaf=10, random_state=0).fit(X, Y)
+
+
+def test_curves():
+    """Every function is a step line with a band whose width follows from the weights."""
+    ax = plot_survival(FOREST, X[:3], Y[:3], labels=["a", "b", "c"], confidence=0.9)
+    lines = [line for line in ax.lines if len(line.get_xdata()) > 1]
+    for line, function in zip(lines, FOREST.predict_survival_function(X[:3]), strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), np.append(1.0, function.y))
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c"]
+    dots = [line for line in ax.lines if len(line.get_xdata()) == 1]
+    assert [dot.get_markerfacecolor() != "white" for dot in dots] == EVENT[:3].tolist()
+    assert [dot.get_xdata()[0] for dot in dots] == TIME[:3].tolist()
+    w = FOREST.predict_weights(X[:1]).toarray()[0]
+    S = np.append(1.0, FOREST.predict_survival_function(X[:1])[0].y)
+    k = int(np.abs(S - 0.5).argmin())
+    half = 1.6448536 * np.sqrt(S[k] * (1 - S[k]) * (w**2).sum())
+    heights = ax.collections[0].get_paths()[0].vertices[:, 1]
+    assert np.isclose(heights, min(1.0, S[k] + half)).any()
+    assert np.isclose(heights, max(0.0, S[k] - half)).any()
+    plt.close("all")
+
+
+def test_models_without_bands():
+    """Boosting has negative weights, and a censored forest has none: no bands."""
+    boost = OKBoost(100, learning_rate=0.5, kernel="survival", random_state=0).fit(X, Y)
+    for model in (boost, CensoredForest().fit(X, Y)):
+        ax = plt.subplots()[1]
+        assert plot_survival(model, X[:2], ax=ax) is ax
+        assert not ax.collections
+    assert not plot_survival(FOREST, X[:2], confidence=None).collections
+    plt.close("all")
+
+
+def test_calibration():
+    """Groups of equal size, at their mean prediction and Kaplan–Meier estimate."""
+    ax = plot_calibration(FOREST, X, Y, time=3.0, n_groups=4)
+    dots = [line for line in ax.lines if line.get_marker() == "o"]
+    assert len(dots) == 4
+    predicted = np.sort([f(3.0) for f in FOREST.predict_survival_function(X)])
+    expected = predicted.reshape(4, 50).mean(axis=1)
+    np.testing.assert_allclose([dot.get_xdata()[0] for dot in dots], expected)
+    observed = [dot.get_ydata()[0] for dot in dots]
+    assert observed == sorted(observed)
+    plt.close("all")
+
+
+def test_greenwood():
+    """Without censoring, the standard error is that of a share."""
+    y = np.rec.fromarrays([np.ones(200, bool), TIME], names="event,time")
+    tree = OKTree(kernel="survival", max_depth=1).fit(X, y)
+    ax = plot_calibration(tree, X, y, time=3.0, n_groups=2)
+    bar = ax.containers[0]
+    share = bar.lines[0].get_ydata()[0]
+    low, high = bar.lines[2][0].get_segments()[0][:, 1]
+    assert high - low == pytest.approx(4 * np.sqrt(share * (1 - share) / 100))
+    plt.close("all")
+
+
+def test_errors():
+    """Each misuse has its own error."""
+    with pytest.raises(TypeError, match="does not predict survival functions"):
+        plot_survival(OKTree().fit(X, TIME), X[:2])
+    with pytest.raises(ValueError, match="pass at most 20"):
+        plot_survival(FOREST, X)
+    with pytest.raises(ValueError, match="n_groups=1"):
+        plot_calibration(FOREST, X, Y, 3.0, n_groups=1)

@@ -1,0 +1,202 @@
+"""Priors: their constraints hold at their points, and contradictions are named."""
+
+import _thread
+import sys
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from okforest import OKExtraTrees
+from okforest.refit import (
+    Bounds,
+    CensoredForest,
+    LinearRelation,
+    Monotone,
+    Order,
+    SemiSupervisedForest,
+    Symmetry,
+)
+
+pytest.importorskip("clarabel", reason="Clarabel is not installed")
+
+rng = np.random.default_rng(0)
+X = rng.uniform(-1.0, 1.0, size=(60, 2))
+Y = np.column_stack([X[:, 0] + 0.5, X[:, 1], X[:, 0] - X[:, 1]]) + rng.normal(0, 0.4, (60, 3))
+FOREST = OKExtraTrees(10, min_samples_leaf=4, max_features=None, random_state=0)
+SLACK = 1e-5
+
+
+def refit(*priors, y=Y, **parameters):
+    return SemiSupervisedForest(FOREST, laplacian=None, priors=priors, **parameters).fit(X, y)
+
+
+def increments(model, feature, output=0, n_values=10):
+    """Return the increments of a prediction as a feature goes through its quantiles."""
+    values = np.quantile(X[:, feature], np.linspace(0, 1, n_values))
+    curves = []
+    for value in values:
+        points = X.copy()
+        points[:, feature] = value
+        curves.append(model.predict(points).reshape(60, -1)[:, output])
+    return np.diff(curves, axis=0)
+
+
+def test_monotone():
+    """Predictions increase or decrease with the feature; without the prior they do not."""
+    assert increments(refit(), 1).min() < -SLACK
+    assert increments(refit(Monotone(1)), 1).min() >= -SLACK
+    assert increments(refit(Monotone(1, increasing=False)), 1).max() <= SLACK
+    assert increments(refit(Monotone(0, output=2)), 0, output=2).min() >= -SLACK
+
+
+def test_bounds():
+    """Predictions stay within the bounds of their output, at given points, too."""
+    points = rng.uniform(-1.0, 1.0, size=(30, 2))
+    model = refit(Bounds(0.2, 0.6, output=1, points=points))
+    predicted = model.predict(points)[:, 1]
+    assert predicted.min() >= 0.2 - SLACK
+    assert predicted.max() <= 0.6 + SLACK
+    assert model.predict(points)[:, 0].max() > 0.6 + 0.1
+
+
+def test_relations_between_outputs():
+    """A linear equation, and an order, hold at the training rows."""
+    predicted = refit(LinearRelation([1.0, -1.0, -1.0], lower=0.5, upper=0.5)).predict(X)
+    np.testing.assert_allclose(predicted @ [1, -1, -1], 0.5, atol=SLACK)
+    assert (refit().predict(X) @ [1, -1, 0]).min() < -0.1
+    assert (refit(Order(1, 0)).predict(X) @ [1, -1, 0]).min() >= -SLACK
+
+
+def test_symmetry():
+    """Predictions of reflected points are equal."""
+    model = refit(Symmetry(np.negative))
+    np.testing.assert_allclose(model.predict(X), model.predict(-X), atol=SLACK)
+    assert np.abs(refit().predict(X) - refit().predict(-X)).max() > 0.1
+
+
+def test_satisfied_priors_change_nothing():
+    """If the refit satisfies a prior already, the solution is the same, by both solvers."""
+    plain = refit()
+    with_prior = refit(Bounds(-100.0, 100.0))
+    np.testing.assert_allclose(with_prior.predict(X), plain.predict(X), atol=1e-4)
+    assert with_prior.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+
+
+def test_laplacian_and_unlabelled_rows():
+    """Priors, a Laplacian and unlabelled rows are combined; objectives of both solvers agree."""
+    y = Y.copy()
+    y[::2] = np.nan
+    parameters = {"laplacian": "knn", "C": 0.5}
+    plain = SemiSupervisedForest(FOREST, **parameters).fit(X, y)
+    loose = SemiSupervisedForest(FOREST, priors=[Bounds(-100.0)], **parameters).fit(X, y)
+    assert loose.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+    tight = SemiSupervisedForest(FOREST, priors=[Bounds(0.3)], **parameters).fit(X, y)
+    assert tight.predict(X)[:, 0].min() >= 0.3 - SLACK
+    assert tight.objective_ > plain.objective_
+
+
+@pytest.mark.parametrize("scale", ["km", "log", None])
+def test_censored(scale):
+    """Bounds are times, whatever the scale of the fit."""
+    time = np.exp(1.0 + X[:, 0])
+    y = np.rec.fromarrays([rng.random(60) < 0.7, time], names="event,time")
+    model = CensoredForest(FOREST, scale=scale, priors=[Bounds(2.0, 5.0), Monotone(0)])
+    predicted = model.fit(X, y).predict(X)
+    # The Kaplan–Meier scale is a step function, and knows times of events only.
+    below = time[y.event & (time <= 2.0)].max() if scale == "km" else 2.0
+    assert predicted.min() >= below - 1e-3
+    assert predicted.max() <= 5.0 + 1e-3
+    assert increments(model, 0).min() >= -1e-3
+
+
+def test_frames():
+    """Features of frames have names."""
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    for feature in ("b", 1):
+        model = SemiSupervisedForest(FOREST, laplacian=None, priors=[Monotone(feature)])
+        model.fit(frame, Y[:, 0])
+        points = [frame.assign(b=value) for value in np.quantile(X[:, 1], np.linspace(0, 1, 10))]
+        assert np.diff([model.predict(p) for p in points], axis=0).min() >= -SLACK
+    model = SemiSupervisedForest(FOREST, laplacian=None, priors=[Symmetry(lambda f: -f)])
+    model.fit(frame, Y[:, 0])
+    np.testing.assert_allclose(model.predict(frame), model.predict(-frame), atol=SLACK)
+
+
+def test_contradictions_are_named():
+    """Priors that cannot hold together are named; others are not."""
+    with pytest.raises(ValueError, match="contradict each other") as raised:
+        refit(Bounds(lower=1.0), Monotone(0), Bounds(upper=0.0))
+    assert "Bounds(lower=1.0) and Bounds(upper=0.0)" in str(raised.value)
+    assert "Monotone" not in str(raised.value)
+
+
+ERRORS = {
+    "kernel": (
+        lambda: SemiSupervisedForest(
+            clone(FOREST).set_params(kernel="dirac"), laplacian=None, priors=[Bounds(0.0)]
+        ).fit(X, np.arange(60) % 2),
+        ValueError,
+        "priors are about numbers",
+    ),
+    "adjust": (lambda: refit(Bounds(0.0), adjust="outputs"), ValueError, "adjust='leaves'"),
+    "output": (lambda: refit(Bounds(0.0, output=3)), ValueError, "positions go from 0 to 2"),
+    "coefficients": (lambda: refit(LinearRelation([1.0])), ValueError, r"need \(3,\)"),
+    "name": (lambda: refit(Monotone("a")), ValueError, "is a name, and X has none"),
+    "transform": (lambda: refit(Symmetry(lambda X: X[:2])), ValueError, "returned 2 rows"),
+    "type": (lambda: refit("monotone"), TypeError, "pass objects of okforest.refit"),
+    "single": (
+        lambda: SemiSupervisedForest(FOREST, laplacian=None, priors=Bounds(0.0)).fit(X, Y),
+        TypeError,
+        "pass a list of priors",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "error", "message"), ERRORS.values(), ids=ERRORS)
+def test_errors(call, error, message):
+    """Each misuse has its own error."""
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_interrupt(monkeypatch):
+    """Ctrl-C ends the fit while the solver is still at work."""
+    done = threading.Event()
+
+    class SlowSolver:
+        def __init__(self, *args):
+            pass
+
+        def solve(self):
+            _thread.interrupt_main()
+            done.wait(60)
+
+    monkeypatch.setattr("clarabel.DefaultSolver", SlowSolver)
+    with pytest.raises(KeyboardInterrupt):
+        refit(Bounds(0.0))
+    done.set()
+
+
+def test_errors_of_the_solver(monkeypatch):
+    """An error in the solver's thread is raised by fit."""
+
+    class BrokenSolver:
+        def __init__(self, *args):
+            pass
+
+        def solve(self):
+            raise RuntimeError("no memory")
+
+    monkeypatch.setattr("clarabel.DefaultSolver", BrokenSolver)
+    with pytest.raises(RuntimeError, match="no memory"):
+        refit(Bounds(0.0))
+
+
+def test_missing_solver(monkeypatch):
+    """Without Clarabel, the error names the extra to install."""
+    monkeypatch.setitem(sys.modules, "clarabel", None)
+    with pytest.raises(ImportError, match=r"pip install okforest\[convex\]"):
+        refit(Bounds(0.0))

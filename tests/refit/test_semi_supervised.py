@@ -1,0 +1,328 @@
+"""Forests refitted on labelled and unlabelled rows: the linear problem, outputs, lifecycle."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris, make_moons
+
+import okforest
+from okforest import OKBoost, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees
+from okforest.kernels import RBF, FromCallable, Precomputed
+from okforest.refit import SemiSupervisedForest, knn_laplacian
+from okforest.refit._adjustments import Adjustments
+from okforest.refit._leaves import LeafExpansion
+from okforest.refit._manifold import solve_smooth
+from reference import refit as reference
+
+INPUTS, SPECIES = load_iris(return_X_y=True)
+ORDER = np.random.default_rng(0).permutation(150)
+X, LABELS = INPUTS[ORDER], SPECIES[ORDER]
+Y = np.where(np.arange(150) < 30, LABELS, -1)
+FOREST = OKExtraTrees(15, kernel="dirac", min_samples_leaf=2, random_state=0)
+
+
+def moons(seed, n=300, n_labels=10):
+    """Return two moons, and labels of which all but a few are -1."""
+    inputs, moon = make_moons(n, noise=0.08, random_state=seed)
+    rng = np.random.default_rng(seed)
+    half = n_labels // 2
+    some = [rng.choice(np.flatnonzero(moon == k), half, replace=False) for k in (0, 1)]
+    y = np.full(n, -1)
+    y[np.concatenate(some)] = moon[np.concatenate(some)]
+    return inputs, moon, y
+
+
+@given(st.integers(0, 1000), st.floats(0.01, 10.0), st.booleans())
+def test_solution_is_stationary(seed, C, direct):
+    """The direct and the iterative solution set the derivative by every leaf value to zero."""
+    rng = np.random.default_rng(seed)
+    inputs, y = rng.normal(size=(50, 3)), rng.normal(size=(50, 2))
+    forest = OKExtraTrees(5, min_samples_leaf=2, random_state=0).fit(inputs[:20], y[:20])
+    expansion = LeafExpansion(forest.trees_)
+    L = expansion.rows(forest.apply(inputs))
+    B = Adjustments.create(L, expansion.means, "leaves", 0.5, 1.0)
+    smooth = sp.csr_array(C * knn_laplacian(inputs, 4))
+    weight = np.where(np.arange(50) < 20, 1.5, 0.0)
+    f0 = forest.predict(inputs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("okforest.refit._manifold.DENSE", 50 if direct else 49)
+        found = solve_smooth(B, f0, y, weight, smooth, tol=1e-9, max_iter=2000)
+    assert found.converged
+    dense = reference.leaf_matrix(forest, inputs)
+    assert dense.shape == L.shape
+    change = B.leaf_values(found.v)
+    f = f0 + L @ change
+    slope = weight[:, None] * (f - y) + smooth @ f
+    gradient = L.T @ slope + 0.5 / 5 * change
+    np.testing.assert_allclose(gradient, 0.0, atol=1e-6)
+    expected = 0.5 * (
+        0.5 / 5 * (change**2).sum()
+        + (weight[:, None] * (f - y) ** 2).sum()
+        + np.trace(f.T @ (smooth @ f))
+    )
+    assert found.objective == pytest.approx(expected, rel=1e-8)
+
+
+def test_columns_do_not_matter():
+    """Solving for features, or for the weights of outputs, gives the same predictions in H."""
+    kernel = Precomputed(np.equal.outer(LABELS, LABELS).astype(float))
+    # The structure of these trees does not depend on the outputs.
+    trees = OKTotallyRandomTrees(15, kernel="dirac", min_samples_leaf=2, random_state=0)
+    by_features = SemiSupervisedForest(trees).fit(X, Y)
+    same = OKTotallyRandomTrees(15, kernel=kernel, min_samples_leaf=2, random_state=0)
+    positions = np.where(Y >= 0, np.arange(150), -1)
+    by_outputs = SemiSupervisedForest(same).fit(X, positions)
+    assert by_features.basis_.shape == (3, 30)
+    assert by_outputs.basis_.shape == (30, 30)
+    one_hot = np.eye(3)[LABELS[:30]]
+    np.testing.assert_allclose(
+        by_features.predict_weights(X) @ one_hot,
+        by_outputs.predict_weights(X) @ one_hot,
+        atol=1e-8,
+    )
+    np.testing.assert_array_equal(LABELS[by_outputs.predict(X)], by_features.predict(X))
+
+
+@pytest.mark.parametrize("adjust", ["leaves", "outputs"])
+def test_training_rows_are_predicted_as_fitted(adjust):
+    """Predictions of the training inputs are those that the refit found, and labels are kept."""
+    model = SemiSupervisedForest(FOREST, adjust=adjust).fit(X, Y)
+    predicted = model.predict(X)
+    np.testing.assert_array_equal(model.transduction_[30:], predicted[30:])
+    np.testing.assert_array_equal(model.transduction_[:30], LABELS[:30])
+    assert (predicted == LABELS).mean() > 0.9
+    assert model.predict_weights(X).shape == (150, 30)
+
+
+def test_outputs_form_is_that_of_the_slides():
+    """With adjusted outputs, f = K'Y' and the unlabelled Y' solve the least-squares problem."""
+    forest = OKExtraTrees(10, min_samples_leaf=3, random_state=0)
+    y = np.where(np.arange(150) < 40, X[:, 0] * 2.0, np.nan)
+    model = SemiSupervisedForest(forest, adjust="outputs", C=0.3, C_outputs=0.02).fit(X, y)
+    L = reference.leaf_matrix(model.estimator_, X)
+    counts = (L > 0).sum(axis=0)
+    K = 10 * (L / counts) @ L.T
+    laplacian = knn_laplacian(X).toarray()
+    known, unknown = K[:, :40], K[:, 40:]
+    Q = np.diag((np.arange(150) < 40).astype(float)) + 0.3 * laplacian
+    f0 = known @ y[:40]
+    target = np.where(np.arange(150) < 40, y, 0.0)
+    right = -unknown.T @ (Q @ f0 - np.where(np.arange(150) < 40, target, 0.0))
+    new = np.linalg.solve(unknown.T @ Q @ unknown + 0.02 * np.eye(110), right)
+    np.testing.assert_allclose(model.predict(X), f0 + unknown @ new, atol=1e-8)
+
+
+def test_large_penalty_is_the_forest():
+    """As the penalty grows, predictions are those of the forest of the labelled rows."""
+    for forest in (FOREST, OKRandomForest(15, kernel="dirac", random_state=0)):
+        huge = SemiSupervisedForest(forest, C_leaves=1e12).fit(X, Y)
+        plain = huge.estimator_.predict_weights(X).toarray()
+        np.testing.assert_allclose(huge.predict_weights(X).toarray(), plain, atol=1e-9)
+    none = SemiSupervisedForest(OKExtraTrees(10, random_state=0), laplacian=None)
+    none.fit(X, X[:, 0] + 0.0)
+    np.testing.assert_allclose(none.predict(X), X[:, 0], atol=1e-10)
+
+
+def test_two_moons():
+    """Ten labels and totally randomised trees separate two moons."""
+    trees = OKTotallyRandomTrees(50, kernel="dirac", random_state=0)
+    found, new = [], []
+    for seed in range(6):
+        inputs, moon, y = moons(seed)
+        model = SemiSupervisedForest(trees).fit(inputs, y)
+        found.append((model.transduction_ == moon)[y < 0].mean())
+        strong = SemiSupervisedForest(trees, C=1.0).fit(inputs, y)
+        inputs, moon, _ = moons(seed + 10)
+        new.append((strong.predict(inputs) == moon).mean())
+    assert np.mean(found) >= 0.98
+    assert np.mean(new) >= 0.96
+
+
+def test_leaves_without_labels():
+    """Rows are renormalised over the leaves with labels; without any, the mean is predicted."""
+    trees = OKTotallyRandomTrees(3, min_samples_leaf=1, random_state=0)
+    y = np.full(150, np.nan)
+    y[:4] = [0.0, 1.0, 2.0, 5.0]
+    model = SemiSupervisedForest(trees, laplacian=None, C_leaves=1e12).fit(X, y)
+    sums = np.asarray(model.predict_weights(X).sum(axis=1)).ravel()
+    np.testing.assert_allclose(sums, 1.0, atol=1e-9)
+    reached = np.asarray(
+        (
+            LeafExpansion(model.estimator_.trees_).rows(model.estimator_.apply(X))
+            @ model.leaf_means_
+        ).sum(axis=1)
+    ).ravel()
+    assert (reached == 0).any()
+    np.testing.assert_allclose(model.predict(X)[reached == 0], 2.0, atol=1e-9)
+
+
+OUTPUTS = {
+    "strings": ("dirac", [["a", "b", "c"][k] if k >= 0 else None for k in Y]),
+    "object array": (
+        "dirac",
+        np.array([["a", "b", "c"][k] if k >= 0 else None for k in Y], dtype=object),
+    ),
+    "numbers": ("linear", np.where(Y >= 0, X[:, 0], np.nan)),
+    "vectors": (RBF(1.0), np.where(Y[:, None] >= 0, X[:, :2], np.nan)),
+    "masked": ("linear", np.ma.masked_array(X[:, 0], mask=Y < 0)),
+    "series": ("linear", pd.Series(np.where(Y >= 0, X[:, 0], np.nan))),
+    "frame": ("linear", pd.DataFrame(np.where(Y[:, None] >= 0, X[:, :2], np.nan))),
+    "objects": (
+        FromCallable(lambda a, b: len(a & b), elementwise=True),
+        [frozenset([int(k)]) if k >= 0 else None for k in Y],
+    ),
+    "times": ("survival", np.where(Y[:, None] >= 0, X[:, [0, 0]], [-np.inf, np.inf])),
+}
+
+
+@pytest.mark.parametrize(("kernel", "y"), OUTPUTS.values(), ids=OUTPUTS)
+def test_outputs_of_all_kinds(kernel, y):
+    """Missing outputs are found in every form of y, and every kernel is predicted."""
+    forest = OKExtraTrees(10, kernel=kernel, min_samples_leaf=2, random_state=0)
+    model = SemiSupervisedForest(forest, C=0.01, C_leaves=0.03).fit(X, y)
+    np.testing.assert_array_equal(model.labelled_, Y >= 0)
+    assert len(model.outputs_) == 30
+    assert len(model.predict(X[:7])) == 7
+    assert len(model.transduction_) == 150
+    plain = model.estimator_.predict(X)
+    if model.kernel_.numeric:
+        error = ((model.predict(X) - plain) ** 2).mean()
+        assert error < 0.1 * np.var(np.asarray(plain))
+    else:
+        assert [str(v) for v in model.predict(X)] != []
+
+
+def test_regrow():
+    """A forest is grown on the refitted predictions; its weights are over the labelled outputs."""
+    for kernel in ("dirac", RBF(1.0)):
+        y = Y if kernel == "dirac" else np.where(Y[:, None] >= 0, X[:, :2], np.nan)
+        forest = OKExtraTrees(15, kernel=kernel, min_samples_leaf=2, random_state=0)
+        model = SemiSupervisedForest(forest, regrow=True).fit(X, y)
+        expected = model.regrown_.predict_weights(X) @ model.regrown_on_
+        np.testing.assert_allclose(model.predict_weights(X).toarray(), expected, atol=1e-12)
+        plain = SemiSupervisedForest(forest).fit(X, y).predict_weights(X).toarray()
+        np.testing.assert_allclose(model.regrown_on_, plain, atol=1e-12)
+
+
+def test_weights_of_rows():
+    """A labelled row of weight zero is as if it were unlabelled, for totally randomised trees."""
+    trees = OKTotallyRandomTrees(10, kernel="dirac", min_samples_leaf=5, random_state=0)
+    weight = np.ones(150)
+    weight[:10] = 1e-30
+    model = SemiSupervisedForest(trees, C_leaves=1e-4).fit(X, Y, weight)
+    fewer = SemiSupervisedForest(trees, C_leaves=1e-4).fit(X, np.where(weight < 1, -1, Y))
+    assert (model.predict(X) == fewer.predict(X)).mean() > 0.9
+
+
+@pytest.mark.parametrize("regrow", [False, True])
+def test_lifecycle(tmp_path, regrow):
+    """Frames, saving, pickling; the score is the kernel R²."""
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = SemiSupervisedForest(FOREST, regrow=regrow).fit(frame, Y)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    okforest.save(model, tmp_path / "model")
+    for same in (okforest.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(same.predict(frame), model.predict(frame))
+    assert 0.5 < model.score(frame, LABELS) < 1
+    model.basis_ = model.basis_[:, :-1]
+    with pytest.raises(ValueError, match="basis_ has shape"):
+        model.check_state()
+
+
+def test_compact():
+    """A compact model predicts the same outputs from a smaller Gram matrix."""
+    K = np.equal.outer(LABELS, LABELS).astype(float)
+    forest = OKExtraTrees(10, kernel=Precomputed(K), min_samples_leaf=2, random_state=0)
+    model = SemiSupervisedForest(forest).fit(X, np.where(Y >= 0, np.arange(150), -1))
+    small = model.compact()
+    assert small.kernel_ is not model.kernel_
+    assert len(pickle.dumps(small)) < len(pickle.dumps(model)) / 2
+    np.testing.assert_array_equal(small.predict(X), model.predict(X))
+
+
+def test_given_laplacians():
+    """A matrix, dense or sparse, and a function of X give the same result as the name."""
+    expected = SemiSupervisedForest(FOREST).fit(X, Y).predict_weights(X).toarray()
+    matrix = knn_laplacian(X)
+    for laplacian in (matrix, matrix.toarray(), knn_laplacian):
+        model = SemiSupervisedForest(FOREST, laplacian=laplacian).fit(X, Y)
+        np.testing.assert_allclose(model.predict_weights(X).toarray(), expected, atol=1e-12)
+
+
+def test_laplacian_by_definition():
+    """The normalised Laplacian of a small graph, entry by entry."""
+    points = np.array([[0.0], [1.0], [3.0], [7.0]])
+    L = knn_laplacian(points, n_neighbors=1, sigma=2.0).toarray()
+    W = np.zeros((4, 4))
+    for i, j in ((0, 1), (1, 2), (2, 3)):
+        W[i, j] = W[j, i] = np.exp(-((points[i, 0] - points[j, 0]) ** 2) / 8.0)
+    D = W.sum(axis=1)
+    np.testing.assert_allclose(L, np.eye(4) - W / np.sqrt(np.outer(D, D)))
+
+
+BAD_LAPLACIANS = {
+    "size": (np.eye(3), r"laplacian has shape \(3, 3\); expected \(150, 150\)"),
+    "indefinite": (np.diag(np.r_[-1.0, np.ones(149)]), "negative eigenvalue -1"),
+    "asymmetric": (np.triu(np.ones((150, 150))), "not symmetric"),
+    "NaN": (np.full((150, 150), np.nan), "NaN or infinite"),
+    "name": ("tree", "use 'knn', a matrix, a function"),
+}
+
+
+@pytest.mark.parametrize(("laplacian", "message"), BAD_LAPLACIANS.values(), ids=BAD_LAPLACIANS)
+def test_bad_laplacians(laplacian, message):
+    """Each kind of bad matrix has its own error."""
+    with pytest.raises(ValueError, match=message):
+        SemiSupervisedForest(FOREST, laplacian=laplacian).fit(X, Y)
+
+
+def test_large_indefinite_laplacian():
+    """Large matrices are tested, too, by iterations or by their diagonal."""
+    n = 1200
+    inputs = np.random.default_rng(0).normal(size=(n, 2))
+    y = np.where(np.arange(n) < 20, np.arange(n) % 2, -1)
+    W = sp.eye_array(n, k=1) + sp.eye_array(n, k=-1)
+    forest = OKExtraTrees(3, kernel="dirac", random_state=0)
+    with pytest.raises(ValueError, match="negative eigenvalue"):
+        SemiSupervisedForest(forest, laplacian=W).fit(inputs, y)
+    SemiSupervisedForest(forest, laplacian=2.0 * sp.eye_array(n) - W).fit(inputs, y)
+
+
+ERRORS = {
+    "all unlabelled": (Y * 0 - 1, "y has 0 labelled rows among 150"),
+    "one label": (np.where(np.arange(150) == 3, 1, -1), "y has 1 labelled rows"),
+    "length": (Y[:10], "inconsistent numbers of samples"),
+    "partly missing": (np.tile([1.0, np.nan], (150, 1)), r"y\[0\] is partly NaN"),
+    "none": (None, "requires y"),
+}
+
+
+@pytest.mark.parametrize(("y", "message"), ERRORS.values(), ids=ERRORS)
+def test_errors(y, message):
+    """Each kind of bad output has its own error."""
+    with pytest.raises(ValueError, match=message):
+        SemiSupervisedForest(FOREST).fit(X, y)
+
+
+def test_needs_trees():
+    """Only trees and forests have leaves to refit."""
+    with pytest.raises(TypeError, match="needs the leaves of a tree or a forest"):
+        SemiSupervisedForest(OKBoost(kernel="dirac")).fit(X, Y)
+
+
+def test_neighbours():
+    """The number of neighbours is checked."""
+    with pytest.raises(ValueError, match="at most 2 neighbours"):
+        knn_laplacian([[0.0], [1.0], [2.0]], n_neighbors=3)
+
+
+def test_progress(capsys, monkeypatch):
+    """Iterations of large problems are shown."""
+    monkeypatch.setattr("okforest.refit._manifold.DENSE", 10)
+    SemiSupervisedForest(FOREST, verbose=1).fit(X, Y)
+    assert "refit iterations" in capsys.readouterr().err
