@@ -24,9 +24,12 @@ import matplotlib.pyplot as plt
 DOCS = Path(__file__).parent
 PAGES = (
     "boosting.md",
+    "images.md",
     "inspection.md",
     "large_outputs.md",
     "refit.md",
+    "sequences.md",
+    "series.md",
     "survival.md",
     "tuning.md",
 )

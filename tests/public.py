@@ -2,7 +2,7 @@
 
 import okforest
 
-LAZY = ("datasets", "inspection", "network", "papers", "refit")  # imported on first use
+LAZY = ("datasets", "inspection", "network", "papers", "refit", "segments")  # imported on first use
 MODULES = (
     okforest,
     okforest.decode,

@@ -186,3 +186,13 @@ def test_survival():
     printed = run("survival", "curves", "refit", "--data", "veteran")
     assert "| OKRandomForest |" in printed
     assert "| Cox regression |" in printed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "title"), [("pixels", "Segmentation of textures"), ("speed", "Speed and memory")]
+)
+def test_segments(name, title):
+    """Experiments on segments that need no data print their tables."""
+    printed = run(f"segments.{name}", "--images", 4)
+    assert f"### {title}" in printed

@@ -9,7 +9,15 @@ import pytest
 import okforest
 from public import LAZY, MODULES
 
-OPTIONAL = {"matplotlib", "networkx", "pandas", "pooch", "scipy.stats", "joblib.externals.loky"}
+OPTIONAL = {
+    "PIL",
+    "matplotlib",
+    "networkx",
+    "pandas",
+    "pooch",
+    "scipy.stats",
+    "joblib.externals.loky",
+}
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
@@ -42,7 +50,7 @@ import sklearn.base, sklearn.metrics.pairwise
 before = set(sys.modules)
 import okforest
 with_models = set(sys.modules) - before
-okforest.datasets, okforest.inspection, okforest.network
+okforest.datasets, okforest.inspection, okforest.network, okforest.segments
 print(json.dumps([[*with_models], [*set(sys.modules) - before]]))
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

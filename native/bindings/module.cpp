@@ -6,6 +6,7 @@ void bind_grow(nanobind::module_& m);
 void bind_predict(nanobind::module_& m);
 void bind_prune(nanobind::module_& m);
 void bind_residuals(nanobind::module_& m);
+void bind_segments(nanobind::module_& m);
 }  // namespace okforest
 
 NB_MODULE(_core, m) {
@@ -14,4 +15,5 @@ NB_MODULE(_core, m) {
   okforest::bind_predict(m);
   okforest::bind_prune(m);
   okforest::bind_residuals(m);
+  okforest::bind_segments(m);
 }

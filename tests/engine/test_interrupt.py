@@ -99,6 +99,19 @@ def prune(n_threads):
     return lambda: _core.prune(tree, 1e9)
 
 
+def cut_subwindows(n_threads):
+    n, image = 300, np.zeros((9, 9, 1), dtype=np.uint8)
+    squares, angles = np.tile(np.array([[0, 0, 9]], dtype=np.int32), (n, 1)), np.ones(n, np.float32)
+    owner, mirrored = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=bool)
+    return lambda: _core.cut_subwindows([image], owner, squares, angles, mirrored, 1024, n_threads)
+
+
+def paste_subwindows(n_threads):
+    squares = np.tile(np.array([[0, 0, 2000]], dtype=np.int32), (20_000, 1))
+    sums, counts = np.zeros((2000, 2000, 1)), np.zeros((2000, 2000))
+    return lambda: _core.paste_subwindows(squares, np.zeros((20_000, 1)), 1, sums, counts)
+
+
 CALLS = (
     apply,
     leaf_weights,
@@ -107,6 +120,8 @@ CALLS = (
     subtract_means_from_gram,
     pruning_path,
     prune,
+    cut_subwindows,
+    paste_subwindows,
 )
 
 

@@ -36,7 +36,7 @@ def page(monkeypatch, tmp_path):
 
 def test_examples(page):
     """Every example runs, and there is one for each part."""
-    assert {"SharedLabels", "FrequentLabels", "NearestRow"} <= vars(page).keys()
+    assert {"SharedLabels", "FrequentLabels", "NearestRow", "Sentences"} <= vars(page).keys()
     assert Path("labels.okforest").exists()
 
 

@@ -12,6 +12,7 @@ from okforest.kernels import Linear
 from okforest.weights import (
     CombinedWeights,
     DenseWeights,
+    GroupedWeights,
     LeafWeights,
     ProductWeights,
     Span,
@@ -34,6 +35,12 @@ def leaf_weights(rng, n, m, min_samples_leaf):
     return LeafWeights(trees, leaves)
 
 
+def grouped(rng, n, m, form):
+    """Return means of two to four rows of another form."""
+    offsets = np.append(0, np.cumsum(rng.integers(2, 5, n)))
+    return GroupedWeights(FORMS[form](rng, offsets[-1], m), offsets, rng.random(offsets[-1]))
+
+
 FORMS = {
     "sparse": lambda rng, n, m: SparseWeights(random_sparse(rng, n, m)),
     "dense": lambda rng, n, m: DenseWeights(rng.normal(size=(n, m))),
@@ -50,6 +57,8 @@ FORMS = {
     ),
     "small leaves": lambda rng, n, m: leaf_weights(rng, n, m, 1),
     "large leaves": lambda rng, n, m: leaf_weights(rng, n, m, 8),
+    "groups of sparse rows": lambda rng, n, m: grouped(rng, n, m, "sparse"),
+    "groups of leaves": lambda rng, n, m: grouped(rng, n, m, "large leaves"),
 }
 
 

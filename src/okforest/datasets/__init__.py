@@ -5,7 +5,7 @@ download cache. Those with a published URL are downloaded and their checksums ve
 (``pip install okforest[data]``). For the others, an error names the source.
 """
 
-from okforest.datasets.generators import make_friedman1
+from okforest.datasets.generators import make_friedman1, make_textures
 from okforest.datasets.images import fetch_ocr_letters, fetch_orl_faces, fetch_usps
 from okforest.datasets.labels import fetch_hierarchical, fetch_label_ranking, fetch_multilabel
 from okforest.datasets.networks import (
@@ -31,4 +31,5 @@ __all__ = [
     "fetch_yeast_kegg150",
     "fetch_yeast_ppi",
     "make_friedman1",
+    "make_textures",
 ]

@@ -1,6 +1,14 @@
 """Growing trees and following them, on plain arrays."""
 
-from okforest.engine.cpu import apply, grow, leaf_means, leaf_weights, pruning_path
+from okforest.engine.cpu import (
+    apply,
+    cut_subwindows,
+    grow,
+    leaf_means,
+    leaf_weights,
+    paste_subwindows,
+    pruning_path,
+)
 from okforest.engine.leaf_partition import LeafPartition
 from okforest.engine.plan import GrowthPlan, GrowthRules
 from okforest.engine.pruning import prune
@@ -12,9 +20,11 @@ __all__ = [
     "LeafPartition",
     "Trees",
     "apply",
+    "cut_subwindows",
     "grow",
     "leaf_means",
     "leaf_weights",
+    "paste_subwindows",
     "prune",
     "pruning_path",
 ]

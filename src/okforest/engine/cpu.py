@@ -3,14 +3,16 @@
 Another engine stands beside this file: it needs :func:`grow`, with the same signature.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from okforest import _core
-from okforest._typing import Floats, Ints, Progress
+from okforest._typing import Booleans, Floats, Ints, Progress
 from okforest.engine.inputs import Inputs, by_columns, by_rows
 from okforest.engine.leaf_partition import LeafPartition
 from okforest.engine.plan import GrowthPlan
@@ -126,3 +128,58 @@ def choose_simd_level(level: str = "") -> bool:
     Results are the same. For tests and benchmarks: it must not be called while trees grow.
     """
     return _core.choose_simd_level(level)
+
+
+def cut_subwindows(
+    images: Sequence[npt.NDArray[Any]],
+    image: Ints,
+    squares: Ints,
+    angles: npt.NDArray[np.float32],
+    mirrored: Booleans,
+    size: int,
+    n_threads: int = 1,
+) -> npt.NDArray[Any]:
+    """Return square subwindows of images, resized by bilinear interpolation.
+
+    Parameters
+    ----------
+    images : sequence of ndarray of shape (height, width, n_channels)
+        All uint8 or all float32, C-contiguous, with the same number of channels.
+    image : ndarray of shape (n,), int32
+        The image of each subwindow.
+    squares : ndarray of shape (n, 3), int32
+        Upper left row and column, and side.
+    angles : ndarray of shape (n,) or (0,), float32
+        Rotation in radians of the largest turned square within the square; empty for none.
+    mirrored : ndarray of shape (n,) or (0,), bool
+        Which are mirrored, left to right; empty for none.
+    size : int
+        Pixels along each side of the result.
+    n_threads : int
+        Number of threads; it does not change the result.
+
+    Returns
+    -------
+    values : ndarray of shape (n, size * size * n_channels)
+        Of the type of the images.
+    """
+    return _core.cut_subwindows(list(images), image, squares, angles, mirrored, size, n_threads)
+
+
+def paste_subwindows(squares: Ints, maps: Floats, sums: Floats, counts: Floats) -> None:
+    """Add the values of subwindows, in place, to the pixels that they cover.
+
+    Parameters
+    ----------
+    squares : ndarray of shape (n, 3), int32
+        Upper left row and column, and side.
+    maps : ndarray of shape (n, grid, grid, q)
+        Values of the cells of each square; a pixel takes the cell that it lies in.
+    sums : ndarray of shape (height, width, q)
+        Sums of values; C-contiguous.
+    counts : ndarray of shape (height, width)
+        Number of squares that cover each pixel; C-contiguous.
+    """
+    n, grid = maps.shape[:2]
+    flat = np.ascontiguousarray(maps).reshape(n, -1)
+    _core.paste_subwindows(squares, flat, grid, sums, counts)

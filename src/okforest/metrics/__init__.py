@@ -1,4 +1,4 @@
-"""Losses in feature space, with and without decoding; scorers; rankings; survival."""
+"""Losses in feature space, with and without decoding; scorers; rankings, survival, label maps."""
 
 from okforest._step_function import StepFunction
 from okforest.metrics.losses import kernel_loss, kernel_r2, output_loss
@@ -10,6 +10,7 @@ from okforest.metrics.scorers import (
     make_output_scorer,
     output_loss_scorer,
 )
+from okforest.metrics.segmentation import boundary_f1, intersection_over_union
 from okforest.metrics.survival import (
     BrierScore,
     brier_score,
@@ -28,6 +29,7 @@ __all__ = [
     "BrierScore",
     "StepFunction",
     "average_curve",
+    "boundary_f1",
     "brier_score",
     "concordance_index",
     "concordance_ipcw",
@@ -35,6 +37,7 @@ __all__ = [
     "concordance_scorer",
     "integrated_brier_score",
     "integrated_brier_scorer",
+    "intersection_over_union",
     "kernel_loss",
     "kernel_loss_scorer",
     "kernel_r2",

@@ -3,8 +3,8 @@
 A prediction is a row of weights w over the training outputs y_i; it stands for the vector
 F = Σ_i w_i φ(y_i) in the kernel's feature space. :class:`WeightMatrix` is the interface between the
 models, which make weights, and everything that uses them. Its forms hold the same matrix in the way
-that takes the least memory: sparse, leaves of trees, dense, a product of two matrices, or a
-combination of other forms.
+that takes the least memory: sparse, leaves of trees, dense, a product of two matrices, a
+combination of other forms, or means over the segments of objects.
 :class:`Span` adds the kernel, and computes what follows for predictions: inner products, losses,
 norms.
 """
@@ -12,6 +12,7 @@ norms.
 from okforest.weights._base import WeightMatrix
 from okforest.weights.combination import CombinedWeights
 from okforest.weights.dense import DenseWeights
+from okforest.weights.grouped import GroupedWeights
 from okforest.weights.leaves import LeafWeights
 from okforest.weights.output_set import OutputSet
 from okforest.weights.product import ProductWeights
@@ -21,6 +22,7 @@ from okforest.weights.sparse import SparseWeights, as_weights
 __all__ = [
     "CombinedWeights",
     "DenseWeights",
+    "GroupedWeights",
     "LeafWeights",
     "OutputSet",
     "ProductWeights",

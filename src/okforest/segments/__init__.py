@@ -1,0 +1,34 @@
+"""Images, series, sequences and graphs as inputs: cut into segments, and combined.
+
+A *segmenter* cuts an object into many random segments of a fixed number of features. A model works
+on segments, and its predictions for the segments of an object are combined.
+"""
+
+from okforest.segments._base import Segmenter, Segments
+from okforest.segments.annotator import SegmentAnnotator
+from okforest.segments.classifier import SegmentClassifier
+from okforest.segments.evidence import Evidence
+from okforest.segments.files import list_images
+from okforest.segments.kmers import KmerWindows
+from okforest.segments.model import SegmentModel
+from okforest.segments.neighborhoods import Neighborhoods
+from okforest.segments.pixels import PixelClassifier
+from okforest.segments.regressor import SegmentRegressor
+from okforest.segments.subseries import RandomSubseries
+from okforest.segments.subwindows import RandomSubwindows
+
+__all__ = [
+    "Evidence",
+    "KmerWindows",
+    "Neighborhoods",
+    "PixelClassifier",
+    "RandomSubseries",
+    "RandomSubwindows",
+    "SegmentAnnotator",
+    "SegmentClassifier",
+    "SegmentModel",
+    "SegmentRegressor",
+    "Segmenter",
+    "Segments",
+    "list_images",
+]

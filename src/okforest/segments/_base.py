@@ -1,0 +1,177 @@
+"""The contract of a segmenter."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, clone
+
+from okforest._typing import Floats, Ints
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Objects in canonical form: a list, or a sequence whose slices are lists that are read when needed.
+Objects = Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Segments of some objects.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, p), uint8 or float32
+        The features of the segments, object by object.
+    offsets : ndarray of shape (n_objects + 1,)
+        Where the segments of each object begin.
+    places : ndarray of shape (n, k), int32
+        Where each segment lies in its object; the segmenter documents the columns.
+    """
+
+    values: npt.NDArray[Any]
+    offsets: npt.NDArray[np.intp]
+    places: Ints
+
+    @property
+    def owner(self) -> npt.NDArray[np.intp]:
+        """The object of each segment."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+
+class Segmenter(ABC, BaseEstimator):
+    """Cuts objects into segments of a fixed number of features.
+
+    To add a segmenter, subclass it and write :meth:`check`, :meth:`cut` and :meth:`spread`.
+    Parameters are the arguments of ``__init__``, stored unchanged; they can be searched as
+    ``segmenter__n_segments``. What it learns from the training objects, such as an alphabet,
+    :meth:`resolve` stores in attributes whose names end in an underscore.
+
+    Attributes
+    ----------
+    tabular : bool
+        Whether the rows of a numeric array with two axes are objects.
+    """
+
+    tabular: bool = False
+    n_segments: Any
+
+    @abstractmethod
+    def check(self, X: Any) -> Objects:
+        """Return objects in canonical form.
+
+        Parameters
+        ----------
+        X : array-like, list or other collection
+            Objects, as users pass them.
+
+        Returns
+        -------
+        objects : sequence
+            One entry per object. A slice of it is a list.
+        """
+
+    def resolve(self, objects: Objects) -> "Segmenter":
+        """Return a copy that has learnt what it needs from the training objects.
+
+        Parameters
+        ----------
+        objects : sequence
+            Objects in canonical form.
+
+        Returns
+        -------
+        segmenter : Segmenter
+            The copy.
+        """
+        return clone(self)
+
+    def count(self, objects: Objects) -> int:
+        """Return the number of segments of all objects.
+
+        Parameters
+        ----------
+        objects : sequence
+            Objects in canonical form.
+
+        Returns
+        -------
+        n : int
+            By default ``n_segments`` for each object.
+        """
+        return len(objects) * int(self.n_segments)
+
+    @abstractmethod
+    def cut(self, objects: Objects, seed: int = 0, n_threads: int = 1) -> Segments:
+        """Cut objects into segments.
+
+        Parameters
+        ----------
+        objects : list
+            Objects in canonical form.
+        seed : int, default=0
+            The seed. The segments of an object depend on it and on the object alone.
+        n_threads : int, default=1
+            Number of threads; it does not change the result.
+
+        Returns
+        -------
+        segments : Segments
+            The segments, object by object.
+        """
+
+    @abstractmethod
+    def spread(self, item: Any, places: Ints, values: Floats) -> Floats:
+        """Return the mean over the segments that cover each part of an object.
+
+        Parameters
+        ----------
+        item : object
+            An object in canonical form.
+        places : ndarray of shape (n, k), int32
+            Where its segments lie.
+        values : ndarray of shape (n, q)
+            Values of the segments.
+
+        Returns
+        -------
+        means : ndarray of shape (..., q)
+            A value for each pixel, time, letter or vertex; NaN where no segment is.
+        """
+
+    def plot(self, item: Any, means: Floats, ax: "Axes") -> None:
+        """Draw an object with a value for each of its parts.
+
+        Parameters
+        ----------
+        item : object
+            An object in canonical form.
+        means : ndarray
+            One value for each pixel, time, letter or vertex.
+        ax : matplotlib Axes
+            Where to draw.
+        """
+        raise TypeError(f"{type(self).__name__} has no plot; use the values of evidence().")
+
+
+def input_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """Return the type in which an estimator gets segments of a type.
+
+    Bytes become float32, just before they are used: the engine splits floats. An engine that splits
+    bytes needs no conversion.
+    """
+    return np.dtype(np.float32) if np.dtype(dtype) == np.uint8 else np.dtype(dtype)
+
+
+def as_inputs(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return segments as an estimator gets them."""
+    return values.astype(input_type(values.dtype), copy=False)
+
+
+def mean_of(sums: Floats, counts: Floats) -> Floats:
+    """Return sums divided by counts, NaN where there are none."""
+    n = counts[..., None]
+    return np.divide(sums, n, out=np.full_like(sums, np.nan), where=n > 0)

@@ -1,0 +1,231 @@
+"""Estimators on segments whose predictions are weights over the training objects.
+
+Models of okforest predict weights over the training segments, which are summed object by object.
+Other estimators predict values or probabilities, which are turned into weights that stand for them
+exactly: the mean of the training outputs with these weights is the predicted value.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, clone, is_classifier
+
+from okforest._memory import check_memory
+from okforest._typing import Floats
+from okforest.embedding import embed, principal_directions
+from okforest.engine.grouping import fill_leaves, merge_members
+from okforest.models._tree_model import TreeModel
+from okforest.models.base import OKModel
+from okforest.weights import ProductWeights, Span, WeightMatrix, as_weights
+from okforest.weights.grouped import merge_columns
+
+Positions = npt.NDArray[np.intp]
+Values = npt.NDArray[Any]
+
+COPIES = 3  # of the vectors of segments while a model is fitted
+# Parameters of models whose outputs are vectors already.
+ON_VECTORS: dict[str, Any] = {
+    "kernel": "linear",
+    "decoder": "mean",
+    "embedding": "auto",
+    "embedding_rank": None,
+    "search_rank": None,
+    "oob_score": False,
+}
+
+
+class Learner(ABC, BaseEstimator):
+    """Fits an estimator to segments, and predicts weights over the training objects.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator, which is not changed.
+    """
+
+    def __init__(self, estimator: Any):
+        self.estimator = estimator
+
+    @abstractmethod
+    def fit(self, S: Values, owner: Positions, span: Span, weight: Floats, seed: int) -> "Learner":
+        """Fit the estimator to segments S of the objects ``owner``, whose outputs span holds."""
+
+    @abstractmethod
+    def weight_matrix(self, S: Values) -> WeightMatrix:
+        """Return weights of shape (n_segments, n_objects)."""
+
+    def fill(self, batches: Iterable[tuple[Values, Positions]], weight: Floats) -> None:
+        """Learn from segments that the estimator was not fitted to, if it can."""
+
+    @abstractmethod
+    def check_objects(self, n_objects: int) -> None:
+        """Raise a ValueError unless the weights are over this number of objects."""
+
+
+class _VectorLearner(Learner):
+    """A model of okforest: segments have their object's output, embedded once per object."""
+
+    def fit(
+        self, S: Values, owner: Positions, span: Span, weight: Floats, seed: int
+    ) -> "_VectorLearner":
+        vectors = self._vectors(span, weight, seed)
+        check_memory(
+            COPIES * vectors.itemsize * vectors.shape[1] * len(S),
+            f"the vectors of {vectors.shape[1]} numbers that stand for the outputs of the {len(S)} "
+            "segments",
+            "Set search_rank=32 of the estimator, an approximate embedding, or max_segments.",
+        )
+        names = self.estimator.get_params(deep=False)
+        changes = {name: value for name, value in ON_VECTORS.items() if name in names}
+        self.estimator_ = clone(self.estimator).set_params(**changes)
+        self.estimator_.fit(S, vectors[owner], sample_weight=weight[owner])
+        self._keep(owner, len(weight))
+        return self
+
+    def _vectors(self, span: Span, weight: Floats, seed: int) -> Floats:
+        """Return vectors with the inner products of the objects' outputs, around some centre."""
+        kind: Any = getattr(self.estimator, "embedding", "auto")
+        rank = getattr(self.estimator, "embedding_rank", None)
+        embedding = embed(span.kernel, span.outputs, kind, rank, seed)
+        if embedding.kind == "gram":
+            embedding = embed(span.kernel, span.outputs, "factor", None, seed)
+        search_rank = getattr(self.estimator, "search_rank", None)
+        return principal_directions(embedding, search_rank, weight, seed)[0].values
+
+    @abstractmethod
+    def _keep(self, owner: Positions, n_objects: int) -> None:
+        """Keep what turns weights of segments into weights of objects."""
+
+
+class TreeLearner(_VectorLearner):
+    """A tree or forest of okforest. Its leaves hold objects, and how many segments of each."""
+
+    def _keep(self, owner: Positions, n_objects: int) -> None:
+        self.estimator_.trees_ = merge_members(self.estimator_.trees_, owner, n_objects)
+        self.estimator_._forget("outputs_", "kernel_", "row_weight_", "_span")
+
+    def fill(self, batches: Iterable[tuple[Values, Positions]], weight: Floats) -> None:
+        """Put the segments into the leaves."""
+        reached = [(self.estimator_.apply(S), owner) for S, owner in batches]
+        leaves, owner = (np.concatenate(parts) for parts in zip(*reached, strict=True))
+        self.estimator_.trees_ = fill_leaves(self.estimator_.trees_, leaves, owner, weight)
+
+    def weight_matrix(self, S: Values) -> WeightMatrix:
+        return self.estimator_.weight_matrix(S)
+
+    def check_objects(self, n_objects: int) -> None:
+        if len(self.estimator_.trees_.row_weight) != n_objects:
+            raise ValueError("the trees were not grown on these objects")
+
+
+class ModelLearner(_VectorLearner):
+    """Any other model of okforest."""
+
+    owner_: Positions
+
+    def _keep(self, owner: Positions, n_objects: int) -> None:
+        self.owner_, self.n_objects_ = owner, n_objects
+
+    def weight_matrix(self, S: Values) -> WeightMatrix:
+        return merge_columns(
+            as_weights(self.estimator_.weight_matrix(S)), self.owner_, self.n_objects_
+        )
+
+    def check_objects(self, n_objects: int) -> None:
+        owner = self.owner_
+        if owner.dtype.kind != "i" or owner.ndim != 1 or self.n_objects_ != n_objects:
+            raise ValueError("owner_ does not hold the objects of segments")
+        if len(owner) != len(self.estimator_.outputs_) or min(owner) < 0 or max(owner) >= n_objects:
+            raise ValueError("owner_ does not hold the objects of the training segments")
+
+
+class ProbabilityLearner(Learner):
+    """A classifier: the probability of a class is shared by the training objects of the class."""
+
+    shares_: Floats  # of the objects (columns) in their classes (rows)
+
+    def fit(
+        self, S: Values, owner: Positions, span: Span, weight: Floats, seed: int
+    ) -> "ProbabilityLearner":
+        if not hasattr(self.estimator, "predict_proba"):
+            raise ValueError(
+                f"{type(self.estimator).__name__} has no predict_proba, which segments of an "
+                "object are combined by; use a classifier that has it, or wrap this one in "
+                "scikit-learn's CalibratedClassifierCV."
+            )
+        self.estimator_ = _fitted(self.estimator, S, span.outputs[owner], weight[owner])
+        same = np.equal.outer(self.estimator_.classes_, span.outputs)
+        shares = same * weight
+        self.shares_ = shares / shares.sum(axis=1, keepdims=True)
+        return self
+
+    def weight_matrix(self, S: Values) -> WeightMatrix:
+        return ProductWeights(self.estimator_.predict_proba(S), self.shares_)
+
+    def check_objects(self, n_objects: int) -> None:
+        _check_shares(self.shares_, n_objects)
+
+
+class ValueLearner(Learner):
+    """A regressor: a value is the mean of the training outputs with the weights nearest to equal.
+
+    Weights of the outputs y_i, centred, are ω_i (1 + (v − ȳ)ᵀ C⁺ (y_i − ȳ)), where C is their
+    covariance matrix.
+    """
+
+    mean_: Floats
+    shares_: Floats  # one row for a constant, and one per component of the values
+
+    def fit(
+        self, S: Values, owner: Positions, span: Span, weight: Floats, seed: int
+    ) -> "ValueLearner":
+        self.estimator_ = _fitted(self.estimator, S, span.outputs[owner], weight[owner])
+        outputs = span.outputs.reshape(len(weight), -1)
+        share = weight / weight.sum()
+        self.mean_ = share @ outputs
+        centred = outputs - self.mean_
+        slopes = np.linalg.pinv(centred.T @ (share[:, None] * centred), hermitian=True)
+        self.shares_ = np.vstack([share, slopes @ centred.T * share])
+        return self
+
+    def weight_matrix(self, S: Values) -> WeightMatrix:
+        values = np.asarray(self.estimator_.predict(S), dtype=np.float64).reshape(len(S), -1)
+        left = np.hstack([np.ones((len(S), 1)), values - self.mean_])
+        return ProductWeights(left, self.shares_)
+
+    def check_objects(self, n_objects: int) -> None:
+        _check_shares(self.shares_, n_objects)
+
+
+def make_learner(estimator: Any) -> Learner:
+    """Return the learner that an estimator needs."""
+    if isinstance(estimator, TreeModel):
+        return TreeLearner(estimator)
+    if isinstance(estimator, OKModel):
+        return ModelLearner(estimator)
+    if is_classifier(estimator):
+        return ProbabilityLearner(estimator)
+    return ValueLearner(estimator)
+
+
+def _fitted(estimator: Any, S: Values, y: Values, weight: Floats) -> Any:
+    """Fit a copy of an estimator to the segments of positive weight.
+
+    Weights are passed only if they differ: not every estimator takes them.
+    """
+    used = weight > 0
+    if not used.all():
+        S, y, weight = S[used], y[used], weight[used]
+    if (weight == weight[0]).all():
+        return clone(estimator).fit(S, y)
+    return clone(estimator).fit(S, y, sample_weight=weight)
+
+
+def _check_shares(shares: Any, n_objects: int) -> None:
+    if not isinstance(shares, np.ndarray) or shares.dtype != np.float64:
+        raise ValueError("shares_ is not an array of floats")
+    if shares.ndim != 2 or shares.shape[1] != n_objects:
+        raise ValueError(f"shares_ has shape {shares.shape}")

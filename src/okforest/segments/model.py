@@ -1,0 +1,400 @@
+"""Segment and combine: a model on segments makes a model on objects."""
+
+from collections.abc import Iterator
+from copy import copy
+from numbers import Integral
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from okforest._columns import is_frame
+from okforest._compat import Interval, StrOptions, fit_context
+from okforest._memory import check_memory
+from okforest._progress import ProgressBar
+from okforest._threads import thread_count
+from okforest._typing import Floats
+from okforest._validation import check_weights
+from okforest.models._state import check_floats
+from okforest.models.base import OKModel
+from okforest.segments._base import Objects, Segmenter, Segments, as_inputs
+from okforest.segments._learners import Learner, make_learner
+from okforest.segments._sharing import with_shared_parameters
+from okforest.segments.evidence import Evidence
+from okforest.weights import Span, WeightMatrix
+from okforest.weights.grouped import group_rows, stack_rows
+
+BATCH_BYTES = 2**22  # of the segments that are made at a time
+
+
+class SegmentModel(OKModel):
+    """Cuts objects into segments, fits a model to the segments, and combines its predictions.
+
+    A segment has the output of its object. The prediction for an object is the mean of the
+    predictions for its segments: weights over the training objects, so that every output kernel,
+    decoder and metric of okforest applies.
+
+    Parameters
+    ----------
+    segmenter : Segmenter
+        How objects are cut: :class:`RandomSubwindows`, :class:`RandomSubseries`,
+        :class:`KmerWindows`, :class:`Neighborhoods`, or one of your own.
+    estimator : estimator
+        The model on segments: any model of okforest, with its own ``kernel`` and ``decoder``, or
+        any classifier with ``predict_proba`` or regressor of scikit-learn.
+    combine : {"mean", "confidence"}, default="mean"
+        How the segments of an object are combined: all count the same, or a segment counts in
+        proportion to ‖F − φ̄‖², the squared distance of its prediction from the mean of the training
+        outputs in feature space. Segments that could belong to any object count little. It helps
+        where few segments tell, with leaves of several samples.
+    max_segments : int, optional
+        The estimator is fitted to at most this number of training segments, equally many of each
+        object. Trees are then filled with all segments, a batch at a time, so that the memory of
+        ``fit`` is bounded. By default the estimator is fitted to all segments at once.
+    random_state : int, RandomState instance or None, default=None
+        The seed of the segments, and of the estimator if it has none of its own.
+    n_jobs : int, optional
+        Number of threads; -1 for all cores. It is passed on to an estimator without its own.
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Attributes
+    ----------
+    kernel_ : OutputKernel
+        The kernel, with parameters that depend on the outputs filled in.
+    outputs_ : ndarray
+        The training outputs, one per object.
+    segmenter_ : Segmenter
+        The segmenter, with what it has learnt from the training objects.
+    learner_ : object
+        The fitted estimator, as ``learner_.estimator_``, and what turns its predictions into
+        weights over the training objects.
+    object_weight_ : ndarray of shape (n,)
+        The weights of the training objects.
+    seed_ : int
+        The seed of the segments.
+    n_features_in_ : int
+        Number of columns of X, if X is an array with two axes.
+
+    See Also
+    --------
+    SegmentClassifier : Classification.
+    SegmentRegressor : Regression.
+
+    Notes
+    -----
+    Segments are made and used in batches of about 4 MB, except in ``fit``, which needs those of
+    all training objects at once, or ``max_segments`` of them. The kernel is that of the
+    estimator, or Dirac for a classifier and linear for a regressor of scikit-learn.
+
+    Examples
+    --------
+    Predict curves from random parts of series, with an RBF kernel on curves:
+
+    >>> import numpy as np
+    >>> from okforest import OKExtraTrees
+    >>> from okforest.segments import RandomSubseries, SegmentModel
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 30)).cumsum(axis=1)
+    >>> Y = X[:, -3:]
+    >>> model = SegmentModel(RandomSubseries(20), OKExtraTrees(10, kernel="rbf"), random_state=0)
+    >>> model.fit(X[:30], Y[:30]).predict(X[30:]).shape
+    (10, 3)
+    >>> model.predict_weights(X[30:]).shape
+    (10, 30)
+    """
+
+    segmenter_: Segmenter
+    learner_: Learner
+    object_weight_: Floats
+    seed_: int
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "segmenter": [Segmenter],
+        "estimator": [BaseEstimator],
+        "combine": [StrOptions({"mean", "confidence"})],
+        "max_segments": [Interval(Integral, 2, None, closed="left"), None],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        segmenter: Any,
+        estimator: Any,
+        *,
+        combine: Literal["mean", "confidence"] = "mean",
+        max_segments: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.segmenter = segmenter
+        self.estimator = estimator
+        self.combine = combine
+        self.max_segments = max_segments
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @property
+    def kernel(self) -> Any:
+        """The output kernel: that of the estimator."""
+        if isinstance(self.estimator, OKModel):
+            return self.estimator.kernel
+        return "dirac" if is_classifier(self.estimator) else "linear"
+
+    @property
+    def decoder(self) -> Any:
+        """How weights are turned into outputs: as the estimator does."""
+        return getattr(self.estimator, "decoder", "auto")
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Cut the objects and fit the estimator to their segments.
+
+        Parameters
+        ----------
+        X : array-like or list of n objects
+            Objects, as the segmenter takes them.
+        y : array-like of n outputs
+            Outputs, of the type that the kernel takes.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the objects.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
+        self._forget("learner_", "segmenter_", "outputs_", "kernel_")
+        objects = self._check_objects(X, reset=True)
+        if len(objects) < 2:
+            raise ValueError(
+                f"X has {len(objects)} sample(s) (objects) while a minimum of 2 is required."
+            )
+        weight = check_weights(sample_weight, np.empty((len(objects), 1)))
+        kernel, outputs = self.validate_outputs(np.empty((len(objects), 1)), y, weight)
+        self.seed_ = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
+        self.segmenter_ = self.segmenter.resolve(objects)
+        S, owner = self._training_segments(objects)
+        span = Span(kernel, outputs)
+        self.learner_ = make_learner(self._base()).fit(S, owner, span, weight, self.seed_)
+        if len(S) < self.segmenter_.count(objects):
+            self.learner_.fill(self._inputs(objects, "filling leaves"), weight)
+        self.object_weight_ = weight
+        self.store_outputs(kernel, outputs)
+        return self
+
+    def weight_matrix(self, X: Any) -> WeightMatrix:
+        """Return the weights of the training objects: the means over an object's segments.
+
+        Parameters
+        ----------
+        X : array-like or list of n objects
+            Objects.
+
+        Returns
+        -------
+        W : okforest.weights.WeightMatrix of shape (n, n_train)
+            Row i holds the weights of object i, with sum one.
+        """
+        check_is_fitted(self, "learner_")
+        objects = self._check_objects(X, reset=False)
+        if len(objects) == 0:
+            raise ValueError("X has 0 sample(s) (objects) while a minimum of 1 is required.")
+        parts = []
+        for segments in self._batches(objects):
+            weights = self.learner_.weight_matrix(as_inputs(segments.values))
+            parts.append(group_rows(weights, segments.offsets, self._shares(segments, weights)))
+        return stack_rows(parts)
+
+    def evidence(self, item: Any, output: Any = None) -> Evidence:
+        """Explain a prediction: which segments speak for an output, and where they are.
+
+        Parameters
+        ----------
+        item : object
+            An object, as in a list that is passed to :meth:`predict`.
+        output : optional
+            The output to explain, of the type that the kernel takes; by default the prediction.
+
+        Returns
+        -------
+        evidence : Evidence
+            For each segment, the inner product ⟨F, φ(y)⟩ of its prediction and the output; for
+            classes, that is the probability of the class. ``evidence.map`` has their means over
+            the segments that cover each part of the object, and ``evidence.plot()`` draws them.
+        """
+        checked, segments, weights = self.cut_one(item)
+        span = self.span_
+        if output is None:
+            output = self.predict([item])[0]
+        support = span.inner(weights, span.kernel.check([output]))[:, 0]
+        shares = self._shares(segments, weights)
+        return Evidence(self.segmenter_, checked, segments.places, support, shares, output)
+
+    def cut_one(self, item: Any) -> tuple[Any, Segments, WeightMatrix]:
+        """Cut one object, and predict the weights of its segments.
+
+        Parameters
+        ----------
+        item : object
+            An object, as in a list that is passed to :meth:`predict`.
+
+        Returns
+        -------
+        item : object
+            The object in the segmenter's canonical form.
+        segments : Segments
+            Its segments.
+        weights : okforest.weights.WeightMatrix of shape (n_segments, n_train)
+            Their weights over the training objects.
+        """
+        check_is_fitted(self, "learner_")
+        objects = self.segmenter_.check([item])[:1]
+        segments = self.segmenter_.cut(objects, self.seed_, thread_count(self.n_jobs))
+        return objects[0], segments, self.learner_.weight_matrix(as_inputs(segments.values))
+
+    def _estimator(self) -> Any:
+        return self.estimator
+
+    def _base(self) -> Any:
+        """Return a copy of the estimator that shares what this model sets and it leaves open."""
+        return with_shared_parameters(clone(self._estimator()), self)
+
+    def _check_objects(self, X: Any, *, reset: bool) -> Objects:
+        """Return objects in canonical form; arrays with two axes are validated as scikit-learn's.
+
+        A list of arrays may hold objects of any size, whatever the model was fitted on.
+        """
+        segmenter = self.segmenter if reset else self.segmenter_
+        if not hasattr(X, "shape") and (hasattr(X, "__array__") or _is_table(X)):
+            X = np.asarray(X)
+        axes = len(getattr(X, "shape", ()))
+        if segmenter.tabular and (is_frame(X) or axes == 2 or _is_vector(X)):
+            X = validate_data(
+                self, X, reset=reset, dtype="numeric", ensure_min_samples=2 if reset else 1
+            )
+        elif reset:
+            self._forget("n_features_in_", "feature_names_in_")
+        return segmenter.check(X)
+
+    def _batches(self, objects: Objects, label: str = "cutting objects") -> Iterator[Segments]:
+        """Yield the segments of some objects at a time, of about equal size in memory."""
+        n, begin, size = len(objects), 0, 1
+        n_threads = thread_count(self.n_jobs)
+        bar = ProgressBar(n, label) if self.verbose else None
+        while begin < n:
+            segments = self.segmenter_.cut(objects[begin : begin + size], self.seed_, n_threads)
+            yield segments
+            begin = min(n, begin + size)
+            per_object = segments.values.nbytes / (len(segments.offsets) - 1)
+            size = max(1, int(BATCH_BYTES / max(1.0, per_object)))
+            if bar is not None:
+                bar(begin)
+
+    def _inputs(self, objects: Objects, label: str = "cutting objects") -> Iterator[Any]:
+        """Yield batches of segments as the estimator gets them, and the object of each."""
+        first = 0
+        for segments in self._batches(objects, label):
+            yield as_inputs(segments.values), segments.owner + first
+            first += len(segments.offsets) - 1
+
+    def _training_segments(self, objects: Objects) -> tuple[Any, Any]:
+        """Return the segments that the estimator is fitted to, and the object of each."""
+        total, most = self.segmenter_.count(objects), self.max_segments
+        per_object = None if most is None or most >= total else max(1, most // len(objects))
+        S: Any = None
+        owners: list[Any] = []
+        done = 0
+        for values, owner in self._inputs(objects):
+            if per_object is not None:
+                some = _some_of_each(owner, per_object)
+                values, owner = values[some], owner[some]
+            if S is None:
+                rows = total if per_object is None else min(total, per_object * len(objects))
+                check_memory(
+                    values.itemsize * values.shape[1] * rows,
+                    f"the array of {rows} segments of the training objects",
+                    "Set max_segments, or use fewer or smaller segments.",
+                )
+                S = np.empty((rows, values.shape[1]), values.dtype)
+            S[done : done + len(values)] = values
+            owners.append(owner)
+            done += len(values)
+        return S[:done], np.concatenate(owners)
+
+    def _shares(self, segments: Segments, weights: WeightMatrix) -> Floats:
+        """Return the share of each segment in the mean of its object."""
+        owner = segments.owner
+        votes = np.ones(len(owner))
+        if self.combine == "confidence":
+            distances = self._distances_from_mean(weights)
+            total = np.bincount(owner, distances)
+            votes = np.where(total[owner] > 0, distances, votes)
+        return votes / np.bincount(owner, votes)[owner]
+
+    def _distances_from_mean(self, weights: WeightMatrix) -> Floats:
+        """Return ‖F − φ̄‖² of predictions, 0 where it is a rounding error."""
+        span, mean = self.span_, self.object_weight_[None, :] / self.object_weight_.sum()
+        square, norms = span.squared_norms(mean)[0], span.squared_norms(weights)
+        distances = norms - 2.0 * span.gram(weights, mean)[:, 0] + square
+        return np.where(distances > 1e-12 * (norms + square), distances, 0.0)
+
+    def compact(self) -> Self:
+        """Return a smaller copy of the model; this one does not change.
+
+        Returns
+        -------
+        model : estimator
+            The copy; its kernel is restricted to the training outputs.
+        """
+        model = copy(self)
+        if hasattr(self, "outputs_") and isinstance(self.estimator, OKModel):
+            kernel = self.kernel_.restrict(self.outputs_)
+            model.estimator = clone(self.estimator)
+            model.estimator.kernel = kernel
+            model.store_outputs(kernel, self.outputs_)
+        return model
+
+    def check_state(self) -> None:
+        """Raise a ValueError unless the fitted attributes fit each other."""
+        super().check_state()
+        if not isinstance(self.segmenter_, Segmenter):
+            raise ValueError("segmenter_ is not a segmenter")
+        if not isinstance(self.learner_, Learner):
+            raise ValueError("learner_ is not a learner")
+        check_floats(self, "object_weight_", 1, (len(self.outputs_),))
+        self.learner_.check_objects(len(self.outputs_))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        segmenter = self.segmenter
+        tags.input_tags.two_d_array = bool(getattr(segmenter, "tabular", False))
+        tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = False
+        tags.input_tags.sparse = False
+        return tags
+
+
+def _some_of_each(owner: Any, k: int) -> Any:
+    """Return the positions of at most k segments of each object, spread evenly."""
+    ends = np.append(np.flatnonzero(np.diff(owner)) + 1, len(owner))
+    begins = np.append(0, ends[:-1])
+    places = [np.linspace(a, b - 1, min(k, b - a)) for a, b in zip(begins, ends, strict=True)]
+    return np.concatenate(places).astype(np.intp)
+
+
+def _is_table(X: Any) -> bool:
+    """Return whether X is a list of lists of one length, which stands for an array."""
+    rows = isinstance(X, list | tuple) and all(isinstance(row, list | tuple) for row in X)
+    return rows and len({len(row) for row in X}) == 1
+
+
+def _is_vector(X: Any) -> bool:
+    """Return whether X is a vector of numbers, for which scikit-learn has an error."""
+    return len(getattr(X, "shape", ())) == 1 and np.asarray(X).dtype.kind in "buifc"

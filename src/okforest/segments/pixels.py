@@ -1,0 +1,349 @@
+"""Segmentation: the label of every pixel, from the subwindows that cover it."""
+
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from okforest._compat import Interval, StrOptions, fit_context
+from okforest._plotting import new_axes
+from okforest._progress import ProgressBar
+from okforest._threads import thread_count
+from okforest._typing import Floats, Ints
+from okforest.metrics import intersection_over_union
+from okforest.models import OKExtraTrees
+from okforest.segments._base import Objects, as_inputs
+from okforest.segments._images import Image
+from okforest.segments._sharing import with_shared_parameters
+from okforest.segments.subwindows import RandomSubwindows, spread_maps
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Labels = npt.NDArray[Any]
+N_TREES = 10  # of the default estimator
+# The mean over all angles of the side of the largest turned square within a unit square.
+TURNED = 2 * np.sqrt(2) / np.pi * np.log(1 + np.sqrt(2))
+
+
+class PixelClassifier(ClassifierMixin, BaseEstimator):
+    """Labels the pixels of images by the votes of the subwindows that cover them.
+
+    With ``target="map"``, the output of a subwindow is its own label map, of a few cells: the model
+    on subwindows learns labels together with their arrangement. With ``target="center"`` the output
+    is the label of the pixel in the middle, and a subwindow votes with it for all its pixels.
+
+    Parameters
+    ----------
+    segmenter : RandomSubwindows
+        How images are cut. Subwindows are turned and mirrored in training only.
+    estimator : estimator, optional
+        The model on subwindows, from pixels to vectors of zeros and ones: any model of okforest
+        with the linear kernel, or any regressor of scikit-learn for several outputs. By default
+        ``OKExtraTrees(10, search_rank="auto")``.
+    target : {"map", "center"}, default="map"
+        The output of a subwindow.
+    grid : int, default=8
+        Number of cells along each side of the map of a subwindow.
+    n_votes : int, default=10
+        Images are cut into so many subwindows in prediction that a pixel is covered by this number
+        of them on average, and at least into ``n_segments``.
+    random_state : int, RandomState instance or None, default=None
+        The seed of the subwindows, and of the estimator if it has none of its own.
+    n_jobs : int, optional
+        Number of threads; -1 for all cores. It is passed on to an estimator without its own.
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels of pixels, sorted.
+    segmenter_ : RandomSubwindows
+        The segmenter, with what it has learnt from the training images.
+    estimator_ : estimator
+        The fitted model on subwindows.
+    seed_ : int
+        The seed of the subwindows.
+
+    See Also
+    --------
+    okforest.metrics.intersection_over_union, okforest.metrics.boundary_f1 : Measure predictions.
+
+    References
+    ----------
+    M. Dumont, R. Marée, L. Wehenkel, P. Geurts, "Fast multi-class image annotation with random
+    subwindows and multiple output randomized trees", VISAPP 2009.
+
+    Examples
+    --------
+    >>> from okforest.datasets import make_textures
+    >>> from okforest.metrics import intersection_over_union
+    >>> from okforest.segments import PixelClassifier, RandomSubwindows
+    >>> images, maps = make_textures(12, seed=0)
+    >>> segmenter = RandomSubwindows(200, side_range=(0.2, 0.3))
+    >>> model = PixelClassifier(segmenter, random_state=0).fit(images[:8], maps[:8])
+    >>> model.predict(images[8:]).shape
+    (4, 64, 64)
+    >>> bool(intersection_over_union(maps[8:], model.predict(images[8:])) > 0.5)
+    True
+    """
+
+    classes_: Labels
+    segmenter_: RandomSubwindows
+    seed_: int
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "segmenter": [RandomSubwindows],
+        "estimator": [BaseEstimator, None],
+        "target": [StrOptions({"map", "center"})],
+        "grid": [Interval(Integral, 1, None, closed="left")],
+        "n_votes": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        segmenter: Any,
+        estimator: Any = None,
+        *,
+        target: Literal["map", "center"] = "map",
+        grid: int = 8,
+        n_votes: int = 10,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.segmenter = segmenter
+        self.estimator = estimator
+        self.target = target
+        self.grid = grid
+        self.n_votes = n_votes
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any) -> Self:
+        """Cut images and their label maps, and fit the estimator.
+
+        Parameters
+        ----------
+        X : array-like or list of n images
+            Images, as the segmenter takes them.
+        y : array-like of shape (n, height, width), or list of n arrays
+            Label maps of the sizes of the images; labels of any type.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
+        images = self.segmenter.check(X)
+        maps = _check_maps(y, len(images))
+        self.classes_ = np.unique(np.concatenate([np.unique(own) for own in maps]))
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has the single label {self.classes_[0]}; pixels need at least 2 classes."
+            )
+        self.seed_ = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
+        self.segmenter_ = self.segmenter.resolve(images)
+        S, targets = self._training_set(images, maps)
+        base = OKExtraTrees(N_TREES, search_rank="auto")
+        estimator = with_shared_parameters(
+            clone(base if self.estimator is None else self.estimator), self
+        )
+        self.estimator_ = estimator.fit(S, targets)
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probabilities of labels at every pixel.
+
+        Parameters
+        ----------
+        X : array-like or list of n images
+            Images.
+
+        Returns
+        -------
+        P : ndarray of shape (n, height, width, n_classes), or list of n arrays
+            An array if all images have the same size.
+        """
+        check_is_fitted(self)
+        images = self.segmenter_.check(X)
+        bar = ProgressBar(len(images), "labelling images") if self.verbose else None
+        votes = []
+        for i in range(len(images)):
+            votes.append(self._votes(images[i]))
+            if bar is not None:
+                bar(i + 1)
+        return _joined(votes)
+
+    def predict(self, X: Any) -> Any:
+        """Return the most probable label of every pixel.
+
+        Parameters
+        ----------
+        X : array-like or list of n images
+            Images.
+
+        Returns
+        -------
+        y : ndarray of shape (n, height, width), or list of n arrays
+            An array if all images have the same size.
+        """
+        return _joined([self.classes_[own.argmax(axis=2)] for own in self.predict_proba(X)])
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the intersection over union of true and predicted label maps.
+
+        Parameters
+        ----------
+        X : array-like or list of n images
+            Images.
+        y : array-like of shape (n, height, width), or list of n arrays
+            Their label maps.
+
+        Returns
+        -------
+        score : float
+            The mean over labels; see :func:`okforest.metrics.intersection_over_union`.
+        """
+        return intersection_over_union(y, self.predict(X))
+
+    def plot(self, image: Any, labels: Any = None, ax: "Axes | None" = None) -> "Axes":
+        """Draw an image with its labels as colours.
+
+        Parameters
+        ----------
+        image : array or path
+            An image.
+        labels : array-like of shape (height, width), optional
+            A label map; by default the prediction.
+        ax : matplotlib Axes, optional
+            Where to draw; by default new axes.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+            The axes.
+        """
+        check_is_fitted(self)
+        pixels = self.segmenter_.check([image])[0]
+        labels = self.predict([image])[0] if labels is None else np.asarray(labels)
+        ax = new_axes(ax)
+        ax.imshow(pixels.mean(axis=2), cmap="gray")
+        codes = np.searchsorted(self.classes_, labels)
+        last = max(len(self.classes_) - 1, 1)
+        ax.imshow(codes, cmap="tab10" if last < 10 else "viridis", alpha=0.45, vmin=0,
+                  vmax=9 if last < 10 else last, interpolation="nearest")  # fmt: skip
+        ax.set_axis_off()
+        return ax
+
+    def _training_set(self, images: Objects, maps: list[Labels]) -> tuple[Any, Floats]:
+        """Return the subwindows of all images, and their targets."""
+        values, targets = [], []
+        for i in range(len(images)):
+            image = images[i]
+            if maps[i].shape != image.shape[:2]:
+                raise ValueError(
+                    f"image {i} has {image.shape[0]} × {image.shape[1]} pixels and its label map "
+                    f"has shape {maps[i].shape}; they must agree."
+                )
+            segments = self.segmenter_.cut([image], self.seed_, thread_count(self.n_jobs))
+            codes = np.searchsorted(self.classes_, maps[i])
+            turns = self.segmenter_.turns([image], self.seed_)
+            cells = _cells(codes, segments.places, *turns, self._grid())
+            targets.append(np.eye(len(self.classes_))[cells].reshape(len(cells), -1))
+            values.append(segments.values)
+        return as_inputs(np.concatenate(values)), np.concatenate(targets)
+
+    def _grid(self) -> int:
+        return self.grid if self.target == "map" else 1
+
+    def _votes(self, image: Image) -> Floats:
+        """Return the mean votes of the subwindows that cover each pixel."""
+        segmenter = self._upright(image)
+        segments = segmenter.cut([image], self.seed_, thread_count(self.n_jobs))
+        grid = self._grid()
+        votes = np.asarray(self.estimator_.predict(as_inputs(segments.values)), dtype=np.float64)
+        maps = votes.reshape(len(votes), grid, grid, len(self.classes_))
+        means = spread_maps(image.shape[:2], segments.places, maps)
+        return _filled(means)
+
+    def _upright(self, image: Image) -> RandomSubwindows:
+        """Return a segmenter whose upright subwindows cover the pixels of an image often enough."""
+        trained, (height, width) = self.segmenter_, image.shape[:2]
+        low, high = trained.side_range
+        if trained.rotate:  # of the mean size of the turned ones
+            low, high = TURNED * low, TURNED * high
+        side = (low + high) / 2 * min(height, width)
+        n = max(trained.n_segments, int(np.ceil(self.n_votes * height * width / side**2)))
+        upright: RandomSubwindows = clone(trained).set_params(
+            n_segments=n, side_range=(low, high), rotate=False, mirror=False
+        )
+        upright.n_channels_ = trained.n_channels_
+        return upright
+
+    def check_state(self) -> None:
+        """Raise a ValueError unless the fitted attributes fit each other."""
+        if not isinstance(self.segmenter_, RandomSubwindows):
+            raise ValueError("segmenter_ is not a RandomSubwindows")
+        if not isinstance(self.classes_, np.ndarray) or self.classes_.ndim != 1:
+            raise ValueError("classes_ is not an array of labels")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _check_maps(y: Any, n: int) -> list[Labels]:
+    maps = [np.asarray(own) for own in y]
+    if len(maps) != n:
+        raise ValueError(f"X has {n} images and y has {len(maps)} label maps; pass one for each.")
+    for i, own in enumerate(maps):
+        if own.ndim != 2:
+            raise ValueError(f"label map {i} has shape {own.shape}; expected (height, width).")
+        if own.dtype.kind == "f" and not np.isfinite(own).all():
+            raise ValueError(f"label map {i} has NaN; every pixel needs a label.")
+    return maps
+
+
+def _cells(
+    codes: Labels, squares: Ints, angles: Floats, mirrored: Any, grid: int
+) -> npt.NDArray[np.intp]:
+    """Return the labels at the centres of the cells of subwindows, shape (n, grid, grid)."""
+    row, col, side = (squares[:, k, None, None].astype(float) for k in range(3))
+    centres = (np.arange(grid) + 0.5) / grid - 0.5
+    v, u = np.meshgrid(centres, centres, indexing="ij")
+    u = np.where(mirrored[:, None, None], -u, u)
+    cosine, sine = np.cos(angles)[:, None, None], np.sin(angles)[:, None, None]
+    scale = side / (np.abs(cosine) + np.abs(sine))
+    x = np.floor(col + side / 2 + scale * (u * cosine - v * sine)).astype(np.intp)
+    y = np.floor(row + side / 2 + scale * (u * sine + v * cosine)).astype(np.intp)
+    return codes[np.clip(y, 0, codes.shape[0] - 1), np.clip(x, 0, codes.shape[1] - 1)]
+
+
+def _filled(means: Floats) -> Floats:
+    """Give pixels that no subwindow covers the values of the nearest covered one."""
+    empty = np.isnan(means[:, :, 0])
+    if not empty.any():
+        return means
+    from scipy.ndimage import distance_transform_edt
+
+    nearest = distance_transform_edt(empty, return_distances=False, return_indices=True)
+    return means[tuple(nearest)]
+
+
+def _joined(items: list[Any]) -> Any:
+    """Return equal-sized arrays as one array, others as a list."""
+    return np.stack(items) if len({item.shape for item in items}) == 1 else items

@@ -1,0 +1,129 @@
+"""Regression on objects by their segments."""
+
+from typing import Any, ClassVar, Literal
+
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import r2_score
+
+from okforest.models import OKExtraTrees
+from okforest.segments._base import Segmenter
+from okforest.segments.model import SegmentModel
+
+N_TREES = 10  # of the default estimator
+LEAF = 5  # least number of segments in a leaf of the default estimator
+
+
+class SegmentRegressor(RegressorMixin, SegmentModel):
+    """Predicts numbers or vectors of objects by the mean of the predictions for their segments.
+
+    Parameters
+    ----------
+    segmenter : Segmenter
+        How objects are cut: :class:`RandomSubwindows`, :class:`RandomSubseries`,
+        :class:`KmerWindows`, :class:`Neighborhoods`, or one of your own.
+    estimator : estimator, optional
+        The regressor on segments: any model of okforest, whose kernel is replaced by the linear
+        kernel, or any regressor of scikit-learn. By default
+        ``OKExtraTrees(10, min_samples_leaf=5)``.
+    combine : {"mean", "confidence"}, default="mean"
+        Whether segments count the same, or in proportion to the squared distance of their
+        predictions from the mean of the training outputs.
+    max_segments : int, optional
+        The estimator is fitted to at most this number of training segments, equally many of each
+        object. Trees are then filled with all segments, a batch at a time, so that the memory of
+        ``fit`` is bounded. By default the estimator is fitted to all segments at once.
+    random_state : int, RandomState instance or None, default=None
+        The seed of the segments, and of the estimator if it has none of its own.
+    n_jobs : int, optional
+        Number of threads; -1 for all cores. It is passed on to an estimator without its own.
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Attributes
+    ----------
+    kernel_ : OutputKernel
+        The linear kernel.
+    outputs_ : ndarray
+        The training outputs, one per object.
+    segmenter_ : Segmenter
+        The segmenter, with what it has learnt from the training objects.
+    learner_ : object
+        The fitted estimator, as ``learner_.estimator_``, and what turns its predictions into
+        weights over the training objects.
+    object_weight_ : ndarray of shape (n,)
+        The weights of the training objects.
+    seed_ : int
+        The seed of the segments.
+    n_features_in_ : int
+        Number of columns of X, if X is an array with two axes.
+
+    See Also
+    --------
+    SegmentModel : Any other output.
+
+    Examples
+    --------
+    Predict how fast a wave oscillates from parts of it:
+
+    >>> import numpy as np
+    >>> from okforest.segments import RandomSubseries, SegmentRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> frequency = rng.uniform(1, 5, 200)
+    >>> X = np.sin(np.linspace(0, 6, 80) * frequency[:, None] + rng.uniform(0, 6, (200, 1)))
+    >>> model = SegmentRegressor(RandomSubseries(50), random_state=0).fit(X[:150], frequency[:150])
+    >>> bool(model.score(X[150:], frequency[150:]) > 0.8)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **SegmentModel._parameter_constraints,
+        "estimator": [BaseEstimator, None],
+    }
+
+    def __init__(
+        self,
+        segmenter: Segmenter,
+        estimator: Any = None,
+        *,
+        combine: Literal["mean", "confidence"] = "mean",
+        max_segments: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            segmenter,
+            estimator,
+            combine=combine,
+            max_segments=max_segments,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+
+    kernel = "linear"
+    decoder = "mean"
+
+    def _estimator(self) -> Any:
+        if self.estimator is None:
+            return OKExtraTrees(N_TREES, min_samples_leaf=LEAF)
+        return self.estimator
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R², averaged over the components of vectors.
+
+        Parameters
+        ----------
+        X : array-like or list of n objects
+            Objects.
+        y : array-like of n numbers or vectors
+            Their outputs.
+        sample_weight : array-like of shape (n,), optional
+            Weights.
+
+        Returns
+        -------
+        score : float
+            R², as in scikit-learn.
+        """
+        return float(r2_score(y, self.predict(X), sample_weight=sample_weight))

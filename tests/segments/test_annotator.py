@@ -1,0 +1,86 @@
+"""Annotation: sets of labels of objects, thresholds, and where labels are seen."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+import okforest
+from okforest.datasets import make_textures
+from okforest.segments import KmerWindows, RandomSubwindows, SegmentAnnotator
+from okforest.segments.annotator import _best_threshold
+
+IMAGES, MAPS = make_textures(60, size=40, seed=0)
+SETS = [set(labels.ravel().tolist()) for labels in MAPS]
+MATRIX = np.array([[int(c in own) for c in range(4)] for own in SETS])
+CUT = RandomSubwindows(60, side_range=(0.3, 0.4), size=12)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return SegmentAnnotator(CUT, random_state=0).fit(IMAGES[:45], SETS[:45])
+
+
+def test_labels_of_images(model, tmp_path):
+    """Present labels rank above absent ones; sets and matrices are the same problem."""
+    predicted = model.predict(IMAGES[45:])
+    assert all(isinstance(own, set) for own in predicted)
+    indicator = np.array([[int(c in own) for c in range(4)] for own in predicted])
+    assert roc_auc_score(MATRIX[45:], model.predict_proba(IMAGES[45:])) > 0.75
+    other = SegmentAnnotator(CUT, random_state=0).fit(IMAGES[:45], MATRIX[:45])
+    np.testing.assert_array_equal(other.predict(IMAGES[45:]), indicator)
+    okforest.save(model, tmp_path / "model")
+    loaded = okforest.load(tmp_path / "model")
+    assert loaded.predict(IMAGES[45:]).tolist() == predicted.tolist()
+
+
+def test_maps_point_at_labels(model):
+    """A label learnt from whole images is higher where its texture is."""
+    inside, outside = [], []
+    for image, labels in zip(IMAGES[45:], MAPS[45:], strict=True):
+        maps = model.label_map(image)
+        assert maps.shape == (40, 40, 4)
+        for c in set(labels.ravel().tolist()):
+            if (labels != c).any():
+                inside.append(np.nanmean(maps[:, :, c][labels == c]))
+                outside.append(np.nanmean(maps[:, :, c][labels != c]))
+    assert np.mean(np.array(inside) > np.array(outside)) > 0.8
+
+
+def test_sequences_are_annotated():
+    """Any objects can be annotated, with labels of text and a fixed threshold."""
+    sequences = ["aaaabbbb", "aaaaaaaa", "bbbbbbbb", "bbbbaaaa"] * 5
+    labels = [{letter.upper() for letter in sequence} for sequence in sequences]
+    model = SegmentAnnotator(KmerWindows(2), threshold=0.7, random_state=0)
+    model.fit(sequences, labels)
+    assert model.thresholds_.tolist() == [0.7, 0.7]
+    assert model.predict(["aaaaaaaaaa"]).tolist() == [{"A"}]
+    assert model.label_map("aaaabbbb").shape == (8, 2)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=1, max_size=12))
+def test_thresholds_have_the_highest_f1(pairs):
+    """No other threshold has a higher F1 score."""
+    present = np.array([pair[0] for pair in pairs])
+    scores = np.array([float(pair[1]) for pair in pairs])
+
+    def f1(threshold):
+        chosen = scores >= threshold
+        return 2 * np.sum(present & chosen) / max(1, present.sum() + chosen.sum())
+
+    assert f1(_best_threshold(present, scores)) == max(f1(t) for t in scores)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([{"a"}, "b"], "y mixes sets with other types"),
+        (["a", "b"], "neither a list of sets of labels"),
+        ([[0, 2], [1, 0]], "neither a list of sets of labels"),
+    ],
+)
+def test_bad_labels(y, message):
+    """Errors say what y must be."""
+    with pytest.raises(ValueError, match=message):
+        SegmentAnnotator(CUT).fit(IMAGES[:2], y)

@@ -1,0 +1,125 @@
+"""Segmentation: targets of subwindows, votes of pixels, metrics, forms of images and labels."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.ensemble import ExtraTreesRegressor
+
+import okforest
+from okforest import OKExtraTrees
+from okforest.datasets import make_textures
+from okforest.metrics import intersection_over_union
+from okforest.segments import PixelClassifier, RandomSubwindows
+from okforest.segments.pixels import _cells, _filled
+from reference.segments import spread, subwindow
+
+IMAGES, MAPS = make_textures(10, size=40, seed=0)
+CUT = RandomSubwindows(80, side_range=(0.3, 0.4), size=12)
+
+
+@pytest.mark.parametrize("rotate", [False, True])
+def test_cells_are_subwindows_of_the_label_map(rotate):
+    """The label of a cell is that of the pixel at its centre."""
+    segmenter = RandomSubwindows(30, side_range=(0.2, 0.9), rotate=rotate, mirror=rotate)
+    labels = np.arange(40 * 40).reshape(40, 40)
+    squares = segmenter.cut([IMAGES[0][:, :, None]], 3).places
+    angles, mirrored = segmenter.turns([IMAGES[0][:, :, None]], 3)
+    cells = _cells(labels, squares, angles, mirrored, 4)
+    positions = np.stack(np.mgrid[:40, :40], axis=2).astype(float)
+    for k, square in enumerate(squares):
+        angle = angles[k] if rotate else None
+        centre = subwindow(positions, square, 4, angle, mirrored[k])  # interpolated positions
+        own = np.stack([cells[k] // 40, cells[k] % 40], axis=2)
+        assert np.abs(own - centre).max() <= 0.5 + 1e-4
+
+
+@pytest.mark.parametrize("target", ["map", "center"])
+def test_votes_equal_the_oracle(target):
+    """A pixel's probabilities are the means of the cells that it lies in."""
+    model = PixelClassifier(CUT, OKExtraTrees(3), target=target, grid=3, random_state=0)
+    model.fit(IMAGES[:4], MAPS[:4])
+    P = model.predict_proba(IMAGES[4:5])[0]
+    assert P.shape == (40, 40, 4)
+    np.testing.assert_allclose(P.sum(axis=2), 1.0)
+    segmenter = model._upright(IMAGES[4][:, :, None])
+    assert (segmenter.side_range, segmenter.size) == ((0.3, 0.4), 12)
+    segments = segmenter.cut([IMAGES[4][:, :, None]], model.seed_)
+    n = len(segments.values)
+    assert n >= 10 * 40 * 40 / 14**2
+    grid = 3 if target == "map" else 1
+    votes = model.estimator_.predict(segments.values).reshape(n, grid, grid, 4)
+    row, col = 17, 23
+    covered, values = [], []
+    for (top, left, side), own in zip(segments.places, votes, strict=True):
+        inside = top <= row < top + side and left <= col < left + side
+        covered.append(np.array([inside]))
+        i, j = (row - top) * grid // side, (col - left) * grid // side
+        values.append(own[i, j, 0] if inside else 0.0)
+    np.testing.assert_allclose(P[row, col, 0], spread((1,), covered, values)[0])
+
+
+def test_textures_are_segmented():
+    """Label maps are better than labels of centres here, and both than chance."""
+    scores = {}
+    for target in ("map", "center"):
+        model = PixelClassifier(CUT, target=target, random_state=0).fit(IMAGES[:8], MAPS[:8])
+        scores[target] = model.score(IMAGES[8:], MAPS[8:])
+    assert scores["map"] > 0.5
+    assert scores["center"] > 0.3
+
+
+def test_forms(tmp_path):
+    """Lists of images of different sizes, labels of text, scikit-learn's regressors, saving."""
+    images = [image[: 30 + i, :35] for i, image in enumerate(IMAGES)]
+    names = np.array(["h", "v", "d", "c"])
+    maps = [names[labels[: 30 + i, :35]] for i, labels in enumerate(MAPS)]
+    for estimator in (OKExtraTrees(3), ExtraTreesRegressor(3)):
+        model = PixelClassifier(CUT, estimator, grid=4, random_state=0).fit(images[:6], maps[:6])
+        predicted = model.predict(images[6:])
+        assert [own.shape for own in predicted] == [own.shape for own in maps[6:]]
+        assert set(np.unique(predicted[0])) <= set(names)
+        assert model.score(images[6:], maps[6:]) > 0.3
+        same = pickle.loads(pickle.dumps(model)).predict(images[6:7])
+        np.testing.assert_array_equal(same[0], predicted[0])
+    model = PixelClassifier(CUT, OKExtraTrees(3), random_state=0).fit(images[:6], maps[:6])
+    okforest.save(model, tmp_path / "model")
+    loaded = okforest.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(images[6:7])[0], model.predict(images[6:7])[0])
+
+
+def test_turned_in_training_only():
+    """Subwindows of images to label are upright, of the size that the turned ones had."""
+    bright = (IMAGES // 4 + 120 * (MAPS == 3)).astype(np.uint8)
+    turning = RandomSubwindows(80, side_range=(0.1, 0.3), size=8, rotate=True, mirror=True)
+    model = PixelClassifier(turning, random_state=0).fit(bright[:8], MAPS[:8] == 3)
+    upright = model._upright(bright[8][:, :, None])
+    assert not upright.rotate
+    assert not upright.mirror
+    angles = np.linspace(0, 2 * np.pi, 100_001)
+    shrunk = np.mean(1 / (np.abs(np.cos(angles)) + np.abs(np.sin(angles))))
+    np.testing.assert_allclose(upright.side_range, [0.1 * shrunk, 0.3 * shrunk], rtol=1e-4)
+    assert intersection_over_union(MAPS[8:] == 3, model.predict(bright[8:])) > 0.7
+
+
+def test_pixels_without_votes():
+    """A pixel that no subwindow covers takes the values of the nearest that one does."""
+    means = np.full((1, 5, 1), np.nan)
+    means[0, 1], means[0, 4] = 1.0, 2.0
+    assert _filled(means).ravel().tolist() == [1, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (MAPS[:3], "X has 4 images and y has 3 label maps"),
+        (MAPS[:4, :, :30], "image 0 has 40 × 40 pixels and its label map has shape"),
+        (MAPS[:4, 0], "label map 0 has shape"),
+        (np.zeros((4, 40, 40), int), "single label 0; pixels need at least 2"),
+        (np.full((4, 40, 40), np.nan), "label map 0 has NaN"),
+    ],
+)
+def test_bad_maps(y, message):
+    """Errors name the map and what is wrong."""
+    with pytest.raises(ValueError, match=message):
+        PixelClassifier(CUT).fit(IMAGES[:4], y)

@@ -1,0 +1,212 @@
+"""Subwindows of images: their places, their pixels, and the way back to pixels."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.ndimage import zoom
+
+from okforest.engine import cut_subwindows
+from okforest.segments import RandomSubwindows
+from okforest.segments._random import content_seed, uniforms
+from okforest.segments.subwindows import spread_maps
+from reference.segments import spread, subwindow, uniform
+
+NONE = np.empty(0, np.float32), np.empty(0, bool)
+
+
+def images(dtype=np.uint8, channels=1, n=3, seed=0):
+    rng = np.random.default_rng(seed)
+    shapes = [(rng.integers(2, 20), rng.integers(2, 20), channels) for _ in range(n)]
+    return [(256 * rng.random(shape)).astype(dtype) for shape in shapes]
+
+
+@given(st.integers(0, 1000), st.sampled_from([1, 2, 3]), st.sampled_from([1, 4, 7, 16]))
+def test_bytes_equal_the_oracle(seed, channels, size):
+    """Bytes are interpolated between the centres of pixels and rounded."""
+    pixels = images(channels=channels, seed=seed)
+    segmenter = RandomSubwindows(4, size=size, side_range=(0.01, 1.0))
+    segments = segmenter.cut(pixels, seed)
+    for k, i in enumerate(segments.owner):
+        exact = subwindow(pixels[i], segments.places[k], size).ravel()
+        error = np.abs(segments.values[k] - exact)
+        assert error.max() <= 0.5 + 1e-4
+        if size in (1, 4, 16):  # no weight is rounded
+            np.testing.assert_array_equal(segments.values[k], np.floor(exact + 0.5))
+
+
+@given(st.integers(0, 1000), st.booleans(), st.sampled_from([1, 3]))
+def test_turned_and_mirrored_floats_equal_the_oracle(seed, mirror, channels):
+    """A turned subwindow is the largest square at that angle within its square."""
+    pixels = images(np.float32, channels, seed=seed)
+    segmenter = RandomSubwindows(4, size=5, side_range=(0.3, 1.0), rotate=True, mirror=mirror)
+    segments = segmenter.cut(pixels, seed)
+    seeds = np.array([content_seed(seed, [image]) for image in pixels], np.uint64)
+    turns = uniforms(~seeds, 4, 2).reshape(-1, 2)
+    for k, i in enumerate(segments.owner):
+        angle, mirrored = 2 * np.pi * turns[k, 0], mirror and turns[k, 1] < 0.5
+        exact = subwindow(pixels[i], segments.places[k], 5, angle, mirrored)
+        np.testing.assert_allclose(segments.values[k], exact.ravel(), atol=0.02)
+
+
+def test_known_subwindows():
+    """A window of its own size is a copy; a mirrored one is reversed; halving averages pairs."""
+    image = np.arange(64, dtype=np.uint8).reshape(8, 8, 1)
+    square, first = np.array([[0, 0, 8]], np.int32), np.zeros(1, np.int32)
+    same = cut_subwindows([image], first, square, *NONE, 8)
+    np.testing.assert_array_equal(same[0], image.ravel())
+    turned = cut_subwindows([image], first, square, NONE[0], np.array([True]), 8)
+    np.testing.assert_array_equal(turned[0], image[:, ::-1].ravel())
+    quarter = cut_subwindows([image], first, square, np.full(1, np.pi / 2, "f4"), NONE[1], 8)
+    np.testing.assert_array_equal(quarter[0], np.rot90(image[:, :, 0]).ravel())
+    half = cut_subwindows([image.astype(np.float32)], first, square, *NONE, 4)
+    np.testing.assert_array_equal(half[0], image.reshape(4, 2, 4, 2).mean((1, 3)).ravel())
+
+
+def test_equals_scipy():
+    """SciPy's linear zoom on a grid of pixels gives the same values."""
+    image = np.random.default_rng(0).random((9, 9, 1)).astype(np.float32)
+    square, first = np.array([[0, 0, 9]], np.int32), np.zeros(1, np.int32)
+    ours = cut_subwindows([image], first, square, *NONE, 16)[0].reshape(16, 16)
+    theirs = zoom(image[:, :, 0], 16 / 9, order=1, grid_mode=True, mode="nearest")
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_random_numbers_equal_the_oracle(seed):
+    """The numbers of an object are those of the core's generator."""
+    drawn = uniforms(np.array([seed], np.uint64), 3, 2).ravel()
+    assert drawn.tolist() == [uniform(seed, k) for k in range(6)]
+
+
+def test_segments_depend_on_the_object_alone():
+    """Order, batch and threads do not change the subwindows of an image; the seed does."""
+    pixels = images(n=6)
+    segmenter = RandomSubwindows(300, rotate=True, mirror=True)
+    all_at_once = segmenter.cut(pixels, 5)
+    for i, image in enumerate(pixels):
+        own = segmenter.cut([image], 5, n_threads=3)
+        rows = slice(300 * i, 300 * (i + 1))
+        np.testing.assert_array_equal(own.values, all_at_once.values[rows])
+        np.testing.assert_array_equal(own.places, all_at_once.places[rows])
+    assert not np.array_equal(segmenter.cut(pixels, 6).places, all_at_once.places)
+    fewer = RandomSubwindows(10).cut(pixels[:1], 5)
+    np.testing.assert_array_equal(fewer.places, all_at_once.places[:10])
+
+
+@given(st.integers(0, 1000), st.floats(0.05, 1.0), st.floats(0.05, 1.0))
+def test_squares_are_within_range_and_image(seed, low, high):
+    """Sides are within the range, rounded inwards if there is such a pixel; squares fit."""
+    low, high = sorted((low, high))
+    pixels = images(seed=seed)
+    segments = RandomSubwindows(50, side_range=(low, high)).cut(pixels, seed)
+    for k, i in enumerate(segments.owner):
+        (row, col, side), (height, width, _) = segments.places[k], pixels[i].shape
+        smaller = min(height, width)
+        assert 0 <= row <= height - side
+        assert 0 <= col <= width - side
+        assert side >= min(smaller, np.ceil(low * smaller - 1e-6))
+        assert side <= max(np.floor(high * smaller + 1e-6), np.ceil(low * smaller - 1e-6), 1)
+
+
+def test_squares_are_uniform():
+    """Sides and positions are equally likely."""
+    image = np.zeros((6, 7, 1), np.uint8)
+    places = RandomSubwindows(40_000, side_range=(0.5, 0.7)).cut([image]).places
+    sides, counts = np.unique(places[:, 2], return_counts=True)
+    assert sides.tolist() == [3, 4]
+    assert abs(counts / 40_000 - 0.5).max() < 0.02
+    _, counts = np.unique(places[places[:, 2] == 3, :2], axis=0, return_counts=True)
+    assert len(counts) == 4 * 5
+    assert abs(counts / counts.sum() - 1 / 20).max() < 0.01
+
+
+@given(st.integers(0, 1000), st.sampled_from([1, 2, 5]))
+def test_spreading_equals_the_oracle(seed, grid):
+    """A pixel gets the mean of the cells that it lies in, NaN outside all squares."""
+    rng = np.random.default_rng(seed)
+    squares = RandomSubwindows(6, side_range=(0.2, 0.8)).cut([np.zeros((9, 12, 1), "u1")]).places
+    maps = rng.random((6, grid, grid, 2))
+    means = spread_maps((9, 12), squares, maps)
+    for v in range(2):
+        covered, values = [], []
+        for (row, col, side), own in zip(squares, maps, strict=True):
+            for i in range(side):
+                for j in range(side):
+                    covered.append(np.zeros((9, 12), bool))
+                    covered[-1][row + i, col + j] = True
+                    values.append(own[i * grid // side, j * grid // side, v])
+        np.testing.assert_allclose(means[:, :, v], spread((9, 12), covered, values))
+
+
+def test_colors_equal_the_standard_library():
+    """HSV is that of colorsys, grey levels are the luma, and grey images become RGB."""
+    import colorsys
+
+    rgb = np.random.default_rng(0).integers(0, 256, (5, 5, 3)).astype(np.uint8)
+    whole = {"side_range": (1.0, 1.0), "size": 5}
+    hsv = RandomSubwindows(1, color="hsv", **whole).cut([rgb]).values.reshape(-1, 3)
+    for ours, pixel in zip(hsv, rgb.reshape(-1, 3) / 255, strict=True):
+        np.testing.assert_allclose(ours, 255 * np.array(colorsys.rgb_to_hsv(*pixel)), atol=0.51)
+    grey = RandomSubwindows(1, color="grey", **whole).cut([rgb]).values
+    np.testing.assert_allclose(grey[0], (rgb @ [0.299, 0.587, 0.114]).ravel(), atol=0.51)
+    three = RandomSubwindows(1, color="rgb", **whole).cut([rgb[:, :, :1]]).values
+    np.testing.assert_array_equal(three[0], np.repeat(rgb[:, :, 0].ravel(), 3))
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.zeros((2, 5)), "Set image_shape="),
+        (np.zeros((2, 1, 5)), "smaller than any window"),
+        ([np.zeros((5, 5)), np.zeros((0, 5))], "image 1 has 0 × 5 pixels"),
+        ([np.zeros((5, 5)), np.full((5, 5), np.nan)], "image 1 has NaN or infinite pixels"),
+        ([np.full((5, 5), 1e300)], "beyond the range of float32"),
+        ([np.zeros((5, 5)), np.zeros((5, 5, 3))], "image 1 has 3 channels and others have 1"),
+        ([np.zeros((3, 40, 40))], "has 40 channels"),
+        ([np.zeros((5, 5), complex)], "image 0 has type complex128"),
+        ([np.zeros(5)], r"image 0 has shape \(5,\)"),
+        (["a.png", np.zeros((5, 5))], "mixes files and arrays"),
+        ("folder", "X is a single path"),
+        (["no such file.png"], "do not exist"),
+    ],
+)
+def test_bad_images(X, message):
+    """Errors name the image, what is wrong and what to do."""
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        RandomSubwindows().check(X)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_segments": 0}, "n_segments=0 of RandomSubwindows; expected an integer from 1"),
+        ({"size": 2.5}, "size=2.5"),
+        ({"side_range": (0.5, 0.2)}, "0 < low <= high <= 1"),
+        ({"side_range": 0.5}, "expected two numbers"),
+        ({"color": "cmyk"}, "color='cmyk' of RandomSubwindows; use 'auto'"),
+        ({"image_shape": 5}, "image_shape=5"),
+    ],
+)
+def test_bad_parameters(params, message):
+    """Errors name the parameter, its value and what is expected."""
+    with pytest.raises(ValueError, match=message):
+        RandomSubwindows(**params).check(np.zeros((2, 5, 5)))
+
+
+def test_hostile_arrays_are_refused():
+    """The core checks that squares are within images and arrays have the same length."""
+    image = np.zeros((5, 5, 1), np.uint8)
+    first = np.zeros(1, np.int32)
+    for square in ([0, 0, 6], [-1, 0, 2], [0, 4, 2], [0, 0, 0], [2**31 - 1, 0, 1]):
+        with pytest.raises(ValueError, match="not within its image"):
+            cut_subwindows([image], first, np.array([square], np.int32), *NONE, 4)
+        with pytest.raises(ValueError, match="not within its image"):
+            spread_maps((5, 5), np.array([square], np.int32), np.zeros((1, 1, 1, 1)))
+    sound = np.array([[0, 0, 5]], np.int32)
+    with pytest.raises(ValueError, match="belongs to no image"):
+        cut_subwindows([image], first + 1, sound, *NONE, 4)
+    with pytest.raises(ValueError, match="inconsistent"):
+        cut_subwindows([image], np.zeros(2, np.int32), sound, *NONE, 4)
+    with pytest.raises(ValueError, match="different numbers of channels"):
+        cut_subwindows([image, np.zeros((5, 5, 3), np.uint8)], first, sound, *NONE, 4)
