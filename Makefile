@@ -4,13 +4,14 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 NATIVE := $(shell find native -type f)
 
-.PHONY: help demo test test-all sanitize lint format figures bench bench-full scaling clean
+.PHONY: help demo test test-all sanitize cross lint format figures bench bench-full scaling clean
 
 help:
 	@echo "make demo        complete handwritten digits: a table and a figure (one minute)"
 	@echo "make test        run the fast tests (two minutes)"
 	@echo "make test-all    run every test, with more random examples"
 	@echo "make sanitize    run the fast tests with the address and undefined-behaviour sanitizers"
+	@echo "make cross       compare the results of instruction sets, with aarch64 by emulation"
 	@echo "make lint        check formatting, types, imports and spelling"
 	@echo "make format      format the Python and C++ code"
 	@echo "make figures     run the examples in docs/ and update their output and figures"
@@ -65,6 +66,9 @@ sanitize: $(VENV)/.test
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 		$(SANITIZED)/venv/bin/python -m pytest -n auto --timeout 1200 \
 		--ignore tests/papers/test_runs.py --ignore tests/cli/test_reproduce.py
+
+cross:
+	@sh tools/cross.sh
 
 lint: $(VENV)/.lint
 	$(VENV)/bin/ruff check .

@@ -25,7 +25,7 @@ def main() -> None:
     options = parser.parse_args()
 
     tasks = [[peer, *(FULL if options.full else [])] for peer in PEERS]
-    tasks.append(["one_row_latency"])
+    tasks += [["simd_levels"], ["one_row_latency"]]
     if options.full:
         tasks.append(["versus_scikit_learn", *FULL, "--large"])
     start = time.perf_counter()

@@ -1,0 +1,116 @@
+// Prints a checksum of the results of each kernel, for every level that the machine can run: all
+// lines must be equal, on every processor. See `make cross`.
+#include <bit>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "core/kernels.hpp"
+
+namespace okforest {
+
+namespace {
+
+Rng rng(7);
+
+template <class T>
+std::vector<T> random_numbers(std::size_t n) {
+  std::vector<T> numbers(n);
+  for (T& x : numbers) x = static_cast<T>(2.0 * rng.uniform() - 1.0);
+  return numbers;
+}
+
+class Checksum {
+ public:
+  template <class T>
+  void add(const T* data, std::size_t n) {
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(data);
+    for (std::size_t k = 0; k < n * sizeof(T); ++k) sum_ = mix(sum_ ^ bytes[k]);
+  }
+  unsigned long long value() const { return sum_; }
+
+ private:
+  std::uint64_t sum_ = 0;
+};
+
+template <class T>
+void add_cuts(const Kernels& level, Checksum& sum) {
+  constexpr std::size_t n = 29;
+  const CutKernels<T>& cuts = level.cuts<T>();
+  const auto lines = random_numbers<T>(n * kCutWidth);
+  const auto gram = random_numbers<float>(n * n);
+  const auto exact = random_numbers<double>(n * n);
+  const auto values = random_numbers<double>(n);
+  std::vector<double> weight(n), count(n, 1.0);
+  double total = 0.0;
+  for (auto& w : weight) total += w = 0.5 + rng.uniform();
+  std::int32_t features[kCutWidth];
+  for (std::size_t c = 0; c < kCutWidth; ++c) features[c] = static_cast<std::int32_t>(3 * c);
+  alignas(64) T low[kCutWidth], high[kCutWidth], rounded[kCutWidth];
+  alignas(64) double thresholds[kCutWidth], gains[kCutWidth], left[kCutWidth];
+  bool missing[kCutWidth];
+  cuts.ranges(lines.data(), n, low, high, missing);
+  cuts.thresholds(Rng(11), 4096, features, low, high, thresholds, rounded);
+  sum.add(thresholds, kCutWidth);
+  sum.add(rounded, kCutWidth);
+  const Gain gain{total, static_cast<double>(n), 2.0};
+  cuts.float_gains(lines.data(), n, rounded, gram.data(), weight.data(), count.data(), gain, low,
+                   high, gains, left);
+  sum.add(gains, kCutWidth);
+  cuts.double_gains(lines.data(), n, rounded, exact.data(), weight.data(), count.data(), gain, low,
+                    high, gains, left);
+  sum.add(gains, kCutWidth);
+  cuts.scalar_gains(lines.data(), n, rounded, values.data(), weight.data(), count.data(), gain,
+                    low, high, gains, left);
+  sum.add(gains, kCutWidth);
+  sum.add(left, kCutWidth);
+}
+
+void add_outputs(const Kernels& level, Checksum& sum) {
+  constexpr std::int64_t n = 40, n_cols = 72, n_packs = 5;
+  const auto phi = random_numbers<double>(n * n_cols);
+  const auto floats = random_numbers<float>(n * n_packs * 16);
+  const auto mean = random_numbers<double>(n_cols);
+  const auto float_mean = random_numbers<float>(n_packs * 16);
+  const auto weight = random_numbers<double>(n);
+  std::vector<std::int32_t> rows(n), lengths;
+  for (std::int32_t k = 0; k < n; ++k) rows[k] = (k * 7) % n;
+  for (std::int32_t k = 1; k <= n; ++k) lengths.push_back(k);
+  std::vector<double> out(n * n);
+  level.prefix_norms(phi.data(), n_cols, rows, lengths, weight.data(), mean.data(), out.data());
+  sum.add(out.data(), n);
+  level.sum_rows(phi.data(), n_cols, rows, weight.data(), out.data());
+  sum.add(out.data(), n_cols);
+  level.gram(phi.data(), n, n_cols, out.data());
+  sum.add(out.data(), n * n);
+  const std::int32_t ends[] = {n};
+  const Side side{rows, ends, 3.5};
+  SideSum sums;
+  level.side_norms({floats.data(), n, n_packs}, rows, {&side, 1}, nullptr, float_mean.data(), &sums,
+                   out.data());
+  sum.add(out.data(), 1);
+  const auto row = random_numbers<float>(64), rank = random_numbers<float>(64);
+  const float* const ranks[] = {rank.data(), row.data(), rank.data(), row.data()};
+  const float limit[] = {0.0f, 0.1f, -0.2f, 0.5f};
+  level.sums_below(row.data(), ranks, 64, limit, out.data());
+  sum.add(out.data(), 4);
+  const double distance = level.squared_distance(phi.data(), mean.data(), 0.3, 71);
+  sum.add(&distance, 1);
+}
+
+}  // namespace
+
+}  // namespace okforest
+
+int main() {
+  using namespace okforest;
+  for (const char* level : {"baseline", "avx2", "avx512"}) {
+    if (!choose_kernels(level)) continue;
+    rng = Rng(7);
+    Checksum sum;
+    add_cuts<float>(kernels(), sum);
+    add_cuts<double>(kernels(), sum);
+    add_outputs(kernels(), sum);
+    std::printf("%016llx\n", sum.value());
+  }
+}
