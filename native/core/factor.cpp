@@ -61,12 +61,13 @@ FactorOutputs::FactorOutputs(const MatrixView& phi, Pace& pace)
   }
 }
 
-void FactorScorer::begin(std::span<const double> weight) {
+void FactorScorer::begin(std::span<const double> weight, Rows rows) {
   weight_ = weight;
-  plain_ = std::ranges::all_of(weight, [](double w) { return w == 1.0; });
-  float_weight_.clear();
-  if (!plain_) float_weight_.assign(weight.begin(), weight.end());
+  plain_ = weight.empty();
   sum_.resize(static_cast<std::size_t>(outputs_.n_cols()));
+  if (plain_ || outputs_.floats() == nullptr) return;
+  float_weight_.resize(weight.size());
+  for (const auto i : rows) float_weight_[i] = static_cast<float>(weight[i]);
 }
 
 void FactorScorer::sum_over(Rows rows, double* sum) {
@@ -121,8 +122,8 @@ void FactorScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& fram
     // Most digits are lost by cancellation: sum the squares around the mean instead.
     node.variance = 0.0;
     for (const auto i : rows) {
-      node.variance += weight_[i] * kernels().squared_distance(outputs_.row(i), frame.mean.data(),
-                                                               1.0, outputs_.n_cols());
+      node.variance += weight_of(i) * kernels().squared_distance(outputs_.row(i), frame.mean.data(),
+                                                                 1.0, outputs_.n_cols());
     }
   }
   if (outputs_.floats() != nullptr) {
@@ -141,7 +142,7 @@ double FactorScorer::measure(Node& node, Rows rows, Frame& frame) const {
   }
   node.scale = 0.0;
   for (const auto i : rows) {
-    node.scale += (plain_ ? 1.0 : weight_[i]) * outputs_.squared_norm(i);
+    node.scale += weight_of(i) * outputs_.squared_norm(i);
   }
   return node.scale - sum_norm / node.weight;
 }
@@ -169,7 +170,7 @@ Precision FactorScorer::search_sides(const Node& node, Rows rows, const Frame& f
 bool FactorScorer::row_values(Rows rows, const Frame& frame, double* values) const {
   if (outputs_.n_cols() != 1) return false;
   for (const auto i : rows) {
-    *values++ = (plain_ ? 1.0 : weight_[i]) * (outputs_.data()[i] - frame.mean[0]);
+    *values++ = weight_of(i) * (outputs_.data()[i] - frame.mean[0]);
   }
   return true;
 }
@@ -236,7 +237,7 @@ void FactorScorer::group_gram(const Frame& frame, Rows rows, Rows group,
   const auto width = static_cast<std::size_t>(outputs_.n_cols());
   std::vector<double> of_group(n * width, 0.0);
   for (std::size_t k = 0; k < rows.size(); ++k) {
-    kernels().add_scaled(&of_group[group[k] * width], outputs_.row(rows[k]), weight_[rows[k]],
+    kernels().add_scaled(&of_group[group[k] * width], outputs_.row(rows[k]), weight_of(rows[k]),
                          outputs_.n_cols());
   }
   for (std::size_t g = 0; g < n; ++g) {

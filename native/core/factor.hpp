@@ -47,7 +47,7 @@ class FactorScorer {
 
   explicit FactorScorer(const FactorOutputs& outputs) : outputs_(outputs) {}
 
-  void begin(std::span<const double> weight);
+  void begin(std::span<const double> weight, Rows rows);
   void enter(Node& node, Rows rows, const Frame* parent, Frame& frame);
   void divide(Frame* frame, Rows left, Rows right);
   Precision search_sides(const Node& node, Rows rows, const Frame& frame,
@@ -64,6 +64,7 @@ class FactorScorer {
                   std::span<double> sums);
 
  private:
+  double weight_of(std::int32_t i) const { return plain_ ? 1.0 : weight_[i]; }
   void sum_over(Rows rows, double* sum);
   double measure(Node& node, Rows rows, Frame& frame) const;
   double set_norm(const Frame& frame, Rows rows, double weight);

@@ -13,15 +13,11 @@ FrobeniusScorer::FrobeniusScorer(const MatrixView& gram)
       coordinates_(static_cast<std::size_t>(n_rows_ * n_rows_)),
       sum_(static_cast<std::size_t>(n_rows_)) {}
 
-void FrobeniusScorer::begin(std::span<const double> weight) {
+void FrobeniusScorer::begin(std::span<const double> weight, Rows rows) {
   weight_ = weight;
-  gram_.begin(weight);
+  gram_.begin(weight, rows);
   n_coordinates_ = 0;
   // At first the root is the only leaf: the first coordinate is sqrt(W) <mean, phi_i>.
-  std::vector<std::int32_t> rows;
-  for (std::int32_t i = 0; i < n_rows_; ++i) {
-    if (weight[i] > 0.0) rows.push_back(i);
-  }
   add_coordinate(rows, {});
 }
 
@@ -30,15 +26,15 @@ void FrobeniusScorer::begin(std::span<const double> weight) {
 void FrobeniusScorer::add_coordinate(Rows plus, Rows minus) {
   if (n_coordinates_ == n_rows_) return;  // there are no more leaves than rows
   double plus_weight = 0.0, minus_weight = 0.0;
-  for (const auto j : plus) plus_weight += weight_[j];
-  for (const auto j : minus) minus_weight += weight_[j];
+  for (const auto j : plus) plus_weight += weight_of(j);
+  for (const auto j : minus) minus_weight += weight_of(j);
   const double c =
       minus.empty() ? plus_weight : plus_weight * minus_weight / (plus_weight + minus_weight);
   std::fill(sum_.begin(), sum_.end(), 0.0);
   for (const auto j : plus)
-    kernels().add_scaled(sum_.data(), K_.row(j), weight_[j] / plus_weight, n_rows_);
+    kernels().add_scaled(sum_.data(), K_.row(j), weight_of(j) / plus_weight, n_rows_);
   for (const auto j : minus) {
-    kernels().add_scaled(sum_.data(), K_.row(j), -weight_[j] / minus_weight, n_rows_);
+    kernels().add_scaled(sum_.data(), K_.row(j), -weight_of(j) / minus_weight, n_rows_);
   }
   for (std::int64_t i = 0; i < n_rows_; ++i) {
     coordinates_[i * n_rows_ + n_coordinates_] = std::sqrt(c) * sum_[i];
@@ -54,14 +50,14 @@ void FrobeniusScorer::divide(Frame* frame, Rows left, Rows right) {
 void FrobeniusScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame) {
   frame.mean.assign(static_cast<std::size_t>(n_coordinates_), 0.0);
   for (const auto i : rows) {
-    kernels().add_scaled(frame.mean.data(), coordinates(i), weight_[i] / node.weight,
+    kernels().add_scaled(frame.mean.data(), coordinates(i), weight_of(i) / node.weight,
                          n_coordinates_);
   }
   gram_.enter(node, rows, parent == nullptr ? nullptr : &parent->gram, frame.gram);
 }
 
 void FrobeniusScorer::add_row(std::int32_t i) {
-  kernels().add_scaled(sum_.data(), coordinates(i), weight_[i], n_coordinates_);
+  kernels().add_scaled(sum_.data(), coordinates(i), weight_of(i), n_coordinates_);
 }
 
 // The norm of a side from its weight, its norm in the Gram form, and sum_.
@@ -92,7 +88,7 @@ void FrobeniusScorer::prefix_norms(const Node& node, Rows rows, const Frame& fra
     for (const auto length : list.lengths) {
       for (; k < length; ++k) {
         add_row(list.rows[k]);
-        weight += weight_[list.rows[k]];
+        weight += weight_of(list.rows[k]);
       }
       *norms = total(frame, std::max(0.0, *norms), weight);
       ++norms;

@@ -28,7 +28,7 @@ class FrobeniusScorer {
 
   explicit FrobeniusScorer(const MatrixView& gram);  // not centred; must outlive the scorer
 
-  void begin(std::span<const double> weight);
+  void begin(std::span<const double> weight, Rows rows);
   void enter(Node& node, Rows rows, const Frame* parent, Frame& frame);
   void divide(Frame* frame, Rows left, Rows right);
   Precision search_sides(const Node& node, Rows rows, const Frame& frame,
@@ -46,6 +46,7 @@ class FrobeniusScorer {
   void group_gram(const Frame&, Rows, Rows, std::span<const double>, std::span<double>);
 
  private:
+  double weight_of(std::int32_t i) const { return weight_.empty() ? 1.0 : weight_[i]; }
   void add_coordinate(Rows plus, Rows minus);
   void add_row(std::int32_t i);
   double total(const Frame& frame, double norm, double weight) const;

@@ -95,9 +95,9 @@ void GramScorer::begin_branch(Rows rows) {
   blocks_[0].compute(*factor_, rows, factor_->row(rows[0]), packed_);
 }
 
-void GramScorer::begin(std::span<const double> weight) {
+void GramScorer::begin(std::span<const double> weight, Rows) {
   weight_ = weight;
-  plain_ = std::ranges::all_of(weight, [](double w) { return w == 1.0; });
+  plain_ = weight.empty();
 }
 
 void GramScorer::find_places(const Block& block, Rows rows) {
@@ -150,7 +150,7 @@ void GramScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame)
   }
   node.variance = std::max(0.0, node.variance);
   node.scale = 0.0;
-  for (const auto i : rows) node.scale += weight_[i] * squared_norm_[i];
+  for (const auto i : rows) node.scale += weight_of(i) * squared_norm_[i];
   // Entries that were computed here have the rounding errors of their own size, others of K's.
   const double of_entries = factor_ != nullptr ? frame.scale : node.scale;
   node.noise = std::max(kNoise * node.variance, kRounding * of_entries);
@@ -199,7 +199,7 @@ double GramScorer::measure(const Block& block, Rows rows, Frame& frame) const {
   double sum_norm = 0.0;
   frame.scale = 0.0;
   for (const auto i : rows) {
-    const double w = plain_ ? 1.0 : weight_[i];
+    const double w = weight_of(i);
     sum_norm += w * frame.reach[block.home[i]];
     frame.scale += w * block.diagonal(i);
   }
@@ -275,7 +275,7 @@ bool GramScorer::row_gram(Rows rows, const Frame& frame, double* gram) {
   for (std::size_t k = 0; k < n; ++k) {
     place[k] = of_node.home[rows[k]];
     reach[k] = frame.reach[place[k]] / frame.weight;
-    weight[k] = weight_[rows[k]];
+    weight[k] = weight_of(rows[k]);
   }
   for (std::size_t a = 0; a < n; ++a) {
     const double* const row = of_node.exact + place[a] * of_node.n;
@@ -390,7 +390,7 @@ void GramScorer::finish_prefixes(const T* matrix, const Block& block, const Fram
     for (const auto length : list.lengths) {
       for (; k < length; ++k) {
         const std::int64_t place = block.home[list.rows[k]];
-        const double w = plain_ ? 1.0 : weight_[list.rows[k]];
+        const double w = weight_of(list.rows[k]);
         norm += w * (2.0 * *before++ + w * static_cast<double>(matrix[place * (block.n + 1)]));
         weight += w;
         reach += w * frame.reach[place];
@@ -408,10 +408,10 @@ void GramScorer::group_gram(const Frame& frame, Rows rows, Rows group,
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const auto i = rows[k];
     const double* const row = of_node.row(i);
-    reach[group[k]] += weight_[i] * frame.reach[of_node.home[i]] / frame.weight;
+    reach[group[k]] += weight_of(i) * frame.reach[of_node.home[i]] / frame.weight;
     double* const out = &sums[group[k] * n];
     for (std::size_t l = 0; l < rows.size(); ++l) {
-      out[group[l]] += weight_[i] * weight_[rows[l]] * row[of_node.home[rows[l]]];
+      out[group[l]] += weight_of(i) * weight_of(rows[l]) * row[of_node.home[rows[l]]];
     }
   }
   for (std::size_t g = 0; g < n; ++g) {

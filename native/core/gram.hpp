@@ -34,7 +34,7 @@ class GramScorer {
   explicit GramScorer(const FactorOutputs& factor);
   void begin_branch(Rows rows);
 
-  void begin(std::span<const double> weight);
+  void begin(std::span<const double> weight, Rows rows);
   void enter(Node& node, Rows rows, const Frame* parent, Frame& frame);
   void divide(Frame* frame, Rows left, Rows right);
   Precision search_sides(const Node& node, Rows rows, const Frame& frame,
@@ -53,6 +53,7 @@ class GramScorer {
  private:
   using Block = GramBlock;
 
+  double weight_of(std::int32_t i) const { return plain_ ? 1.0 : weight_[i]; }
   const Block& block(const Frame& frame) const { return blocks_[frame.block]; }
   void find_places(const Block& block, Rows rows);
   std::size_t pack(std::size_t from, Rows rows);

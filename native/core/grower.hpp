@@ -79,7 +79,7 @@ class Grower {
   void begin(const Sample& sample, const Stem& stem) {
     sample_ = sample;
     depth_ = stem.depth;
-    scorer_.begin(sample.weight);
+    scorer_.begin(sample.plain ? std::span<const double>{} : sample.weight, stem.rows);
     splitter_.begin(sample);
     rows_ = stem.rows;
     weight_ = stem.depth == 0 ? sample.weight_of(rows_) : stem.tree_weight;

@@ -4,9 +4,9 @@
 
 namespace okforest {
 
-void HybridScorer::begin(std::span<const double> weight) {
-  factor_.begin(weight);
-  gram_.begin(weight);
+void HybridScorer::begin(std::span<const double> weight, Rows rows) {
+  factor_.begin(weight, rows);
+  gram_.begin(weight, rows);
 }
 
 void HybridScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame) {

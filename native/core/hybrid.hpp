@@ -23,7 +23,7 @@ class HybridScorer {
   HybridScorer(const FactorOutputs& outputs, std::int64_t most_rows)
       : most_rows_(most_rows), factor_(outputs), gram_(outputs) {}
 
-  void begin(std::span<const double> weight);
+  void begin(std::span<const double> weight, Rows rows);
   void enter(Node& node, Rows rows, const Frame* parent, Frame& frame);
   void divide(Frame* frame, Rows left, Rows right);
 

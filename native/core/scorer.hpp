@@ -39,8 +39,9 @@ concept Scorer = requires(
     std::span<const Rows> sets, const double* weights, double* norms, std::span<double> sums) {
   typename S::Frame;
 
-  // Begins a tree on training rows of these weights, which must outlive it.
-  scorer.begin(weight);
+  // Begins a tree, or a branch of it, on some training rows; weights are those of all training
+  // rows, and must outlive it. They are empty if all are one.
+  scorer.begin(weight, rows);
 
   // Fills the frame of a node, and sets its variance, scale and noise. With the frame of its
   // parent, which has been divided, and if nodes are entered depth first, this is faster.

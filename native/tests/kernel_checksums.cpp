@@ -60,8 +60,8 @@ void add_cuts(const Kernels& level, Checksum& sum) {
   cuts.double_gains(lines.data(), n, rounded, exact.data(), weight.data(), count.data(), gain, low,
                     high, gains, left);
   sum.add(gains, kCutWidth);
-  cuts.scalar_gains(lines.data(), n, rounded, values.data(), weight.data(), count.data(), gain,
-                    low, high, gains, left);
+  cuts.scalar_gains(lines.data(), n, rounded, values.data(), weight.data(), count.data(), gain, low,
+                    high, gains, left);
   sum.add(gains, kCutWidth);
   sum.add(left, kCutWidth);
 }
