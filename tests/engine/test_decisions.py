@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from growing import grow
 from okforest.engine import GrowthRules
 from reference.random import derive
-from reference.trees import as_nested, engine_as_nested, grow_tree
+from reference.trees import (
+    as_nested,
+    engine_as_nested,
+    factor_rounding,
+    gram_rounding,
+    grow_tree,
+)
 
 
 def adversarial(seed):
@@ -40,10 +46,11 @@ def check_decisions(seed):
         random_splits=seed % 2 == 0, max_features=1 + seed // 2 % X.shape[1], max_depth=5
     )
     exact = phi.astype(np.longdouble)
-    expected = grow_tree(
-        X, exact @ exact.T, rules, weight, np.maximum(weight, 1.0), derive(seed, 0)
-    )
+    K = exact @ exact.T
     for outputs, gram in ((phi, False), (phi @ phi.T, True)):
+        rounding = gram_rounding if gram else factor_rounding
+        count = np.maximum(weight, 1.0)
+        expected = grow_tree(X, K, rules, weight, count, derive(seed, 0), rounding=rounding)
         trees = grow(X, outputs, rules, gram=gram, row_weight=weight, seed=seed)
         assert engine_as_nested(trees[0]) == as_nested(expected), (seed, gram)
 

@@ -37,7 +37,17 @@ class Node:
     partition: list = field(default_factory=list)
 
 
-def grow_tree(X, K, rules, weight, count, seed, categories=None):
+def gram_rounding(variance, scale):
+    """Return the rounding errors of gains that are computed from inner products."""
+    return 64 * np.finfo(float).eps * scale
+
+
+def factor_rounding(variance, scale):
+    """Return those of gains that are computed from vectors."""
+    return 64 * np.finfo(float).eps * np.sqrt(max(variance, 0.0) * scale)
+
+
+def grow_tree(X, K, rules, weight, count, seed, categories=None, rounding=gram_rounding):
     """Grow one tree as the core says it does; return its root."""
     rows = np.flatnonzero(weight > 0)
     root = Node(rows, 0, seed, total_variance(K, weight, rows))
@@ -49,10 +59,12 @@ def grow_tree(X, K, rules, weight, count, seed, categories=None):
         else:
             node = max(
                 frontier,
-                key=lambda node: priority(X, K, node, rules, weight, count, root, categories),
+                key=lambda node: priority(
+                    X, K, node, rules, weight, count, root, categories, rounding
+                ),
             )
             frontier.remove(node)
-        split = find_split(X, K, node, rules, weight, count, root, categories)
+        split = find_split(X, K, node, rules, weight, count, root, categories, rounding)
         if split is None:
             continue
         node.split = split
@@ -68,22 +80,22 @@ def grow_tree(X, K, rules, weight, count, seed, categories=None):
     return root
 
 
-def priority(X, K, node, rules, weight, count, root, categories):
+def priority(X, K, node, rules, weight, count, root, categories, rounding):
     if rules.order == "variance":
         return node.variance
-    split = find_split(X, K, node, rules, weight, count, root, categories)
+    split = find_split(X, K, node, rules, weight, count, root, categories, rounding)
     return -1.0 if split is None else split[2]
 
 
-def find_split(X, K, node, rules, weight, count, root, categories):
+def find_split(X, K, node, rules, weight, count, root, categories, rounding):
     """Return the split of a node, or None if it is a leaf."""
     rows = node.rows
     if len(rows) < 2 or node.depth >= rules.max_depth:
         return None
     if count[rows].sum() < max(rules.min_samples_split, 2 * rules.min_samples_leaf) - 1e-6:
         return None
-    pure = 1e-12 * root.variance / weight[root.rows].sum() * weight[rows].sum()
-    if rules.stop_when_pure and node.variance <= pure:
+    scale = weight[rows] @ K.diagonal()[rows]
+    if rules.stop_when_pure and node.variance <= 1e-14 * scale:
         return None
 
     rng, cuts = Rng(node.seed), Rng(derive(node.seed, 3))
@@ -118,12 +130,11 @@ def find_split(X, K, node, rules, weight, count, root, categories):
                 gain = node.variance - sum(
                     total_variance(K, weight, rows[side]) for side in (left, ~left)
                 )
-            found.append((feature, test, gain, left))
+            found.append((feature, test, max(gain, 0.0), left))
     if not found:
         return None
     # The first of those whose gain counts as equal to the largest.
-    scale = weight[rows] @ K.diagonal()[rows]
-    noise = max(1e-12 * node.variance, 64 * np.finfo(float).eps * scale)
+    noise = max(1e-12 * node.variance, rounding(node.variance, scale))
     least = max(split[2] for split in found) * (1 - 1e-9) - noise
     best = next(split for split in found if split[2] >= least)
     return best if best[2] >= rules.min_impurity_decrease * weight[root.rows].sum() else None
