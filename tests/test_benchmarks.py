@@ -112,6 +112,13 @@ def test_large(tmp_path):
     assert one["nodes"] == two["nodes"]
 
 
+def test_simd_levels():
+    """Every task is timed with every instruction set."""
+    printed = run("compare.simd_levels", *TINY)
+    assert "### Instruction sets" in printed
+    assert "| bagging, N=40, RBF |" in printed
+
+
 def test_one_row_latency(tmp_path):
     """Every kernel is timed; scikit-learn is decoded where its outputs are scores."""
     report = tmp_path / "report.json"

@@ -1,35 +1,48 @@
 """okforest with each instruction set that this machine has, on the same tasks and one thread."""
 
+import argparse
 from collections.abc import Callable
+from typing import Any
 
 from benchmarks import data, machine
-from benchmarks.compare.protocol import format_seconds, make_parser, time_alternately
+from benchmarks.compare.protocol import (
+    few_trees,
+    format_seconds,
+    make_parser,
+    time_alternately,
+)
 
 from okforest import OKBagging, OKExtraTrees
 from okforest._report import Table
 from okforest.engine.cpu import choose_simd_level, simd_level
+from okforest.kernels import RBF
 
 
-def tasks(trees: int) -> dict[str, Callable[[], object]]:
+def tasks(options: argparse.Namespace) -> dict[str, Callable[[], object]]:
     """Return fits by name."""
-    options = {"random_state": 0, "n_jobs": 1}
-    X, Y, kernel, _, _ = data.rbf_halves(800)
-    wide, narrow = data.smooth(5000, 128, 256), data.smooth(20000, 128, 64)
+    trees, few = options.trees, few_trees(options)
 
-    def extra_trees(n, X, Y, **more):
-        return lambda: OKExtraTrees(n, **options, **more).fit(X, Y)
+    def at_most(n: int) -> int:
+        return min(n, options.samples or n)
 
-    return {
-        "extra-trees, K=√p, N=800, RBF": extra_trees(5 * trees, X, Y, kernel=kernel),
-        "extra-trees, K=p, N=800, RBF": extra_trees(
-            trees // 4, X, Y, kernel=kernel, max_features=None
-        ),
-        "extra-trees, K=√p, N=800, 128 outputs": extra_trees(trees, X, Y),
-        "extra-trees, K=p, N=800, 128 outputs": extra_trees(trees, X, Y, max_features=None),
-        "bagging, N=800, RBF": lambda: OKBagging(trees // 4, kernel=kernel, **options).fit(X, Y),
-        "extra-trees, K=√p, N=5000, 256 outputs": extra_trees(trees, *wide),
-        "extra-trees, K=√p, N=20000, 64 outputs": extra_trees(trees, *narrow),
+    def extra_trees(n: int, X: Any, Y: Any, **more: Any) -> Callable[[], object]:
+        return lambda: OKExtraTrees(n, random_state=0, n_jobs=1, **more).fit(X, Y)
+
+    n = at_most(800)
+    X, Y = data.halves(n)
+    kernel = RBF().resolve(Y)
+    rbf, every = {"kernel": kernel}, {"max_features": None}
+    bagging = OKBagging(few, kernel=kernel, random_state=0, n_jobs=1)
+    fits = {
+        f"extra-trees, K=√p, N={n}, RBF": extra_trees(5 * trees, X, Y, **rbf),
+        f"extra-trees, K=p, N={n}, RBF": extra_trees(few, X, Y, **rbf, **every),
+        f"extra-trees, K=√p, N={n}, 128 outputs": extra_trees(trees, X, Y),
+        f"extra-trees, K=p, N={n}, 128 outputs": extra_trees(trees, X, Y, **every),
+        f"bagging, N={n}, RBF": lambda: bagging.fit(X, Y),
     }
+    for n, q in ((at_most(5000), 256), (at_most(20000), 64)):
+        fits[f"extra-trees, K=√p, N={n}, {q} outputs"] = extra_trees(trees, *data.smooth(n, 128, q))
+    return {name: fit for name, fit in fits.items() if options.only in name}
 
 
 def main() -> None:
@@ -39,7 +52,7 @@ def main() -> None:
     best = simd_level()
     levels = [level for level in ("avx512", "avx2", "baseline") if choose_simd_level(level)]
     rows = []
-    for name, fit in tasks(options.trees).items():
+    for name, fit in tasks(options).items():
 
         def with_level(level, fit=fit):
             return lambda: (choose_simd_level(level), fit())

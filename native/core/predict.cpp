@@ -20,10 +20,10 @@ struct PackedNode {
 
   template <class Row>
   std::int32_t next(const Row& row) const {
-    const bool missing_left = feature < 0;
-    const double x = row(missing_left ? ~feature : feature);
-    // NaN is neither at most the threshold nor above it.
-    return left + (missing_left ? x > threshold : !(x <= threshold));
+    const std::int32_t sign = feature >> 31;  // -1 if missing values go left
+    const double x = row(feature ^ sign);
+    // NaN is neither at most the threshold nor above it. Without branches.
+    return left + static_cast<std::int32_t>((x > threshold) | (!(x <= threshold) & (sign == 0)));
   }
 };
 
@@ -45,26 +45,31 @@ bool pack(const ForestView& forest, std::int64_t tree, std::vector<PackedNode>& 
   return true;
 }
 
-// Walks rows from the root to a leaf, kTogether at a time: their steps are independent, so that
-// memory latencies overlap.
-template <class Inputs>
-std::int64_t walk_packed(const Inputs& X, std::span<const PackedNode> nodes, std::int64_t begin,
-                         std::int64_t end, std::int64_t n_trees, std::int32_t* leaves) {
-  constexpr std::int64_t kTogether = 8;
+// Walks n rows from the root to a leaf together: their steps are independent, so that memory
+// latencies overlap. Returns the number of steps.
+template <std::int64_t n, class Inputs>
+std::int64_t walk_together(const Inputs& X, const PackedNode* nodes, std::int64_t first,
+                           std::int64_t n_trees, std::int32_t* leaves) {
+  std::int32_t node[n] = {};
   std::int64_t n_steps = 0;
-  for (std::int64_t first = begin; first < end; first += kTogether) {
-    const std::int64_t n = std::min(kTogether, end - first);
-    std::int32_t node[kTogether] = {};
-    for (bool moved = true; moved; n_steps += n) {
-      moved = false;
-      for (std::int64_t k = 0; k < n; ++k) {
-        const auto next = nodes[node[k]].next([&](std::int32_t f) { return X(first + k, f); });
-        moved |= next != node[k];
-        node[k] = next;
-      }
+  for (std::int32_t moved = 1; moved != 0; n_steps += n) {
+    moved = 0;
+    for (std::int64_t k = 0; k < n; ++k) {
+      const auto next = nodes[node[k]].next([&](std::int32_t f) { return X(first + k, f); });
+      moved |= next ^ node[k];
+      node[k] = next;
     }
-    for (std::int64_t k = 0; k < n; ++k) leaves[(first + k) * n_trees] = node[k];
   }
+  for (std::int64_t k = 0; k < n; ++k) leaves[(first + k) * n_trees] = node[k];
+  return n_steps;
+}
+
+template <class Inputs>
+std::int64_t walk_packed(const Inputs& X, const PackedNode* nodes, std::int64_t begin,
+                         std::int64_t end, std::int64_t n_trees, std::int32_t* leaves) {
+  std::int64_t n_steps = 0, i = begin;
+  for (; i + 8 <= end; i += 8) n_steps += walk_together<8>(X, nodes, i, n_trees, leaves);
+  for (; i < end; ++i) n_steps += walk_together<1>(X, nodes, i, n_trees, leaves);
   return n_steps;
 }
 
@@ -136,7 +141,7 @@ void apply(const Inputs& X, const ForestView& forest, int n_threads, Watch& watc
       // Packing pays off if the rows visit about as many nodes as the tree has.
       const bool many = 8 * (end - begin) >= n_nodes;
       const bool packed = many && pack(forest, t, nodes);
-      pace.advance(packed ? walk_packed(X, nodes, begin, end, n_trees, leaves.data() + t)
+      pace.advance(packed ? walk_packed(X, nodes.data(), begin, end, n_trees, leaves.data() + t)
                           : walk(X, forest, t, begin, end, leaves.data() + t));
     }
   });

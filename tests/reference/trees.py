@@ -57,12 +57,11 @@ def grow_tree(X, K, rules, weight, count, seed, categories=None, rounding=gram_r
         if rules.order == "depth":
             node = frontier.pop()
         else:
-            node = max(
-                frontier,
-                key=lambda node: priority(
-                    X, K, node, rules, weight, count, root, categories, rounding
-                ),
-            )
+            order = [
+                priority(X, K, node, rules, weight, count, root, categories, rounding)
+                for node in frontier
+            ]
+            node = frontier[int(np.argmax(order))]
             frontier.remove(node)
         split = find_split(X, K, node, rules, weight, count, root, categories, rounding)
         if split is None:
