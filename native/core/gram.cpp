@@ -1,11 +1,13 @@
 #include "core/gram.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
 #include "core/factor.hpp"
+#include "core/gathered_sum.hpp"
 
 namespace okforest {
 
@@ -30,27 +32,6 @@ constexpr std::size_t kScarce = 3;
 // Half a unit in the last place of float32, relative.
 constexpr double kUnit = 0x1.0p-24;
 
-constexpr double kLeastFloat = 1e-30, kMostFloat = 1e30;
-
-// The sum of row[place[k]], times weight[k] unless it is null, in eight running sums.
-template <class T>
-T gathered_sum(const T* row, const std::int32_t* place, const double* weight, std::size_t n) {
-  T sums[8] = {};
-  std::size_t k = 0;
-  if (weight == nullptr) {
-    for (; k + 8 <= n; k += 8) {
-      for (int c = 0; c < 8; ++c) sums[c] += row[place[k + c]];
-    }
-    for (; k < n; ++k) sums[0] += row[place[k]];
-  } else {
-    for (; k + 8 <= n; k += 8) {
-      for (int c = 0; c < 8; ++c) sums[c] += static_cast<T>(weight[k + c]) * row[place[k + c]];
-    }
-    for (; k < n; ++k) sums[0] += static_cast<T>(weight[k]) * row[place[k]];
-  }
-  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-}
-
 // Rounding errors of a sum of n entries: of each entry, its weight, their product, and the
 // additions.
 double search_error(std::size_t n, std::size_t n_sums) {
@@ -58,18 +39,6 @@ double search_error(std::size_t n, std::size_t n_sums) {
 }
 
 }  // namespace
-
-std::vector<float> float_gram(const MatrixView& gram, Pace& pace) {
-  double largest = 0.0;
-  for (std::int64_t i = 0; i < gram.n_rows; ++i) largest = std::max(largest, gram.row(i)[i]);
-  if (largest < kLeastFloat || largest > kMostFloat) return {};
-  std::vector<float> floats(static_cast<std::size_t>(gram.n_rows * gram.n_cols));
-  for (std::int64_t i = 0; i < gram.n_rows; ++i) {
-    std::copy_n(gram.row(i), gram.n_cols, floats.begin() + i * gram.n_cols);
-    pace.advance(gram.n_cols);
-  }
-  return floats;
-}
 
 GramScorer::GramScorer(const GramOutputs& outputs)
     : n_rows_(outputs.exact.n_rows),
@@ -109,6 +78,7 @@ void GramScorer::find_places(const Block& block, Rows rows) {
 void GramScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame) {
   const bool derived = parent != nullptr && !parent->part.empty();
   frame.block = parent == nullptr ? 0 : parent->block;
+  assert(frame.block < blocks_.size());
   frame.weight = node.weight;
   frame.part = {};
   const Block* const known = &blocks_[frame.block];

@@ -8,12 +8,8 @@
 
 #include "core/gram_block.hpp"
 #include "core/scorer.hpp"
-#include "core/watch.hpp"
 
 namespace okforest {
-
-// A float32 copy of a Gram matrix; empty if its numbers are too large or too small.
-std::vector<float> float_gram(const MatrixView& gram, Pace& pace);
 
 class GramScorer {
  public:

@@ -7,6 +7,25 @@
 
 namespace okforest {
 
+namespace {
+
+// Numbers of this size can be squared and added up in float32.
+constexpr double kLeastFloat = 1e-30, kMostFloat = 1e30;
+
+}  // namespace
+
+std::vector<float> float_gram(const MatrixView& gram, Pace& pace) {
+  double largest = 0.0;
+  for (std::int64_t i = 0; i < gram.n_rows; ++i) largest = std::max(largest, gram.row(i)[i]);
+  if (largest < kLeastFloat || largest > kMostFloat) return {};
+  std::vector<float> floats(static_cast<std::size_t>(gram.n_rows * gram.n_cols));
+  for (std::int64_t i = 0; i < gram.n_rows; ++i) {
+    std::copy_n(gram.row(i), gram.n_cols, floats.begin() + i * gram.n_cols);
+    pace.advance(gram.n_cols);
+  }
+  return floats;
+}
+
 void GramBlock::view(const GramOutputs& outputs) {
   n = outputs.exact.n_rows;
   exact = outputs.exact.data;

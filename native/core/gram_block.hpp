@@ -6,6 +6,7 @@
 
 #include "core/kernels.hpp"
 #include "core/views.hpp"  // for MatrixView
+#include "core/watch.hpp"
 
 namespace okforest {
 
@@ -17,6 +18,9 @@ struct GramOutputs {
   MatrixView exact;
   const float* search;
 };
+
+// A float32 copy of a Gram matrix; empty if its numbers are too large or too small.
+std::vector<float> float_gram(const MatrixView& gram, Pace& pace);
 
 // All blocks of a branch and its ancestors together are small compared to K.
 struct GramBlock {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -170,6 +171,7 @@ class Grower {
   void split(const Candidate& candidate) {
     const Node& node = candidate.node;
     const std::int32_t middle = partition(node, candidate.split);
+    assert(node.begin < middle && middle < node.end);
     TreeNode& grown = tree_.nodes[node.id];
     grown.feature = candidate.split.feature;
     grown.threshold = candidate.split.threshold;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -265,6 +266,7 @@ class Splitter {
     } else {
       slot = *std::ranges::find_if(contenders_, is_best);
     }
+    assert(found_.gain[slot] >= least);
     if (found_.settled[slot] && rules_.split_kind == SplitKind::random) {
       return take_found(search, slot, features, split);
     }
