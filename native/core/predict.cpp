@@ -138,8 +138,9 @@ void apply(const Inputs& X, const ForestView& forest, int n_threads, Watch& watc
     std::vector<PackedNode> nodes;
     for (std::int64_t t = 0; t < n_trees; ++t) {
       const std::int64_t n_nodes = forest.node_offsets[t + 1] - forest.node_offsets[t];
-      // Packing pays off if the rows visit about as many nodes as the tree has.
-      const bool many = 8 * (end - begin) >= n_nodes;
+      // Packing pays off if the rows visit about as many nodes as the tree has. A packed leaf reads
+      // the first feature, if there is one.
+      const bool many = 8 * (end - begin) >= n_nodes && X.n_cols > 0;
       const bool packed = many && pack(forest, t, nodes);
       pace.advance(packed ? walk_packed(X, nodes.data(), begin, end, n_trees, leaves.data() + t)
                           : walk(X, forest, t, begin, end, leaves.data() + t));
