@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/inputs.hpp"  // for kPrefetchDistance
-
 namespace okforest {
 
 namespace {

@@ -27,10 +27,8 @@ void Tree::graft(std::int32_t leaf, const Tree& branch) {
 }
 
 void Tree::number_by_level() {
-  auto& ordered = ordered_;
-  auto& words = ordered_words_;
-  ordered.resize(nodes.size());
-  words.clear();
+  std::vector<TreeNode> ordered(nodes.size());
+  std::vector<std::uint64_t> words;
   ordered[0] = nodes[0];
   std::int32_t n_ordered = 1;
   // Nodes that are split and not yet visited have the old number of their left child.

@@ -29,10 +29,6 @@ struct Tree {
 
   // Numbers the nodes by level, from left to right, whatever the order of growth.
   void number_by_level();
-
- private:
-  std::vector<TreeNode> ordered_;  // scratch memory
-  std::vector<std::uint64_t> ordered_words_;
 };
 
 // All trees, concatenated: an array for each field of ForestView.

@@ -200,8 +200,8 @@ void GramScorer::divide(Frame* frame, Rows left, Rows right) {
 
 // The norm of a set of rows from the inner products of all pairs.
 template <class T>
-void GramScorer::add_norms(const T* matrix, const Block& block, const Frame& frame, Rows rows,
-                           double weight, double* norm) {
+double GramScorer::norm_of(const T* matrix, const Block& block, const Frame& frame, Rows rows,
+                           double weight) {
   find_places(block, rows);
   const double* const weights = plain_ ? nullptr : place_weight_.data();
   double sum = 0.0, reach = 0.0;
@@ -212,27 +212,25 @@ void GramScorer::add_norms(const T* matrix, const Block& block, const Frame& fra
     sum += w * (2.0 * before + w * static_cast<double>(row[place_[k]]));
     reach += w * frame.reach[place_[k]];
   }
-  *norm = centred(sum, weight, reach, frame);
+  return centred(sum, weight, reach, frame);
 }
 
 void GramScorer::set_norms(const Node&, const Frame& frame, std::span<const Rows> sets,
                            const double* weights, double* norms) {
   for (const Rows rows : sets) {
-    add_norms(block(frame).exact, block(frame), frame, rows, *weights++, norms++);
+    *norms++ = norm_of(block(frame).exact, block(frame), frame, rows, *weights++);
   }
 }
 
 Precision GramScorer::search_sides(const Node& node, Rows rows, const Frame& frame,
                                    std::span<const Side> sides, double* norms) {
   const Block& of_node = block(frame);
-  const double error = search_error(rows.size() / 2, 8) * frame.scale;
+  // The smaller side by weight may have most rows.
+  const double error = search_error(rows.size(), 8) * frame.scale;
   const bool use_floats = of_node.search != nullptr && error < 1e-3 * node.variance;
   for (const Side& side : sides) {
-    if (use_floats) {
-      add_norms(of_node.search, of_node, frame, side.rows, side.weight, norms++);
-    } else {
-      add_norms(of_node.exact, of_node, frame, side.rows, side.weight, norms++);
-    }
+    *norms++ = use_floats ? norm_of(of_node.search, of_node, frame, side.rows, side.weight)
+                          : norm_of(of_node.exact, of_node, frame, side.rows, side.weight);
   }
   return {.flat = use_floats ? error : 0.0};
 }

@@ -57,8 +57,7 @@ class GramScorer {
   void find_reach(const Block& block, Rows rows, std::vector<double>& reach);
   double measure(const Block& block, Rows rows, Frame& frame) const;
   template <class T>
-  void add_norms(const T* matrix, const Block& block, const Frame& frame, Rows rows, double weight,
-                 double* norm);
+  double norm_of(const T* matrix, const Block& block, const Frame& frame, Rows rows, double weight);
   void sums_by_row(const Block& block, Rows rows);
   template <class T>
   void finish_prefixes(const T* matrix, const Block& block, const Frame& frame,

@@ -155,14 +155,14 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
     const Sample sample = sample_of(own(t));
     std::vector<Branch> branches;
     std::vector<std::pair<std::int32_t, Stem>> left;
-    trees[t] = grower.grow(sample, {{sample.rows.begin(), sample.rows.end()}, 0, seed_of(t)},
-                           stem_rows, left);
+    trees[t] = std::move(grower.grow(
+        sample, {{sample.rows.begin(), sample.rows.end()}, 0, seed_of(t)}, stem_rows, left));
     for (auto& [leaf, stem] : left) branches.push_back({t, leaf, std::move(stem), {}});
     return branches;
   };
   const auto grow_branch = [&](Branch& branch, Grower<Inputs, S>& grower) {
     std::vector<std::pair<std::int32_t, Stem>> none;
-    branch.grown = grower.grow(sample_of(own(branch.tree)), branch.stem, 0, none);
+    branch.grown = std::move(grower.grow(sample_of(own(branch.tree)), branch.stem, 0, none));
   };
   Joiner joiner(plan.n_trees);
   const auto join = [&](std::int64_t t, const std::vector<Branch>& branches) {

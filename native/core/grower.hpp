@@ -39,7 +39,8 @@ class Grower {
         splitter_(X, scorer, rules, ranks, stopped) {}
 
   // Grows a tree, or a branch of it. In a tree of more than stem_rows rows, nodes of at most that
-  // many are left as leaves and added to `left`. The reference is valid until the next call.
+  // many are left as leaves and added to `left`. The tree may be moved; it is valid until the next
+  // call.
   Tree& grow(const Sample& sample, const Stem& stem, std::size_t stem_rows,
              std::vector<std::pair<std::int32_t, Stem>>& left) {
     if (stem.rows.size() <= stem_rows) stem_rows = 0;

@@ -84,10 +84,9 @@ class Splitter {
   // What is known about the best split of each feature, by slot.
   struct Found {
     std::vector<double> gain;   // of a search, or exact; kNoGain, or kUnknown
-    std::vector<double> error;  // bounds its error; one number for all random cuts
+    std::vector<double> error;  // bounds its error
     std::vector<double> threshold, left_weight;
     std::vector<char> settled;  // whether the split is known, if no other feature is as good
-    double common_error = 0.0;
 
     void resize(std::size_t n) {
       for (auto* of : {&gain, &error, &threshold, &left_weight}) of->resize(n);
@@ -141,7 +140,7 @@ class Splitter {
       if (scalar) {
         cuts_.score_values(values_.data(), weight_.data(), count, search.gain, gains);
       } else if (!small) {
-        precision = score_sides(search, gains);
+        precision = score_sides(search, gains, precision);
       } else if (n <= kTinyNode) {
         cuts_.score(values_.data(), weight_.data(), count, search.gain, gains);
       } else {
@@ -158,9 +157,9 @@ class Splitter {
     }
     // The norms are those of the smaller sides, so that W / (W - W_side) <= 2. Errors grow with the
     // gain: that of the largest bounds them all.
-    found_.common_error =
+    const double error =
         precision.exact() ? 0.0 : precision.error(largest_of(features.size()), 2.0);
-    std::fill_n(found_.error.begin(), features.size(), found_.common_error);
+    std::fill_n(found_.error.begin(), features.size(), error);
     std::fill_n(found_.settled.begin(), features.size(), true);
   }
 
@@ -170,7 +169,9 @@ class Splitter {
     return largest;
   }
 
-  Precision score_sides(const Search<Frame>& search, typename Cuts<Element>::Gains& gains) {
+  // Returns the precision of these cuts, or the given one if none of them divides the node.
+  Precision score_sides(const Search<Frame>& search, typename Cuts<Element>::Gains& gains,
+                        const Precision& before) {
     const auto smaller = cuts_.list_sides(sample_, search.node.weight);
     Side sides[kCutWidth];
     std::size_t place[kCutWidth], n = 0;
@@ -181,7 +182,7 @@ class Splitter {
       place[n] = c;
       sides[n++] = smaller[c].side;
     }
-    if (n == 0) return {};
+    if (n == 0) return before;
     double norms[kCutWidth];
     const Precision precision = scorer_.search_sides(search.node, search.rows, search.frame,
                                                      std::span(sides).first(n), norms);

@@ -62,6 +62,27 @@ def test_decisions_are_those_of_float64(seed):
 
 
 @pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_constant", [0, 20])
+def test_gains_that_float32_cannot_tell_apart(gram, weighted, n_constant):
+    """The larger of two gains wins, however close, also if the last features are constant."""
+    rng = np.random.default_rng(4)
+    for seed in range(30):
+        first, second = np.repeat([0.0, 1.0], 100), np.tile([0.0, 1.0], 100)
+        noise = rng.normal(size=(200, 40)) * 0.3
+        for side in (first, second):  # the noise does not change the gains
+            for value in (0.0, 1.0):
+                noise[side == value] -= noise[side == value].mean(axis=0)
+        phi = np.c_[first - 0.5, (second - 0.5) * (1 + 2e-8), noise]
+        X = np.c_[first, second, np.zeros((200, n_constant))]
+        weight = np.full(200, 3.0 if weighted else 1.0)
+        outputs = phi @ phi.T if gram else phi
+        rules = GrowthRules(random_splits=True, max_features=X.shape[1], max_depth=1)
+        tree = grow(X, outputs, rules, gram=gram, row_weight=weight, seed=seed)[0]
+        assert tree.feature[0] == 1
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
 @pytest.mark.parametrize("kind", ["random", "best"])
 def test_equal_outputs_are_never_split(gram, kind):
     """Repeated outputs with a large offset make pure nodes."""

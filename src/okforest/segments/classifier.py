@@ -1,22 +1,18 @@
 """Classification of objects by their segments."""
 
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags, assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from okforest._typing import Floats, Outputs
-from okforest.models import OKExtraTrees
-from okforest.segments._base import Segmenter
-from okforest.segments.model import SegmentModel
-
-N_TREES = 10  # of the default estimator
+from okforest.segments._task import TaskModel
 
 
-class SegmentClassifier(ClassifierMixin, SegmentModel):
+class SegmentClassifier(ClassifierMixin, TaskModel):
     """Classifies objects by the mean of the class probabilities of their segments.
 
     Parameters
@@ -85,37 +81,8 @@ class SegmentClassifier(ClassifierMixin, SegmentModel):
 
     classes_: Outputs
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SegmentModel._parameter_constraints,
-        "estimator": [BaseEstimator, None],
-    }
-
-    def __init__(
-        self,
-        segmenter: Segmenter,
-        estimator: Any = None,
-        *,
-        combine: Literal["mean", "confidence"] = "mean",
-        max_segments: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            segmenter,
-            estimator,
-            combine=combine,
-            max_segments=max_segments,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-
     kernel = "dirac"
     decoder = "majority"
-
-    def _estimator(self) -> Any:
-        return OKExtraTrees(N_TREES) if self.estimator is None else self.estimator
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Cut the objects and fit the classifier to their segments.

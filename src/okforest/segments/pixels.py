@@ -50,8 +50,7 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
     grid : int, default=8
         Number of cells along each side of the map of a subwindow.
     n_votes : int, default=10
-        Images are cut into so many subwindows in prediction that a pixel is covered by this number
-        of them on average, and at least into ``n_segments``.
+        Mean number of subwindows that cover a pixel in prediction. At least ``n_segments`` are cut.
     random_state : int, RandomState instance or None, default=None
         The seed of the subwindows, and of the estimator if it has none of its own.
     n_jobs : int, optional

@@ -1,19 +1,14 @@
 """Regression on objects by their segments."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any
 
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
-from okforest.models import OKExtraTrees
-from okforest.segments._base import Segmenter
-from okforest.segments.model import SegmentModel
-
-N_TREES = 10  # of the default estimator
-LEAF = 5  # least number of segments in a leaf of the default estimator
+from okforest.segments._task import TaskModel
 
 
-class SegmentRegressor(RegressorMixin, SegmentModel):
+class SegmentRegressor(RegressorMixin, TaskModel):
     """Predicts numbers or vectors of objects by the mean of the predictions for their segments.
 
     Parameters
@@ -75,39 +70,9 @@ class SegmentRegressor(RegressorMixin, SegmentModel):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SegmentModel._parameter_constraints,
-        "estimator": [BaseEstimator, None],
-    }
-
-    def __init__(
-        self,
-        segmenter: Segmenter,
-        estimator: Any = None,
-        *,
-        combine: Literal["mean", "confidence"] = "mean",
-        max_segments: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            segmenter,
-            estimator,
-            combine=combine,
-            max_segments=max_segments,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-
     kernel = "linear"
     decoder = "mean"
-
-    def _estimator(self) -> Any:
-        if self.estimator is None:
-            return OKExtraTrees(N_TREES, min_samples_leaf=LEAF)
-        return self.estimator
+    min_samples_leaf = 5
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R², averaged over the components of vectors.
