@@ -39,7 +39,7 @@ def extraction(n_images, n_segments, **options):
 def growth(n_images, n_segments, n_trees, leaf):
     """Return subwindows per second and tree, in millions."""
     segmenter = RandomSubwindows(n_segments)
-    values = segmenter.cut(segmenter.check(images(n_images))).values.astype(np.float32)
+    values = segmenter.cut(segmenter.check(images(n_images))).values
     forest = OKTotallyRandomTrees(n_trees, min_samples_leaf=leaf, random_state=0)
     seconds = min(timed(lambda: forest.fit(values))[1] for _ in range(3))
     return len(values) * n_trees / seconds / 1e6

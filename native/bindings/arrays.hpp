@@ -31,12 +31,14 @@ using Result = nb::ndarray<nb::numpy, T, nb::ndim<NDim>>;
 // The arrays of trees, keyed by the names of ForestView's fields.
 using NamedArrays = nb::typed<nb::dict, nb::str, nb::any>;
 
-// Inputs: an array of any layout, or the data, indices and indptr of a compressed sparse matrix.
+// Inputs: an array of any layout, of bytes or floats, or the data, indices and indptr of a
+// compressed sparse matrix.
 template <class T>
 using Dense = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
 template <class T>
 using Sparse = std::tuple<Vector<T>, Vector<std::int32_t>, Vector<std::int64_t>>;
-using AnyInputs = std::variant<Dense<float>, Dense<double>, Sparse<float>, Sparse<double>>;
+using AnyInputs =
+    std::variant<Dense<std::uint8_t>, Dense<float>, Dense<double>, Sparse<float>, Sparse<double>>;
 
 template <class... Bodies>
 struct Overloaded : Bodies... {

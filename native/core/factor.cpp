@@ -116,7 +116,7 @@ void FactorScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& fram
     frame.rounding = 0.0;
   }
   frame.rounding += size;
-  if (node.variance <= 1e-6 * node.scale) {
+  if (node.variance <= 1e-6 * node.scale && node.scale > 0.0) {
     // Most digits are lost by cancellation: sum the squares around the mean instead.
     node.variance = 0.0;
     for (const auto i : rows) {

@@ -26,6 +26,7 @@ struct Split {
   bool missing_left = false;
   std::vector<std::uint64_t> subset{};  // of a categorical feature: the codes that go left, as bits
   double gain = kNoGain;                // reduction of the total variance
+  Rows left{}, right{};                 // the two sides, if they were listed; until the next search
 
   bool found() const { return feature >= 0; }
 };
@@ -38,7 +39,8 @@ struct Search {
   const Frame& frame;
   const Sample& sample;
   Gain gain;
-  Rng cuts;  // random numbers for thresholds and subsets
+  Rng cuts;     // random numbers for thresholds and subsets
+  bool scored;  // whether gains matter: not if any split of the first feature will do
 
   // What is drawn for a feature depends on the node and the feature only: in a stream of the node,
   // each feature has this many numbers to itself, more than the number of its categories.
@@ -56,7 +58,7 @@ class FeatureSplits {
   using Element = typename Inputs::Element;
   using NodeSearch = Search<typename S::Frame>;
 
-  FeatureSplits(const Inputs& X, S& scorer, const Rules& rules, Ranks<Element>* ranks)
+  FeatureSplits(const Inputs& X, S& scorer, const Rules& rules, Ranks<Inputs>* ranks)
       : X_(X), scorer_(scorer), rules_(rules) {
     if (ranks != nullptr) rank_sort_.emplace(*ranks);
   }
@@ -90,6 +92,8 @@ class FeatureSplits {
       split.feature = feature;
       split.missing_left = option.missing_left;
       split.gain = option.gain;
+      split.left = option.left;
+      split.right = option.right;
       split.threshold = n_categories == 0 ? option.threshold : 0.0;
       if (n_categories == 0) return true;
       split.subset.assign(static_cast<std::size_t>(n_words(n_categories)), 0);
@@ -127,6 +131,7 @@ class FeatureSplits {
     double gain, left_weight;
     bool missing_left;
     double threshold = 0.0;
+    Rows left{}, right{};
   };
 
   // Calls f(option, chosen) for each split of a feature in a fixed order, until it returns true.
@@ -268,10 +273,15 @@ class FeatureSplits {
     // Splitting two rows leaves no variance.
     double norm = node.variance * weight * (node.weight - weight) / node.weight;
     const bool known = n_left + n_right == 2 && rules_.criterion == Criterion::variance;
-    if (!known) scorer_.set_norms(node, search.frame, {&side, 1}, &weight, &norm);
+    if (!known && search.scored) scorer_.set_norms(node, search.frame, {&side, 1}, &weight, &norm);
     if (missing_.empty()) missing_left = search.larger_left(left_weight);
-    return {search.gain(norm, left_weight, is_left ? count : node.count - count), left_weight,
-            missing_left};
+    Option option{search.gain(norm, left_weight, is_left ? count : node.count - count), left_weight,
+                  missing_left};
+    if (missing_.empty()) {  // otherwise, rows are not ascending
+      option.left = Rows(left_).first(n_left);
+      option.right = Rows(right_).first(n_right);
+    }
+    return option;
   }
 
   // Every subset of the categories, with missing values as one more category. In the order of a
@@ -321,7 +331,7 @@ class FeatureSplits {
   const Inputs& X_;
   S& scorer_;
   const Rules& rules_;
-  std::optional<RankSort<Element>> rank_sort_;  // empty: values are sorted in every node
+  std::optional<RankSort<Inputs>> rank_sort_;  // empty: values are sorted in every node
   Sweep<Element> sweep_;
   Groups groups_;
 

@@ -101,13 +101,11 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
   if (plan.n_draws > 0) bootstrap.emplace(row_weight);
 
   // If X does not fit in cache, large nodes read their features from a column-major copy.
-  std::vector<typename Inputs::Element> columns;
-  std::optional<Ranks<typename Inputs::Element>> ranks;
+  std::optional<Ranks<Inputs>> ranks;
   if constexpr (Inputs::is_dense) {
     if (rules.split_kind == SplitKind::random && plan.n_trees >= kMinTreesToCopy &&
         X.exceeds_cache() && X.row_stride != 1) {
-      columns = X.copy_columns(pace);
-      X.columns = columns.data();
+      X.copy_columns(pace);
     }
     if (rules.split_kind == SplitKind::best) ranks.emplace(X);
   }
@@ -254,6 +252,7 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
   template Forest grow_forest(const Inputs&, const MatrixView&, OutputForm,             \
                               std::span<const double>, const Rules&, const ForestPlan&, \
                               const std::function<bool(std::int64_t)>&)
+OKFOREST_INSTANTIATE(DenseInputs<std::uint8_t>);
 OKFOREST_INSTANTIATE(DenseInputs<float>);
 OKFOREST_INSTANTIATE(DenseInputs<double>);
 OKFOREST_INSTANTIATE(ColumnInputs<float>);

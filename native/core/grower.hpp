@@ -30,7 +30,7 @@ struct Stem {
 template <class Inputs, Scorer S>
 class Grower {
  public:
-  Grower(const Inputs& X, S& scorer, const Rules& rules, Ranks<typename Inputs::Element>* ranks,
+  Grower(const Inputs& X, S& scorer, const Rules& rules, Ranks<Inputs>* ranks,
          const std::atomic<bool>& stopped)
       : X_(X),
         scorer_(scorer),
@@ -195,6 +195,11 @@ class Grower {
 
   // Moves the rows that go left before those that go right, keeping the order within each side.
   std::int32_t partition(const Node& node, const Split& split) {
+    if (!split.left.empty() && rules_.order != GrowthOrder::gain) {
+      const auto middle = std::ranges::copy(split.left, rows_.begin() + node.begin).out;
+      std::ranges::copy(split.right, middle);
+      return static_cast<std::int32_t>(middle - rows_.begin());
+    }
     Test test{split.threshold, nullptr, 0, split.missing_left};
     if (!split.subset.empty()) {
       test.words = split.subset.data();

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -25,51 +26,52 @@ struct Value {
   std::int32_t row;
 };
 
-// A dense matrix of either precision, in any layout; strides are in elements.
-template <class T>
+// A dense matrix of float32, float64 or bytes, in any layout; strides are in elements. Bytes are
+// stored as they are and read as float32.
+template <class Stored>
 struct DenseInputs {
-  using Element = T;
+  using Element = std::conditional_t<std::is_same_v<Stored, std::uint8_t>, float, Stored>;
   static constexpr bool is_dense = true;
-  const T* data;
+  const Stored* data;
   std::int64_t n_rows;
   std::int64_t n_cols;
   std::int64_t row_stride;
   std::int64_t col_stride;
-  const T* columns = nullptr;  // a column-major copy of the matrix, or null
+  std::vector<Stored> columns{};  // a column-major copy of the matrix, or empty
 
-  T operator()(std::int64_t row, std::int64_t col) const {
+  Element operator()(std::int64_t row, std::int64_t col) const {
     return data[row * row_stride + col * col_stride];
   }
 
   bool exceeds_cache() const {
-    return static_cast<std::size_t>(n_rows * n_cols) * sizeof(T) > kCacheSize;
+    return static_cast<std::size_t>(n_rows * n_cols) * sizeof(Stored) > kCacheSize;
   }
 
   // Whether n rows are read from the copy: if they are many, the rest of a cache line is used, too.
   bool by_columns(std::size_t n) const {
-    return columns != nullptr && 4 * n >= static_cast<std::size_t>(n_rows);
+    return !columns.empty() && 4 * n >= static_cast<std::size_t>(n_rows);
   }
 
   // Gathers a feature's values in some rows.
-  void gather(std::int32_t col, std::span<const std::int32_t> rows, Value<T>* out) const {
+  void gather(std::int32_t col, std::span<const std::int32_t> rows, Value<Element>* out) const {
     if (by_columns(rows.size())) {
-      const T* column = columns + col * n_rows;
-      for (const auto row : rows) *out++ = {column[row], row};
+      const Stored* column = columns.data() + col * n_rows;
+      for (const auto row : rows) *out++ = {static_cast<Element>(column[row]), row};
       return;
     }
-    const T* column = data + col * col_stride;
+    const Stored* column = data + col * col_stride;
     const bool prefetch = exceeds_cache();
     for (std::size_t k = 0; k < rows.size(); ++k) {
       if (prefetch && k + kPrefetchDistance < rows.size()) {
         __builtin_prefetch(column + rows[k + kPrefetchDistance] * row_stride);
       }
-      *out++ = {column[rows[k] * row_stride], rows[k]};
+      *out++ = {static_cast<Element>(column[rows[k] * row_stride]), rows[k]};
     }
   }
 
   // Gathers the values of a few features, a cache line for each row.
   void gather(std::span<const std::int32_t> cols, std::span<const std::int32_t> rows,
-              T* out) const {
+              Element* out) const {
     constexpr std::size_t width = kCutWidth;
     if (col_stride == 1 && cols.size() == width && std::ranges::is_sorted(cols) &&
         cols.back() - cols.front() == width - 1) {
@@ -83,7 +85,7 @@ struct DenseInputs {
       for (std::size_t begin = 0; begin < rows.size(); begin += block) {
         const std::size_t end = std::min(rows.size(), begin + block);
         for (std::size_t c = 0; c < cols.size(); ++c) {
-          const T* column = columns + cols[c] * n_rows;
+          const Stored* column = columns.data() + cols[c] * n_rows;
           for (std::size_t k = begin; k < end; ++k) out[k * width + c] = column[rows[k]];
         }
       }
@@ -98,32 +100,33 @@ struct DenseInputs {
   }
 
   template <std::size_t n>
-  void gather_lines(const std::int64_t* offset, std::span<const std::int32_t> rows, T* out) const {
+  void gather_lines(const std::int64_t* offset, std::span<const std::int32_t> rows,
+                    Element* out) const {
     const bool prefetch = exceeds_cache();
     for (std::size_t k = 0; k < rows.size(); ++k) {
       if (prefetch && k + kPrefetchDistance < rows.size()) {
-        const T* soon = data + rows[k + kPrefetchDistance] * row_stride;
+        const Stored* soon = data + rows[k + kPrefetchDistance] * row_stride;
         for (std::size_t c = 0; c < n; ++c) __builtin_prefetch(soon + offset[c]);
       }
-      const T* at = data + rows[k] * row_stride;
+      const Stored* at = data + rows[k] * row_stride;
       for (std::size_t c = 0; c < n; ++c) out[c] = at[offset[c]];
       out += kCutWidth;
     }
   }
 
-  // A column-major copy.
-  std::vector<T> copy_columns(Pace& pace) const {
-    constexpr std::int64_t tile = 64 / sizeof(T);  // rows: a cache line of a column
-    std::vector<T> copy(static_cast<std::size_t>(n_rows * n_cols));
+  void copy_columns(Pace& pace) {
+    constexpr std::int64_t tile = 64 / sizeof(Stored);  // rows: a cache line of a column
+    columns.resize(static_cast<std::size_t>(n_rows * n_cols));
     for (std::int64_t row = 0; row < n_rows; row += tile) {
       const std::int64_t last = std::min(n_rows, row + tile);
       for (std::int64_t col = 0; col < n_cols; ++col) {
-        T* out = copy.data() + col * n_rows;
-        for (std::int64_t i = row; i < last; ++i) out[i] = (*this)(i, col);
+        Stored* out = columns.data() + col * n_rows;
+        for (std::int64_t i = row; i < last; ++i) {
+          out[i] = data[i * row_stride + col * col_stride];
+        }
       }
       pace.advance(tile * n_cols);
     }
-    return copy;
   }
 };
 

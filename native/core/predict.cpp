@@ -219,6 +219,7 @@ std::vector<double> leaf_means(std::span<const std::int32_t> leaves, const Fores
 
 #define OKFOREST_INSTANTIATE(Inputs) \
   template void apply(const Inputs&, const ForestView&, int, Watch&, std::span<std::int32_t>)
+OKFOREST_INSTANTIATE(DenseInputs<std::uint8_t>);
 OKFOREST_INSTANTIATE(DenseInputs<float>);
 OKFOREST_INSTANTIATE(DenseInputs<double>);
 OKFOREST_INSTANTIATE(RowInputs<float>);

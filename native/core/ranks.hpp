@@ -62,10 +62,12 @@ class RadixSort {
 };
 
 // A feature is sorted when it is first used, by the thread that needs it.
-template <class T>
+template <class Inputs>
 class Ranks {
  public:
-  explicit Ranks(const DenseInputs<T>& X)
+  using T = typename Inputs::Element;
+
+  explicit Ranks(const Inputs& X)
       : X_(X), features_(std::make_unique<Feature[]>(static_cast<std::size_t>(X.n_cols))) {}
 
   std::size_t n_rows() const { return static_cast<std::size_t>(X_.n_rows); }
@@ -102,15 +104,17 @@ class Ranks {
     }
   }
 
-  const DenseInputs<T>& X_;
+  const Inputs& X_;
   std::unique_ptr<Feature[]> features_;
 };
 
 // Sorts the rows of a node by their ranks among all rows.
-template <class T>
+template <class Inputs>
 class RankSort {
  public:
-  explicit RankSort(Ranks<T>& ranks)
+  using T = typename Inputs::Element;
+
+  explicit RankSort(Ranks<Inputs>& ranks)
       : ranks_(ranks), inside_(ranks.n_rows()), taken_((ranks.n_rows() + 63) / 64) {}
 
   // Begins a node; its rows must stay valid until the next.
@@ -155,7 +159,7 @@ class RankSort {
  private:
   static constexpr std::size_t kLarge = 4;  // nodes of at least 1 / kLarge of all rows are large
 
-  Ranks<T>& ranks_;
+  Ranks<Inputs>& ranks_;
   std::span<const std::int32_t> rows_;
   bool is_large_ = false;
   std::vector<char> inside_;          // for a large node: 1 for each training row in it, else 0

@@ -28,7 +28,7 @@ class Splitter {
   using Element = typename Inputs::Element;
   using Frame = typename S::Frame;
 
-  Splitter(const Inputs& X, S& scorer, const Rules& rules, Ranks<Element>* ranks,
+  Splitter(const Inputs& X, S& scorer, const Rules& rules, Ranks<Inputs>* ranks,
            const std::atomic<bool>& stopped)
       : X_(X),
         scorer_(scorer),
@@ -53,23 +53,28 @@ class Splitter {
   // max_features of them, and more until one can split the node. Among equal splits the first wins.
   void search(const Node& node, Rows rows, const Frame& frame, Split& split) {
     const Gain gain{node.weight, node.count, at_least(rules_.min_samples_leaf)};
-    const Search<Frame> search{node,    rows, frame,
-                               sample_, gain, Rng(derive(node.seed, kCutStream))};
-    Rng rng(node.seed);
-    splits_.enter(rows);
-    // All splits of two rows are equal: the first is enough.
+    const bool random = rules_.split_kind == SplitKind::random;
+    // A single random split, and all splits of two rows, which are equal, need no comparison.
     const std::size_t most = std::min<std::size_t>(
         rows.size() == 2 ? 1 : static_cast<std::size_t>(rules_.max_features), order_.size());
-    if (rows.size() > 2 && most == order_.size()) {
+    const bool compared = rows.size() > 2 && (most > 1 || !random);
+    const Search<Frame> search{node,
+                               rows,
+                               frame,
+                               sample_,
+                               gain,
+                               Rng(derive(node.seed, kCutStream)),
+                               compared || needs_gains()};
+    Rng rng(node.seed);
+    splits_.enter(rows);
+    if (compared && most == order_.size()) {
       screen(search, order_.natural());
       decide(search, order_.natural(), &rng, split);
     } else {
-      while (order_.n_drawn() < most) order_.draw(rng);
-      if (rows.size() > 2) {
+      if (compared) {
+        while (order_.n_drawn() < most) order_.draw(rng);
         screen(search, order_.drawn());
         decide(search, order_.drawn(), nullptr, split);
-      } else if (most > 0) {
-        splits_.take(search, order_.drawn()[0], 0.0, split);
       }
       while (!split.found() && order_.n_drawn() < order_.size() && !stopped_) {
         take_best(search, order_.draw(rng), split);
@@ -277,17 +282,25 @@ class Splitter {
   // Takes a split whose threshold is known. Its gain may be that of a search, unless it matters.
   void take_found(const Search<Frame>& search, std::size_t slot, Rows features, Split& split) {
     const bool exact = found_.error[slot] == 0.0;
-    const bool needed = rules_.min_impurity_decrease > 0.0 || rules_.order == GrowthOrder::gain;
     split.feature = features[slot];
     split.threshold = found_.threshold[slot];
     split.missing_left = search.larger_left(found_.left_weight[slot]);
-    split.gain = exact || !needed ? found_.gain[slot] : splits_.best(search, features[slot]);
+    split.gain = exact || !needs_gains() ? found_.gain[slot] : splits_.best(search, features[slot]);
   }
 
   void take_best(const Search<Frame>& search, std::int32_t feature, Split& split) {
-    const double best = splits_.best(search, feature);
-    if (best < 0.0) return;
-    splits_.take(search, feature, least_equal_of(best, search.node.noise), split);
+    double least = 0.0;
+    if (rules_.split_kind == SplitKind::best && search.rows.size() > 2) {
+      least = splits_.best(search, feature);
+      if (least < 0.0) return;
+      least = least_equal_of(least, search.node.noise);
+    }
+    splits_.take(search, feature, least, split);
+  }
+
+  // Whether the gain of the best split matters, once it is known to be the best.
+  bool needs_gains() const {
+    return rules_.min_impurity_decrease > 0.0 || rules_.order == GrowthOrder::gain;
   }
 
   const Inputs& X_;

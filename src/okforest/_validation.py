@@ -46,8 +46,8 @@ class TrainingInputs:
 def learn_inputs(estimator: BaseEstimator, X: Any, sample_weight: Any = None) -> TrainingInputs:
     """Validate the X of a fit, for models that take missing values and categories.
 
-    X becomes a float32 or float64 array or sparse matrix, copied only if it is not one already.
-    Categories become codes, in a copy.
+    X becomes a float32, float64 or uint8 array, or a sparse matrix of floats, copied only if it is
+    not one already. Categories become codes, in a copy.
     """
     X = as_columns(X)
     categories = learn_categories(X, estimator.categorical_features, sample_weight)
@@ -104,8 +104,9 @@ def _training_inputs(fitted: BaseEstimator, X: Inputs, categories: Categories) -
 def _check_trees_X(
     estimator: BaseEstimator, X: Any, categories: Categories, *, reset: bool
 ) -> Inputs:
+    floats = [np.float64, np.float32]
     rules = {
-        "dtype": [np.float64, np.float32],
+        "dtype": floats if sp.issparse(X) else [*floats, np.uint8],
         "ensure_all_finite": "allow-nan",
         "ensure_min_samples": 2 if reset else 1,
     }

@@ -3,12 +3,15 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
 from growing import grow
+from okforest import OKExtraTrees
+from okforest._validation import learn_inputs
 from okforest.engine import GrowthRules, apply, leaf_weights
 from reference.random import derive
 from reference.trees import (
@@ -208,3 +211,43 @@ def test_row_order_and_weights_with_missing_values(seed):
         b = grow(np.repeat(X, repeats, 0), np.repeat(phi, repeats, 0), rules, **options)
         assert np.array_equal(a.feature, b.feature)
         assert np.array_equal(a.missing_left, b.missing_left)
+
+
+@pytest.mark.parametrize("random_splits", [False, True])
+@pytest.mark.parametrize("layout", ["rows", "columns", "strided"])
+@pytest.mark.parametrize("n", [400, 9000])
+def test_bytes_give_the_trees_of_floats(random_splits, layout, n):
+    """Inputs of type uint8 are split as they are, with the trees of the same values in float32."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 256, (n, 130)).astype(np.uint8)
+    X[:, 1] //= 128  # two values
+    X[:, 2] = 255
+    X[:, 3] //= 30
+    n_categories = np.zeros(130, np.int32)
+    n_categories[3] = 8  # and one code too many, which counts as missing
+    X[0, 3] = 255
+    phi = rng.normal(size=(n, 3)) + X[:, :3]
+    stored = {
+        "rows": X,
+        "columns": np.asfortranarray(X),
+        "strided": np.repeat(X, 2, axis=1)[:, ::2],
+    }[layout]
+    rules = GrowthRules(
+        random_splits=random_splits, max_features=4, min_samples_leaf=2, max_depth=9
+    )
+    options = {"n_categories": n_categories, "n_trees": 8 if random_splits else 1}
+    trees = grow(stored, phi, rules, **options)
+    for name, array in vars(grow(X.astype(np.float32), phi, rules, **options)).items():
+        assert np.array_equal(getattr(trees, name), array), name
+    assert np.array_equal(apply(trees, stored), apply(trees, X.astype(np.float64)))
+
+
+def test_models_keep_bytes():
+    """Models pass uint8 arrays and frames on as they are; sparse matrices become floats."""
+    X = np.random.default_rng(0).integers(0, 9, (60, 4)).astype(np.uint8)
+    y = X.sum(axis=1)
+    expected = OKExtraTrees(5, random_state=0).fit(X.astype(float), y)
+    for stored in (X, pd.DataFrame(X), sp.csr_array(X)):
+        model = OKExtraTrees(5, random_state=0).fit(stored, y)
+        assert np.array_equal(model.predict(stored), expected.predict(X.astype(float)))
+    assert learn_inputs(OKExtraTrees(), X).X is X

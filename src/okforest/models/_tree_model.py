@@ -73,7 +73,7 @@ class TreeModel(Grower):
         Parameters
         ----------
         X : array-like, frame or sparse matrix of shape (n, p)
-            Inputs; float32 and float64 arrays are not copied. NaN is a missing value; every
+            Inputs; float32, float64 and uint8 arrays are not copied. NaN is a missing value; every
             split learns which side it goes to.
         y : array-like of n outputs
             Outputs, of the type that the kernel takes: numbers, vectors, labels, a list of any

@@ -256,7 +256,7 @@ class OKTotallyRandomTrees(_Forest):
         Parameters
         ----------
         X : array-like, frame or sparse matrix of shape (n, p)
-            Inputs; float32 and float64 arrays are not copied. NaN is a missing value.
+            Inputs; float32, float64 and uint8 arrays are not copied. NaN is a missing value.
         y : array-like of n outputs, optional
             Outputs, of the type that the kernel takes; the trees do not depend on them.
         sample_weight : array-like of shape (n,), optional

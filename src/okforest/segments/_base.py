@@ -157,20 +157,6 @@ class Segmenter(ABC, BaseEstimator):
         raise TypeError(f"{type(self).__name__} has no plot; use the values of evidence().")
 
 
-def input_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """Return the type in which an estimator gets segments of a type.
-
-    Bytes become float32, just before they are used: the engine splits floats. An engine that splits
-    bytes needs no conversion.
-    """
-    return np.dtype(np.float32) if np.dtype(dtype) == np.uint8 else np.dtype(dtype)
-
-
-def as_inputs(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return segments as an estimator gets them."""
-    return values.astype(input_type(values.dtype), copy=False)
-
-
 def mean_of(sums: Floats, counts: Floats) -> Floats:
     """Return sums divided by counts, NaN where there are none."""
     n = counts[..., None]

@@ -19,7 +19,7 @@ from okforest._typing import Floats
 from okforest._validation import check_weights
 from okforest.models._state import check_floats
 from okforest.models.base import OKModel
-from okforest.segments._base import Objects, Segmenter, Segments, as_inputs
+from okforest.segments._base import Objects, Segmenter, Segments
 from okforest.segments._learners import Learner, make_learner
 from okforest.segments._sharing import with_shared_parameters
 from okforest.segments.evidence import Evidence
@@ -208,7 +208,7 @@ class SegmentModel(OKModel):
             raise ValueError("X has 0 sample(s) (objects) while a minimum of 1 is required.")
         parts = []
         for segments in self._batches(objects):
-            weights = self.learner_.weight_matrix(as_inputs(segments.values))
+            weights = self.learner_.weight_matrix(segments.values)
             parts.append(group_rows(weights, segments.offsets, self._shares(segments, weights)))
         return stack_rows(parts)
 
@@ -257,7 +257,7 @@ class SegmentModel(OKModel):
         check_is_fitted(self, "learner_")
         objects = self.segmenter_.check([item])[:1]
         segments = self.segmenter_.cut(objects, self.seed_, thread_count(self.n_jobs))
-        return objects[0], segments, self.learner_.weight_matrix(as_inputs(segments.values))
+        return objects[0], segments, self.learner_.weight_matrix(segments.values)
 
     def _estimator(self) -> Any:
         return self.estimator
@@ -301,7 +301,7 @@ class SegmentModel(OKModel):
         """Yield batches of segments as the estimator gets them, and the object of each."""
         first = 0
         for segments in self._batches(objects, label):
-            yield as_inputs(segments.values), segments.owner + first
+            yield segments.values, segments.owner + first
             first += len(segments.offsets) - 1
 
     def _training_segments(self, objects: Objects) -> tuple[Any, Any]:

@@ -16,7 +16,7 @@ from okforest._threads import thread_count
 from okforest._typing import Floats, Ints
 from okforest.metrics import intersection_over_union
 from okforest.models import OKExtraTrees
-from okforest.segments._base import Objects, as_inputs
+from okforest.segments._base import Objects
 from okforest.segments._images import Image
 from okforest.segments._sharing import with_shared_parameters
 from okforest.segments.subwindows import RandomSubwindows, spread_maps
@@ -261,7 +261,7 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
             cells = _cells(codes, segments.places, *turns, self._grid())
             targets.append(np.eye(len(self.classes_))[cells].reshape(len(cells), -1))
             values.append(segments.values)
-        return as_inputs(np.concatenate(values)), np.concatenate(targets)
+        return np.concatenate(values), np.concatenate(targets)
 
     def _grid(self) -> int:
         return self.grid if self.target == "map" else 1
@@ -271,7 +271,7 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
         segmenter = self._upright(image)
         segments = segmenter.cut([image], self.seed_, thread_count(self.n_jobs))
         grid = self._grid()
-        votes = np.asarray(self.estimator_.predict(as_inputs(segments.values)), dtype=np.float64)
+        votes = np.asarray(self.estimator_.predict(segments.values), dtype=np.float64)
         maps = votes.reshape(len(votes), grid, grid, len(self.classes_))
         means = spread_maps(image.shape[:2], segments.places, maps)
         return _filled(means)
