@@ -29,7 +29,8 @@ $here $options $here_options core/dispatch.cpp tests/kernel_checksums.cpp $here_
 
 there=aarch64-linux-gnu-g++
 for source in core/*.cpp; do
-  [ "$source" = core/kernels.cpp ] || $there $options -fsyntax-only "$source"
+  [ "$source" = core/kernels.cpp ] ||
+    $there $options -DOKFOREST_INPUTS="DenseInputs<float>" -fsyntax-only "$source"
 done
 kernels "$there" baseline "$out/aarch64.o"
 $there $options -static core/dispatch.cpp tests/kernel_checksums.cpp "$out/aarch64.o" \

@@ -223,6 +223,36 @@ void scalar_gains(const T* lines, std::size_t n, const T* thresholds, const doub
   store_gains(sum * sum, left_weight, left_count, gain, low, high, gains, left_weights);
 }
 
+// For classes: the weight of each class on the left, for all cuts.
+template <class T>
+void class_gains(const T* lines, std::size_t n, const T* thresholds, const std::int32_t* classes,
+                 std::span<const double> shares, const double* weight, const double* count,
+                 const Gain& gain, const T* low, const T* high, double* counts, double* gains,
+                 double* left_weights) {
+  const auto threshold = load<T, kWidth>(thresholds);
+  const auto one = fill<T, kWidth>(1), zero = fill<T, kWidth>(0);
+  auto left_count = fill<double, kWidth>(0.0);
+  for (std::size_t c = 0; c < shares.size(); ++c) store(left_count, counts + c * kWidth);
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto left =
+        widen(select_at_most(load<T, kWidth>(lines + k * kWidth), threshold, one, zero));
+    double* const of_class = counts + classes[k] * kWidth;
+    store(load<double, kWidth>(of_class) + left * fill<double, kWidth>(weight[k]), of_class);
+    if (count != weight) left_count = left_count + left * fill<double, kWidth>(count[k]);
+  }
+  auto left_weight = fill<double, kWidth>(0.0), norm = left_weight;
+  for (std::size_t c = 0; c < shares.size(); ++c) {
+    left_weight = left_weight + load<double, kWidth>(counts + c * kWidth);
+  }
+  for (std::size_t c = 0; c < shares.size(); ++c) {
+    const auto centred =
+        load<double, kWidth>(counts + c * kWidth) - left_weight * fill<double, kWidth>(shares[c]);
+    norm = norm + centred * centred;
+  }
+  if (count == weight) left_count = left_weight;
+  store_gains(norm, left_weight, left_count, gain, low, high, gains, left_weights);
+}
+
 template <class T>
 constexpr CutKernels<T> cut_kernels() {
   return {ranges<T>,
@@ -231,7 +261,8 @@ constexpr CutKernels<T> cut_kernels() {
           list<typename CutKernels<T>::Word>,
           small_gains<T, float>,
           small_gains<T, double>,
-          scalar_gains<T>};
+          scalar_gains<T>,
+          class_gains<T>};
 }
 
 }  // namespace

@@ -68,6 +68,15 @@ class Cuts {
                            low_.x, high_.x, out.gain, out.left_weight);
   }
 
+  // The same if outputs are classes, given those of the rows and their shares in the node.
+  void score_classes(const std::int32_t* classes, std::span<const double> shares,
+                     const double* weight, const double* count, const Gain& gain, Gains& out) {
+    if (counts_.size() < shares.size()) counts_.resize(shares.size());
+    of_type().class_gains(lines_.data()->x, rows_.size(), rounded_.x, classes, shares, weight,
+                          count, gain, low_.x, high_.x, counts_.data()->x, out.gain,
+                          out.left_weight);
+  }
+
   // The smaller side of a cut, by weight.
   struct Smaller {
     Side side;
@@ -123,6 +132,7 @@ class Cuts {
   std::vector<Line<T>> lines_;     // row by row
   std::vector<Line<Word>> words_;  // sides of 32 or 64 rows per line, the first in the lowest bit
   std::vector<std::int32_t> listed_, block_ends_;
+  std::vector<Line<double>> counts_;  // of classes, on the left of each cut
   Line<T> low_, high_;
   Line<T> rounded_;  // the largest T <= threshold: comparing a T with either is the same
   alignas(64) double threshold_[kCutWidth];

@@ -55,6 +55,7 @@ class FactorScorer {
   Precision search_prefixes(const Node& node, Rows rows, const Frame& frame,
                             std::span<const Prefixes> lists, double* norms);
   bool row_gram(Rows, const Frame&, double*) { return false; }
+  std::size_t row_classes(Rows, const Frame&, std::int32_t*, double*) const { return 0; }
   bool row_values(Rows rows, const Frame& frame, double* values) const;
   void set_norms(const Node& node, const Frame& frame, std::span<const Rows> sets,
                  const double* weights, double* norms);

@@ -37,6 +37,7 @@ class GramScorer {
                          std::span<const Side> sides, double* norms);
   Precision search_prefixes(const Node& node, Rows rows, const Frame& frame,
                             std::span<const Prefixes> lists, double* norms);
+  std::size_t row_classes(Rows, const Frame&, std::int32_t*, double*) const { return 0; }
   bool row_values(Rows, const Frame&, double*) const { return false; }
   bool row_gram(Rows rows, const Frame& frame, double* gram);
   void set_norms(const Node& node, const Frame& frame, std::span<const Rows> sets,

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/bootstrap.hpp"
+#include "core/classes.hpp"
 #include "core/factor.hpp"
 #include "core/frobenius.hpp"
 #include "core/gram.hpp"
@@ -231,6 +232,10 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
     const auto make = [&] { return std::make_unique<GramScorer>(gram); };
     return grow_with(X, make, row_weight, rules, plan, pace, report);
   }
+  if (const auto classes = find_classes(outputs, pace)) {
+    const auto make = [&] { return std::make_unique<ClassScorer>(*classes); };
+    return grow_with(X, make, row_weight, rules, plan, pace, report);
+  }
   const FactorOutputs factor(outputs, pace);
   // Computing the Gram matrix of a branch pays off if the branch has far fewer rows than the rank,
   // and if enough features are tried. Best-first growth jumps between branches, and does without.
@@ -248,15 +253,9 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
   return {};
 }
 
-#define OKFOREST_INSTANTIATE(Inputs)                                                    \
-  template Forest grow_forest(const Inputs&, const MatrixView&, OutputForm,             \
-                              std::span<const double>, const Rules&, const ForestPlan&, \
-                              const std::function<bool(std::int64_t)>&)
-OKFOREST_INSTANTIATE(DenseInputs<std::uint8_t>);
-OKFOREST_INSTANTIATE(DenseInputs<float>);
-OKFOREST_INSTANTIATE(DenseInputs<double>);
-OKFOREST_INSTANTIATE(ColumnInputs<float>);
-OKFOREST_INSTANTIATE(ColumnInputs<double>);
-#undef OKFOREST_INSTANTIATE
+// Compiled once per type of inputs, at the same time.
+template Forest grow_forest(const OKFOREST_INPUTS&, const MatrixView&, OutputForm,
+                            std::span<const double>, const Rules&, const ForestPlan&,
+                            const std::function<bool(std::int64_t)>&);
 
 }  // namespace okforest

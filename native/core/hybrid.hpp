@@ -37,6 +37,7 @@ class HybridScorer {
     return frame.in_branch ? gram_.search_prefixes(node, rows, frame.gram, lists, norms)
                            : factor_.search_prefixes(node, rows, frame.factor, lists, norms);
   }
+  std::size_t row_classes(Rows, const Frame&, std::int32_t*, double*) const { return 0; }
   bool row_values(Rows, const Frame&, double*) const { return false; }
   bool row_gram(Rows rows, const Frame& frame, double* gram) {
     return frame.in_branch && gram_.row_gram(rows, frame.gram, gram);

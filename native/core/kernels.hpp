@@ -81,6 +81,13 @@ struct CutKernels {
 
   // The same for a node of any size with one output, given w_i (y_i - mean) instead of products.
   SmallGains<double>* scalar_gains;
+
+  // The same for a node of any size whose outputs are classes, given those of its rows and their
+  // shares. `counts` is scratch memory: kCutWidth numbers for each class.
+  void (*class_gains)(const T* lines, std::size_t n, const T* thresholds,
+                      const std::int32_t* classes, std::span<const double> shares,
+                      const double* weight, const double* count, const Gain& gain, const T* low,
+                      const T* high, double* counts, double* gains, double* left_weights);
 };
 
 struct Kernels {

@@ -33,10 +33,11 @@ struct Prefixes {
 // norm of the sum of w_i (phi_i - node mean) over it. All numbers are exact up to rounding errors
 // of float64, except those of a search, whose errors are bounded by the Precision that it returns.
 template <class S>
-concept Scorer = requires(
-    S scorer, Node& node, Rows rows, typename S::Frame& frame, const typename S::Frame& known,
-    std::span<const double> weight, std::span<const Side> sides, std::span<const Prefixes> lists,
-    std::span<const Rows> sets, const double* weights, double* norms, std::span<double> sums) {
+concept Scorer = requires(S scorer, Node& node, Rows rows, typename S::Frame& frame,
+                          const typename S::Frame& known, std::span<const double> weight,
+                          std::span<const Side> sides, std::span<const Prefixes> lists,
+                          std::span<const Rows> sets, const double* weights, double* norms,
+                          std::int32_t* classes, std::span<double> sums) {
   typename S::Frame;
 
   // Begins a tree, or a branch of it, on some training rows; weights are those of all training
@@ -61,6 +62,10 @@ concept Scorer = requires(
 
   // If there is a single output, w_i (y_i - mean) for each row, and true.
   { scorer.row_values(rows, known, norms) } -> std::same_as<bool>;
+
+  // If outputs are classes, the class of each row, numbered within the node, the share of each of
+  // these classes, and their number; otherwise zero.
+  { scorer.row_classes(rows, known, classes, norms) } -> std::same_as<std::size_t>;
 
   // The norms of some sets of rows of given weights, and of some prefixes.
   scorer.set_norms(node, known, sets, weights, norms);

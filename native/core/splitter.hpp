@@ -47,6 +47,7 @@ class Splitter {
     values_.resize(std::max(sample.rows.size(), kSmallNode * kSmallNode));
     weight_.resize(std::max(sample.rows.size(), kSmallNode));
     count_.resize(weight_.size());
+    classes_.resize(weight_.size());
   }
 
   // Finds the best split of a node; `split` must be empty. Features are visited in a random order:
@@ -124,9 +125,11 @@ class Splitter {
   void screen_cuts(const Search<Frame>& search, Rows features) {
     const std::size_t n = search.rows.size();
     const bool scalar = scorer_.row_values(search.rows, search.frame, values_.data());
-    const bool small =
-        !scalar && n <= kSmallNode && scorer_.row_gram(search.rows, search.frame, values_.data());
-    if (scalar || small) {
+    const std::size_t n_classes =
+        scorer_.row_classes(search.rows, search.frame, classes_.data(), values_.data());
+    const bool small = !scalar && n_classes == 0 && n <= kSmallNode &&
+                       scorer_.row_gram(search.rows, search.frame, values_.data());
+    if (scalar || small || n_classes > 0) {
       for (std::size_t k = 0; k < n; ++k) {
         weight_[k] = sample_.weight[search.rows[k]];
         if (!sample_.plain) count_[k] = sample_.count[search.rows[k]];
@@ -144,6 +147,9 @@ class Splitter {
       typename Cuts<Element>::Gains gains;
       if (scalar) {
         cuts_.score_values(values_.data(), weight_.data(), count, search.gain, gains);
+      } else if (n_classes > 0) {
+        cuts_.score_classes(classes_.data(), std::span(values_).first(n_classes), weight_.data(),
+                            count, search.gain, gains);
       } else if (!small) {
         precision = score_sides(search, gains, precision);
       } else if (n <= kTinyNode) {
@@ -317,7 +323,9 @@ class Splitter {
   std::vector<std::size_t> contenders_;
   Cuts<Element> cuts_;
   Sweep<Element> sweep_;
-  std::vector<double> values_, weight_, count_;  // of the node's rows; values_: or their products
+  std::vector<double> values_;          // of the node's rows, or their products, or class shares
+  std::vector<double> weight_, count_;  // of the node's rows
+  std::vector<std::int32_t> classes_;
   float float_gram_[kSmallNode * kSmallNode];
 };
 

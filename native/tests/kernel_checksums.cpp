@@ -64,6 +64,13 @@ void add_cuts(const Kernels& level, Checksum& sum) {
                     high, gains, left);
   sum.add(gains, kCutWidth);
   sum.add(left, kCutWidth);
+  std::vector<std::int32_t> classes(n);
+  for (std::size_t k = 0; k < n; ++k) classes[k] = static_cast<std::int32_t>(k % 3);
+  std::vector<double> counts(3 * kCutWidth);
+  cuts.class_gains(lines.data(), n, rounded, classes.data(), std::span(values).first(3),
+                   weight.data(), count.data(), gain, low, high, counts.data(), gains, left);
+  sum.add(gains, kCutWidth);
+  sum.add(left, kCutWidth);
 }
 
 void add_outputs(const Kernels& level, Checksum& sum) {

@@ -1,0 +1,98 @@
+"""Classes as outputs: their trees are those of any other outputs with the same inner products."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from growing import grow
+from okforest.engine import GrowthRules
+from reference.random import derive
+from reference.trees import as_nested, engine_as_nested, grow_tree
+
+RULES = {
+    "best": GrowthRules(),
+    "best of some": GrowthRules(max_features=2, min_samples_leaf=2),
+    "random": GrowthRules(random_splits=True, max_features=5),
+    "random of some": GrowthRules(random_splits=True, max_features=3, min_samples_leaf=1.5),
+    "by gain": GrowthRules(order="gain", max_leaf_nodes=9),
+    "of some gain": GrowthRules(random_splits=True, max_features=2, min_impurity_decrease=0.01),
+}
+
+
+def labelled(seed, n_classes, weighted):
+    """Return inputs with ties, missing values and a category, classes that depend on them, weights."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, 90))
+    X = np.round(rng.normal(size=(n, 5)), 1)
+    X[:, 1] = rng.integers(0, 5, n)
+    X[rng.random(n) < 0.2, 2] = np.nan
+    X[:, 4] = -X[:, 0]  # the same partitions, with sides exchanged
+    labels = (np.digitize(X[:, 0], [-0.5, 0.5]) + rng.integers(0, n_classes, n)) % n_classes
+    weight = rng.integers(0, 4, n) * 0.5 if weighted else np.ones(n)
+    weight[0] = 1.0
+    return X, np.eye(n_classes)[labels], weight
+
+
+@pytest.mark.parametrize("rules", RULES)
+@given(
+    seed=st.integers(0, 2**32), n_classes=st.sampled_from([2, 3, 7, 30]), weighted=st.booleans()
+)
+def test_classes_equal_the_oracle(rules, seed, n_classes, weighted):
+    """Trees of indicators are those of the oracle, which knows inner products only."""
+    X, phi, weight = labelled(seed, n_classes, weighted)
+    n_categories = np.array([0, 5, 0, 0, 0], np.int32)
+    rules = RULES[rules]
+    count = np.maximum(weight, 1.0)
+    K = (phi @ phi.T).astype(np.longdouble)
+    expected = grow_tree(X, K, rules, weight, count, derive(seed, 0), categories=n_categories)
+    trees = grow(X, phi, rules, row_weight=weight, seed=seed, n_categories=n_categories)
+    assert engine_as_nested(trees[0]) == as_nested(expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("n_draws", [0, 3000])
+def test_large_nodes_equal_those_of_features(dtype, rules, n_draws):
+    """The same trees, variances and weights as from moved features, which are no indicators."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 99, (3000, 5)).astype(dtype)
+    labels = (X[:, 0] // 20 + rng.integers(0, 3, 3000)).astype(int)
+    phi = np.eye(8)[labels]
+    trees = grow(X, phi, RULES[rules], n_trees=2, n_draws=n_draws)
+    expected = grow(X, phi - 0.25, RULES[rules], n_trees=2, n_draws=n_draws)
+    for name, array in vars(expected).items():
+        if name == "variance":
+            np.testing.assert_allclose(trees.variance, array, rtol=1e-9, atol=1e-9)
+        else:
+            assert np.array_equal(getattr(trees, name), array), name
+
+
+@pytest.mark.parametrize("n_other", [1, 3])
+def test_nearly_pure_nodes(n_other):
+    """Few rows of another class among many: the sum of the smaller side keeps its digits."""
+    n = 40_000
+    labels = np.zeros(n, dtype=int)
+    labels[[7, 20_001, 39_990][:n_other]] = 1
+    X = np.arange(n, dtype=float)[:, None]
+    tree = grow(X, np.eye(2)[labels], GrowthRules(max_depth=1))
+    shares = labels.mean()
+    assert tree.variance[0] == pytest.approx(n * 2 * shares * (1 - shares), rel=1e-9)
+    gains = []
+    for cut in range(1, n):
+        left, right = labels[:cut], labels[cut:]
+        gains.append(left.sum() ** 2 / len(left) + right.sum() ** 2 / len(right))
+    assert tree.threshold[0] == np.argmax(gains) + 0.5
+
+
+def test_other_rows_are_not_classes():
+    """A row of zeros, two ones in a row, or another number: features like any others."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    for change in ([0.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 2.0, 0.0], [1.0, 0.0, 1e-3]):
+        phi = np.eye(3)[rng.integers(0, 3, 200)]
+        phi[-1] = change
+        trees = grow(X, phi, GrowthRules())
+        expected = grow(X, phi + 0.5, GrowthRules())
+        np.testing.assert_allclose(trees.variance, expected.variance, atol=1e-9)
+        assert np.array_equal(trees.feature, expected.feature)
