@@ -21,7 +21,7 @@ RULES = {
 
 
 def labelled(seed, n_classes, weighted):
-    """Return inputs with ties, missing values and a category, classes that depend on them, weights."""
+    """Return inputs with ties, gaps and a category, classes that depend on them, and weights."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(5, 90))
     X = np.round(rng.normal(size=(n, 5)), 1)
