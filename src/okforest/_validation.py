@@ -161,6 +161,8 @@ def check_pairwise(X: Inputs, parameter: str, *, square: bool) -> None:
 
 def missing_features(X: Inputs) -> Booleans:
     """Return which features have missing values."""
+    if X.dtype == np.uint8:
+        return np.zeros(X.shape[1], dtype=bool)
     if not sp.issparse(X):
         return np.isnan(np.asarray(X)).any(axis=0, keepdims=True)[0]
     columns = sp.csc_array(X)

@@ -79,10 +79,9 @@ def _with_members(trees: Trees, found: Sequence[Members], row_weight: Floats) ->
         tree, own = trees[t], slice(trees.node_offsets[t], trees.node_offsets[t + 1])
         leaf, _ = tree.leaves_by_tree()
         # Every node's range begins and ends where that of a leaf does.
-        old = np.append(0, tree.end[leaf])
-        new = np.append(0, np.cumsum(sizes))
-        begin[own] = new[np.searchsorted(old, tree.begin)]
-        end[own] = new[np.searchsorted(old, tree.end)]
+        moved = np.empty(tree.end[0] + 1, dtype=begin.dtype)
+        moved[np.append(0, tree.end[leaf])] = np.append(0, np.cumsum(sizes))
+        begin[own], end[own] = moved[tree.begin], moved[tree.end]
     n_members = [len(group) for _, group, _ in found]
     return replace(
         trees,
