@@ -35,9 +35,7 @@ def labelled(seed, n_classes, weighted):
 
 
 @pytest.mark.parametrize("rules", RULES)
-@given(
-    seed=st.integers(0, 2**32), n_classes=st.sampled_from([2, 3, 7, 30]), weighted=st.booleans()
-)
+@given(seed=st.integers(0, 2**32), n_classes=st.sampled_from([2, 3, 7, 30]), weighted=st.booleans())
 def test_classes_equal_the_oracle(rules, seed, n_classes, weighted):
     """Trees of indicators are those of the oracle, which knows inner products only."""
     X, phi, weight = labelled(seed, n_classes, weighted)
