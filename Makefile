@@ -4,13 +4,14 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 NATIVE := $(shell find native -type f)
 
-.PHONY: help demo test test-all sanitize cross lint format figures bench bench-full scaling clean
+.PHONY: help demo test test-all sanitize races cross lint format figures bench bench-full scaling clean
 
 help:
 	@echo "make demo        complete handwritten digits: a table and a figure (one minute)"
 	@echo "make test        run the fast tests (two minutes)"
 	@echo "make test-all    run every test, with more random examples"
 	@echo "make sanitize    run the fast tests with the address and undefined-behaviour sanitizers"
+	@echo "make races       grow trees with the thread sanitizer"
 	@echo "make cross       compare the results of instruction sets, with aarch64 by emulation"
 	@echo "make lint        check formatting, types, imports and spelling"
 	@echo "make format      format the Python and C++ code"
@@ -61,11 +62,15 @@ sanitize: $(VENV)/.test
 	cp $(SANITIZED)/borrowed "$$($(SANITIZED)/venv/bin/python -c 'import site; print(site.getsitepackages()[0])')/borrowed.pth"
 	$(PY) -m pip --python $(SANITIZED)/venv/bin/python install --quiet --no-deps \
 		--no-build-isolation --force-reinstall --config-settings=build-dir=$(SANITIZED)/build \
-		--config-settings=cmake.define.OKFOREST_SANITIZE=ON .
+		--config-settings=cmake.define.OKFOREST_SANITIZE=ON \
+		--config-settings=cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON .
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 		$(SANITIZED)/venv/bin/python -m pytest -n auto --timeout 1200 \
 		--ignore tests/papers/test_runs.py --ignore tests/cli/test_reproduce.py
+
+races:
+	@sh tools/races.sh
 
 cross:
 	@sh tools/cross.sh
