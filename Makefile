@@ -4,7 +4,8 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 NATIVE := $(shell find native -type f)
 
-.PHONY: help demo test test-all sanitize races cross lint format figures bench bench-full scaling clean
+.PHONY: help demo test test-all sanitize races cross lint format figures
+.PHONY: bench bench-full conformal scaling clean
 
 help:
 	@echo "make demo        complete handwritten digits: a table and a figure (one minute)"
@@ -18,6 +19,7 @@ help:
 	@echo "make figures     run the examples in docs/ and update their output and figures"
 	@echo "make bench       time okforest against other libraries; writes benchmarks/RESULTS.md"
 	@echo "make bench-full  the same with 100 trees and a large forest (slow)"
+	@echo "make conformal   measure the coverage of prediction sets in several output spaces"
 	@echo "make scaling     measure and plot how the cost grows with the size of the data"
 	@echo "make clean       remove everything that make has created"
 
@@ -97,6 +99,10 @@ bench: $(VENV)/.bench
 
 bench-full: $(VENV)/.bench
 	$(PY) -m benchmarks.compare.report --full
+
+conformal: $(VENV)/.bench
+	$(PY) -m benchmarks.conformal
+	$(PY) -m benchmarks.candidates
 
 scaling: $(VENV)/.built
 	$(PY) -m benchmarks.scaling.scaling

@@ -24,6 +24,7 @@ import matplotlib.pyplot as plt
 DOCS = Path(__file__).parent
 PAGES = (
     "boosting.md",
+    "decoding.md",
     "images.md",
     "inspection.md",
     "large_outputs.md",
@@ -32,6 +33,7 @@ PAGES = (
     "series.md",
     "survival.md",
     "tuning.md",
+    "uncertainty.md",
 )
 EXAMPLE = re.compile(
     r"```python\n(?P<code>.*?)```\n"

@@ -2,7 +2,8 @@
 
 import okforest
 
-LAZY = ("datasets", "inspection", "network", "papers", "refit", "segments")  # imported on first use
+# imported on first use
+LAZY = ("datasets", "inspection", "network", "papers", "refit", "segments", "uncertainty")
 MODULES = (
     okforest,
     okforest.decode,

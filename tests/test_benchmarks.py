@@ -203,3 +203,19 @@ def test_segments(name, title):
     """Experiments on segments that need no data print their tables."""
     printed = run(f"segments.{name}", "--images", 4)
     assert f"### {title}" in printed
+
+
+@pytest.mark.slow
+def test_conformal():
+    """Data sets that come with scikit-learn have rows for every method."""
+    printed = run("conformal", "--splits", 1)
+    for part in ("classes: digits | split, votes", "numbers: diabetes | oob, normalized"):
+        assert part in printed
+
+
+@pytest.mark.slow
+def test_candidates():
+    """Both kernels are measured."""
+    printed = run("candidates", "--candidates", 70_000)
+    assert "70,000 candidates" in printed
+    assert "| RBF | 100 | 10 |" in printed

@@ -18,6 +18,7 @@ from okforest import (
 )
 from okforest.kernels import RBF, Laplacian, Polynomial
 from okforest.refit import CensoredForest, ForestKernel, SemiSupervisedForest
+from okforest.uncertainty import ConformalIntervals, ConformalSets
 
 # Every class, and every path through the code that a check can break, at least once.
 ESTIMATORS = [
@@ -44,6 +45,8 @@ ESTIMATORS = [
     SemiSupervisedForest(OKExtraTrees(5, random_state=0), adjust="outputs"),
     ForestKernel(OKExtraTrees(5, random_state=0)),
     ForestKernel(OKTotallyRandomTrees(5, random_state=0), features="nystrom", random_state=0),
+    ConformalIntervals(OKTree(random_state=0), random_state=0),
+    ConformalSets(OKTree(kernel="dirac", random_state=0), method="cross", cv=2, random_state=0),
 ]
 # The same paths in other combinations.
 MORE_ESTIMATORS = [

@@ -12,10 +12,12 @@ from okforest import OKExtraTrees, OKTree
 from okforest.kernels import RBF, Precomputed
 from okforest.metrics import (
     kernel_loss,
+    kernel_loss_samples,
     kernel_loss_scorer,
     kernel_r2,
     kernel_r2_scorer,
     output_loss,
+    output_loss_samples,
     output_loss_scorer,
 )
 
@@ -135,3 +137,18 @@ def test_pipelines():
         output_loss_scorer,
     ):
         assert metric(inside, X, Y) == metric(alone, scaled.transform(X), Y)
+
+
+def test_losses_of_rows():
+    """Their means are the losses; kernels and pipelines are as there."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    model = OKTree(kernel=RBF(1.0), max_depth=2).fit(X, X)
+    for kernel in (None, "linear"):
+        losses = kernel_loss_samples(model, X, X, kernel=kernel)
+        assert losses.shape == (30,)
+        np.testing.assert_allclose(losses.mean(), kernel_loss(model, X, X, kernel=kernel))
+    predicted = model.predict(X)
+    losses = output_loss_samples(RBF(1.0), X, predicted)
+    np.testing.assert_allclose(losses, 2.0 - 2.0 * RBF(1.0).pairs(X, predicted))
+    np.testing.assert_allclose(losses.mean(), output_loss(RBF(1.0), X, predicted))

@@ -26,7 +26,15 @@ from okforest import (
     OKTotallyRandomTrees,
     OKTree,
 )
-from okforest.decode import Candidates, Majority, Mean, Support, TrainingSet
+from okforest.decode import (
+    Candidates,
+    FixedPoint,
+    Majority,
+    Mean,
+    Sharpened,
+    Support,
+    TrainingSet,
+)
 from okforest.engine import Trees
 from okforest.kernels import (
     RBF,
@@ -91,6 +99,8 @@ DECODERS = {
     "candidates, array": Candidates(Y[:5]),
     "candidates, list": Candidates([[0.5, 1.0], [-0.5, 0.0]]),
     "candidates, tuple": Candidates(((0.5, 1.0), (-0.5, 0.0))),
+    "fixed point": FixedPoint(max_iter=5),
+    "sharpened": Sharpened(FixedPoint(), power=1.5),
 }
 
 

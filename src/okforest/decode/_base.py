@@ -1,6 +1,7 @@
 """The contract of a decoder."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from okforest._integers import is_integer
 from okforest._typing import Floats, Outputs
+from okforest.decode._found import Found
 from okforest.decode._search import bounds_pay_off, search_all, search_with_bounds
 from okforest.weights import OutputSet, Span, WeightMatrix, as_weights
 
@@ -36,8 +38,70 @@ class Decoder(ABC, BaseEstimator):
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return one output for each row of W."""
 
+    def with_candidates(self, candidates: Any) -> "Decoder":
+        """Return the decoder of ``predict(X, candidates=...)``, which takes one of these outputs.
 
-class SearchDecoder(Decoder):
+        By default this is the candidate nearest to the prediction in feature space. A decoder that
+        minimises something else over candidates overrides it.
+        """
+        from okforest.decode.candidate_lists import CandidateLists, PerQuery
+        from okforest.decode.search import Candidates
+
+        if isinstance(candidates, CandidateLists):
+            return PerQuery(self, candidates)
+        return Candidates(candidates)
+
+
+class CandidateSearch(Decoder):
+    """Searches candidates for the least cost; subclasses define the candidates and the cost."""
+
+    def decode(self, W: WeightMatrix, span: Span) -> Outputs:
+        """Return the best candidate for each prediction; the first of equals."""
+        outputs: Outputs = self._search(W, span, 1).outputs[:, 0]
+        return outputs
+
+    def top(self, W: WeightMatrix, span: Span, k: int) -> tuple[Outputs, Floats]:
+        """Return the k best different candidates for each prediction, and their losses.
+
+        Outputs and losses have shape (n, k), best first; a loss is infinite where fewer candidates
+        are allowed.
+        """
+        if not is_integer(k) or k < 1:
+            raise ValueError(f"k={k!r}; pass an integer of at least 1.")
+        outputs, losses = self._search(W, span, k, with_losses=True)
+        return outputs, losses
+
+    def _search(self, W: WeightMatrix, span: Span, k: int, with_losses: bool = False) -> Found:
+        parts = []
+        for rows in _parts(W):
+            best: Found | None = None
+            for candidates in self._candidate_blocks(span):
+                nearest, costs = self._nearest(rows, span, candidates, min(k, len(candidates)))
+                found = Found(candidates.outputs[nearest], costs)
+                best = found if best is None else best.merged(found, k)
+            assert best is not None, "there is at least one candidate"
+            best.check_count(k)
+            if with_losses:
+                best = Found(best.outputs, self._losses(best.costs, rows, span))
+            parts.append(best)
+        return Found(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    @abstractmethod
+    def _candidate_blocks(self, span: Span) -> Iterator[OutputSet]:
+        """Yield the candidates, in parts if there are too many to prepare at once."""
+
+    @abstractmethod
+    def _nearest(
+        self, W: WeightMatrix, span: Span, candidates: OutputSet, k: int
+    ) -> tuple[npt.NDArray[np.intp], Floats]:
+        """Return the k candidates of least cost, in order, the first of equals, and the costs."""
+
+    @abstractmethod
+    def _losses(self, costs: Floats, W: WeightMatrix, span: Span) -> Floats:
+        """Return the losses for these costs, which may leave out a constant of each prediction."""
+
+
+class SearchDecoder(CandidateSearch):
     """Searches candidates c for the least distance ‖φ(c) − F‖² to the prediction F.
 
     To add one, write :meth:`candidates`, and :meth:`allowed` if the candidates differ between
@@ -55,38 +119,13 @@ class SearchDecoder(Decoder):
         """
         return None
 
-    def decode(self, W: WeightMatrix, span: Span) -> Outputs:
-        """Return the nearest candidate to each prediction; the first of equals."""
-        candidates = self.candidates(span)
-        nearest = [self._nearest(rows, span, candidates, 1)[0][:, 0] for rows in _parts(W)]
-        return candidates.outputs[np.concatenate(nearest)]
-
-    def top(self, W: WeightMatrix, span: Span, k: int) -> tuple[Outputs, Floats]:
-        """Return the k nearest different candidates to each prediction, and their distances.
-
-        Outputs and squared distances in H have shape (n, k), nearest first; a distance is infinite
-        where fewer are allowed.
-        """
-        candidates = self.candidates(span)
-        if not is_integer(k) or not 1 <= k <= len(candidates):
-            raise ValueError(
-                f"k={k!r}; there are {len(candidates)} different candidates, so pass an integer "
-                f"from 1 to {len(candidates)}."
-            )
-        picks, losses = [], []
-        for rows in _parts(W):
-            nearest, distances = self._nearest(rows, span, candidates, k)
-            picks.append(nearest)
-            losses.append(distances + span.squared_norms(rows)[:, None])
-        return candidates.outputs[np.concatenate(picks)], np.maximum(np.concatenate(losses), 0.0)
+    def _candidate_blocks(self, span: Span) -> Iterator[OutputSet]:
+        yield self.candidates(span)
 
     def _nearest(
         self, W: WeightMatrix, span: Span, candidates: OutputSet, k: int
     ) -> tuple[npt.NDArray[np.intp], Floats]:
-        """Return the k nearest candidates to each prediction, nearest first, the first of equals.
-
-        Distances are ‖φ(c) − F‖² − ‖F‖², infinite where a candidate is not allowed.
-        """
+        """Return the k nearest; costs are ‖φ(c) − F‖² − ‖F‖², infinite where not allowed."""
         allowed = self._allowed_groups(W, candidates)
         if allowed is None:
             if bounds_pay_off(W, span, candidates):
@@ -97,6 +136,9 @@ class SearchDecoder(Decoder):
             return search_all(W, span, candidates, allowed, k)
         nearest, distances = search_all(W, span, candidates.take(used), allowed[:, used], k)
         return used[nearest], distances
+
+    def _losses(self, costs: Floats, W: WeightMatrix, span: Span) -> Floats:
+        return np.maximum(costs + span.squared_norms(W)[:, None], 0.0)
 
     def _allowed_groups(self, W: WeightMatrix, candidates: OutputSet) -> sp.csr_array | None:
         """Return which different candidates are allowed: those that equal an allowed one."""

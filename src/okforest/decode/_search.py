@@ -6,6 +6,8 @@ leave few candidates of many, so that a prediction costs little more than the ke
 outputs of its support.
 """
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -18,6 +20,7 @@ Positions = npt.NDArray[np.intp]
 FEWEST = 1024  # different candidates from which bounds may pay off
 NEAR = 64  # candidates of the smallest bounds, whose distances are computed first
 ROW_COST = 2**16  # kernel evaluations that take as long as the other work for a row
+SORTED = 8  # times k values: fewer are sorted, of more the k smallest are found first
 MARGIN = 1e-6  # relative to the largest norm: bounds may err by this much
 
 
@@ -26,23 +29,39 @@ def search_all(
 ) -> tuple[Positions, Floats]:
     """Return the k nearest candidates of every row, nearest first, and their distances less ‖F‖².
 
-    Candidates are searched block by block, keeping the k nearest so far. Nonzero entries of
-    ``allowed`` are the candidates (columns) of each row; others are infinitely far.
+    Nonzero entries of ``allowed`` are the candidates (columns) of each row; others are infinitely
+    far.
     """
-    nearest = np.zeros((W.shape[0], 0), dtype=np.intp)
-    least = np.zeros((W.shape[0], 0))
+    return smallest_of(_distance_blocks(W, span, candidates, allowed), W.shape[0], k)
+
+
+def smallest_of(blocks: Iterable[tuple[slice, Floats]], n: int, k: int) -> tuple[Positions, Floats]:
+    """Return the k candidates of least cost for each of n rows, in order, and their costs.
+
+    A block holds the costs of some candidates (columns) for all rows; the k least so far are kept.
+    """
+    nearest = np.zeros((n, 0), dtype=np.intp)
+    least = np.zeros((n, 0))
+    for block, costs in blocks:
+        places = smallest(costs, k)
+        least = np.hstack([least, np.take_along_axis(costs, places, axis=1)])
+        nearest = np.hstack([nearest, places + block.start])
+        order = smallest(least, k)
+        least = np.take_along_axis(least, order, axis=1)
+        nearest = np.take_along_axis(nearest, order, axis=1)
+    return nearest, least
+
+
+def _distance_blocks(
+    W: WeightMatrix, span: Span, candidates: OutputSet, allowed: sp.csr_array | None
+) -> Iterator[tuple[slice, Floats]]:
+    """Yield ‖φ(c) − F‖² − ‖F‖² for some candidates c at a time; infinite if not allowed."""
     columns = None if allowed is None else sp.csc_array(allowed)
     for block, inner in span.inner_blocks(W, candidates):
         distances = candidates.squares[block] - 2.0 * inner
         if columns is not None:
             distances[columns[:, block].toarray() == 0] = np.inf
-        places = _smallest(distances, k)
-        least = np.hstack([least, np.take_along_axis(distances, places, axis=1)])
-        nearest = np.hstack([nearest, places + block.start])
-        order = _smallest(least, k)
-        least = np.take_along_axis(least, order, axis=1)
-        nearest = np.take_along_axis(nearest, order, axis=1)
-    return nearest, least
+        yield block, distances
 
 
 def bounds_pay_off(W: WeightMatrix, span: Span, candidates: OutputSet) -> bool:
@@ -83,7 +102,7 @@ def _search_row(W: WeightMatrix, span: Span, k: int) -> tuple[Positions, Floats]
     limit = np.partition(distances, k - 1)[k - 1] + MARGIN * training.squares.max()
     others = np.flatnonzero((bounds <= limit) & np.isinf(distances))
     distances[others] = _distances(span, weights, support, others)
-    nearest = _smallest(distances[None, :], k)[0]
+    nearest = smallest(distances[None, :], k)[0]
     return nearest, distances[nearest]
 
 
@@ -98,8 +117,15 @@ def _distances(span: Span, weights: Floats, support: Outputs, candidates: Positi
     return distances
 
 
-def _smallest(values: Floats, k: int) -> Positions:
+def smallest(values: Floats, k: int) -> Positions:
     """Return where each row has its k smallest values, in order, the first of equals."""
     if k == 1:
         return values.argmin(axis=1)[:, None]
-    return np.argsort(values, axis=1, kind="stable")[:, :k]
+    n, width = values.shape
+    if width <= SORTED * k:
+        return np.argsort(values, axis=1, kind="stable")[:, :k]
+    limits = np.partition(values, k - 1, axis=1)[:, k - 1 : k]
+    rows, places = np.nonzero(~(values > limits))  # at least k in each row, in order of place
+    order = np.lexsort((values[rows, places], rows))  # stable: the first of equals
+    starts = np.searchsorted(rows, np.arange(n))
+    return places[order][starts[:, None] + np.arange(k)]

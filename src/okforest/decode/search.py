@@ -1,5 +1,6 @@
 """Pre-images by search over candidates."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,8 @@ import scipy.sparse as sp
 from okforest._outputs import check_same_type
 from okforest.decode._base import SearchDecoder
 from okforest.weights import OutputSet, Span, WeightMatrix
+
+BLOCK = 2**16  # candidates that are read at a time
 
 
 class TrainingSet(SearchDecoder):
@@ -38,10 +41,18 @@ class Support(TrainingSet):
 class Candidates(SearchDecoder):
     """Searches outputs given by the user, which need not occur in the training set.
 
+    More than 65,536 candidates are read and searched in parts: an array that is memory-mapped from
+    a file may be larger than the memory.
+
     Parameters
     ----------
     outputs : array-like
         The candidates, of the type that the kernel takes.
+
+    See Also
+    --------
+    CandidateLists : Different candidates for every prediction.
+    ExpectedLoss : Searches candidates for the least expected loss.
     """
 
     def __init__(self, outputs: Any):
@@ -49,17 +60,36 @@ class Candidates(SearchDecoder):
 
     def check(self, span: Span) -> None:
         """Check that the candidates are like the training outputs."""
-        self.candidates(span)
+        for _ in candidate_blocks(self.outputs, span):
+            pass
 
     def candidates(self, span: Span) -> OutputSet:
         """Return the given outputs."""
-        if self.outputs is None:
-            raise ValueError("candidates is None; pass at least one output.")
-        if hasattr(self.outputs, "__len__") and len(self.outputs) == 0:
-            raise ValueError("candidates is empty; pass at least one output.")
-        try:
-            outputs = span.kernel.check(self.outputs)
-        except ValueError as error:
-            raise ValueError(f"the candidates are not valid outputs: {error}") from None
-        check_same_type(outputs, span.outputs, "candidates")
-        return OutputSet(span.kernel, np.asarray(outputs))
+        return read_candidates(self.outputs, span)
+
+    def _candidate_blocks(self, span: Span) -> Iterator[OutputSet]:
+        return candidate_blocks(self.outputs, span)
+
+
+def candidate_blocks(outputs: Any, span: Span) -> Iterator[OutputSet]:
+    """Yield candidates given by the user, in parts of bounded size."""
+    n = len(outputs) if hasattr(outputs, "__len__") else 0
+    if n <= BLOCK:
+        yield read_candidates(outputs, span)
+        return
+    for start in range(0, n, BLOCK):
+        yield read_candidates(outputs[start : start + BLOCK], span)
+
+
+def read_candidates(outputs: Any, span: Span) -> OutputSet:
+    """Return candidates given by the user, checked against the training outputs."""
+    if outputs is None:
+        raise ValueError("candidates is None; pass at least one output.")
+    if hasattr(outputs, "__len__") and len(outputs) == 0:
+        raise ValueError("candidates is empty; pass at least one output.")
+    try:
+        checked = span.kernel.check(outputs)
+    except ValueError as error:
+        raise ValueError(f"the candidates are not valid outputs: {error}") from None
+    check_same_type(checked, span.outputs, "candidates")
+    return OutputSet(span.kernel, np.asarray(checked))

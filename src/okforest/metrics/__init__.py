@@ -1,7 +1,14 @@
 """Losses in feature space, with and without decoding; scorers; rankings, survival, label maps."""
 
 from okforest._step_function import StepFunction
-from okforest.metrics.losses import kernel_loss, kernel_r2, output_loss
+from okforest.metrics.alignment import kernel_alignment
+from okforest.metrics.losses import (
+    kernel_loss,
+    kernel_loss_samples,
+    kernel_r2,
+    output_loss,
+    output_loss_samples,
+)
 from okforest.metrics.ranking import AveragedCurve, average_curve, precision_at_k
 from okforest.metrics.scorers import (
     kernel_loss_scorer,
@@ -38,13 +45,16 @@ __all__ = [
     "integrated_brier_score",
     "integrated_brier_scorer",
     "intersection_over_union",
+    "kernel_alignment",
     "kernel_loss",
+    "kernel_loss_samples",
     "kernel_loss_scorer",
     "kernel_r2",
     "kernel_r2_scorer",
     "make_kernel_scorer",
     "make_output_scorer",
     "output_loss",
+    "output_loss_samples",
     "output_loss_scorer",
     "precision_at_k",
 ]

@@ -55,6 +55,39 @@ def kernel_loss(
     return float(np.average(span.losses(W, outputs), weights=weight))
 
 
+def kernel_loss_samples(model: Any, X: Any, y: Any, *, kernel: Any = None) -> Floats:
+    """Return the squared distance ‖φ(y) − F(x)‖² between prediction and true output of every row.
+
+    :func:`kernel_loss` is the mean. Rows of large losses are those that the model does not explain.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model of okforest, or a pipeline that ends with one.
+    X : array-like of shape (n, p)
+        Inputs.
+    y : array-like
+        Their true outputs, as accepted by the kernel.
+    kernel : OutputKernel, str or callable, optional
+        The kernel in whose feature space losses are measured; by default the kernel of the model.
+
+    Returns
+    -------
+    losses : ndarray of shape (n,)
+        One loss for each row.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.metrics import kernel_loss_samples
+    >>> tree = OKTree().fit([[0.0], [1.0]], [1.0, 5.0])
+    >>> kernel_loss_samples(tree, [[0.0], [1.0]], [1.0, 7.0])
+    array([0., 4.])
+    """
+    span, W, outputs, _ = _predicted(model, X, y, None, kernel)
+    return span.losses(W, outputs)
+
+
 def kernel_r2(
     model: Any, X: Any, y: Any, sample_weight: Any = None, *, kernel: Any = None
 ) -> float:
@@ -137,13 +170,41 @@ def output_loss(kernel: Any, y_true: Any, y_pred: Any, sample_weight: Any = None
     >>> output_loss("dirac", ["a", "b"], ["a", "c"])
     1.0
     """
+    losses = output_loss_samples(kernel, y_true, y_pred)
+    weight = check_sample_weight(sample_weight, losses, ensure_non_negative=True)
+    return float(np.average(losses, weights=weight))
+
+
+def output_loss_samples(kernel: Any, y_true: Any, y_pred: Any) -> Floats:
+    """Return the squared distance ‖φ(y) − φ(ŷ)‖² of every pair of a true and a predicted output.
+
+    :func:`output_loss` is the mean.
+
+    Parameters
+    ----------
+    kernel : OutputKernel, str or callable
+        The kernel. If it has a parameter that is learnt, such as ``sigma="median"``, pass the
+        kernel of a fitted model (``model.kernel_``).
+    y_true, y_pred : array-like
+        True and predicted outputs, as accepted by the kernel.
+
+    Returns
+    -------
+    losses : ndarray of shape (n,)
+        One loss for each pair.
+
+    Examples
+    --------
+    >>> from okforest.metrics import output_loss_samples
+    >>> output_loss_samples("dirac", ["a", "b"], ["a", "c"])
+    array([0., 2.])
+    """
     kernel = as_kernel(kernel)
     true, predicted = kernel.check(y_true), kernel.check(y_pred)
     check_consistent_length(true, predicted)
     check_same_type(predicted, true, "y_pred")
-    weight = check_sample_weight(sample_weight, true, ensure_non_negative=True)
     losses = kernel.diag(true) + kernel.diag(predicted) - 2.0 * kernel.pairs(true, predicted)
-    return float(np.average(np.maximum(losses, 0.0), weights=weight))
+    return np.maximum(losses, 0.0)
 
 
 def unwrap(model: Any, X: Any) -> tuple[Any, Any]:

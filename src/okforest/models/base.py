@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from okforest._memory import check_memory
 from okforest._typing import Floats, Outputs
 from okforest._validation import check_outputs
-from okforest.decode import Candidates, SearchDecoder, TrainingSet, as_decoder
+from okforest.decode import TrainingSet, as_decoder
 from okforest.kernels import OutputKernel, as_kernel
 from okforest.kernels._parameters import NestedParametersMixin
 from okforest.metrics import kernel_r2_scorer
@@ -118,8 +118,9 @@ class OKModel(SurvivalMixin, NestedParametersMixin, ABC):
         X : array-like of shape (n, p)
             Inputs.
         candidates : array-like, optional
-            Outputs to choose from, of the type that the kernel takes; by default ``decoder``
-            decides.
+            Outputs to choose from, of the type that the kernel takes, or
+            :class:`okforest.decode.CandidateLists` with other outputs for each row; by default
+            ``decoder`` decides.
 
         Returns
         -------
@@ -127,9 +128,10 @@ class OKModel(SurvivalMixin, NestedParametersMixin, ABC):
             With a precomputed kernel, positions in its Gram matrix.
         """
         span, W = self.span_, self._checked_weights(X)
+        decoder = as_decoder(self.decoder, span.kernel)
         if candidates is not None:
-            return Candidates(candidates).decode(W, span)
-        return as_decoder(self.decoder, span.kernel).decode(W, span)
+            decoder = decoder.with_candidates(candidates)
+        return decoder.decode(W, span)
 
     def predict_top(self, X: Any, k: int = 5, candidates: Any = None) -> tuple[Outputs, Floats]:
         """Return the k outputs nearest to each prediction, and their distances.
@@ -141,23 +143,26 @@ class OKModel(SurvivalMixin, NestedParametersMixin, ABC):
         k : int, default=5
             Number of outputs.
         candidates : array-like, optional
-            Outputs to choose from; by default those that ``decoder`` searches, or the training
-            outputs if it does not search.
+            Outputs to choose from, or :class:`okforest.decode.CandidateLists` with other outputs
+            for each row; by default those that ``decoder`` searches, or the training outputs if it
+            does not search.
 
         Returns
         -------
         y : ndarray of shape (n, k, ...)
             Outputs, nearest first.
         losses : ndarray of shape (n, k)
-            Their squared distances to the prediction in feature space.
+            Their squared distances to the prediction in feature space; with the decoder
+            :class:`okforest.decode.ExpectedLoss`, their expected losses.
         """
         span, W = self.span_, self._checked_weights(X)
-        decoder = as_decoder(self.decoder, span.kernel)
+        decoder: Any = as_decoder(self.decoder, span.kernel)
         if candidates is not None:
-            decoder = Candidates(candidates)
-        elif not isinstance(decoder, SearchDecoder):
+            decoder = decoder.with_candidates(candidates)
+        elif not hasattr(decoder, "top"):
             decoder = TrainingSet()
-        return decoder.top(W, span, k)
+        outputs, losses = decoder.top(W, span, k)
+        return outputs, losses
 
     def predict_kernel(
         self, X: Any, Z: Any = None, scheme: Literal["convolve"] = "convolve"

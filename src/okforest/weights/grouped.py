@@ -16,6 +16,7 @@ from okforest.weights.combination import CombinedWeights
 from okforest.weights.dense import DenseWeights
 from okforest.weights.leaves import LeafWeights
 from okforest.weights.product import ProductWeights
+from okforest.weights.sharpened import SharpenedWeights
 from okforest.weights.span import Span
 from okforest.weights.sparse import SparseWeights
 
@@ -145,6 +146,8 @@ def stack_rows(parts: Sequence[Any]) -> WeightMatrix:
     if isinstance(first, CombinedWeights):  # of one model, so that the factors are the same
         terms = zip(*(part.parts for part in parts), strict=True)
         return CombinedWeights([stack_rows(term) for term in terms], first.factors)
+    if isinstance(first, SharpenedWeights):
+        return SharpenedWeights(stack_rows([part.base for part in parts]), first.power)
     if isinstance(first, LeafWeights):
         leaves = np.concatenate([part.leaves for part in parts])
         return LeafWeights(first.trees, leaves, max(part.n_threads for part in parts))

@@ -63,6 +63,10 @@ class OutputSet:
         """Explicit features of the different outputs."""
         return self.kernel.features(self.outputs)
 
+    def features_of(self, block: slice) -> Floats:
+        """Return explicit features of some of the different outputs; they are not kept."""
+        return self.kernel.features(self.outputs[block])
+
     @property
     def n_landmarks(self) -> int:
         """Number of outputs that span the subspace of :attr:`projection`."""

@@ -77,8 +77,11 @@ class Span:
         """Yield ⟨F_i, φ(y_j)⟩ for every row i of W and some candidates y_j at a time."""
         if self.features is not None:
             F = W.feature_sums(self)
-            for block in self.blocks(len(candidates), W.shape[0]):
-                yield block, F @ candidates.features[block].T
+            for block in self.blocks(len(candidates), max(F.shape)):
+                # Features of the training outputs are kept; there may be too many of others.
+                own = candidates is self.training
+                features = candidates.features[block] if own else candidates.features_of(block)
+                yield block, F @ features.T
             return
         (weights,), positions = self.terms(W)
         if candidates is self.training and candidates.keeps_gram:

@@ -12,7 +12,7 @@ from okforest._compat import check_sample_weight
 from okforest._integers import is_integer
 from okforest._typing import Booleans, Floats, Ints, Outputs
 from okforest._validation import check_inputs, check_numbers
-from okforest.decode import Candidates, as_decoder
+from okforest.decode import as_decoder
 from okforest.engine.inputs import Inputs
 from okforest.metrics.losses import check_truth, loss_r2
 from okforest.models._growing import Grower
@@ -100,7 +100,7 @@ class BoostedModel(Grower):
         span = self.span_
         decoder = as_decoder(self.decoder, span.kernel)
         if candidates is not None:
-            decoder = Candidates(candidates)
+            decoder = decoder.with_candidates(candidates)
         rounds, coordinates = self._rounds_at(X)
         return (
             decoder.decode(W, span)

@@ -1,0 +1,72 @@
+"""What conformal sets and intervals share."""
+
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from okforest._typing import Floats, Outputs
+from okforest._validation import adopt_inputs
+from okforest.uncertainty._calibration import Calibration, Method, calibrate
+
+
+class Conformal(BaseEstimator):
+    """A model that is calibrated on rows it was not fitted to."""
+
+    estimator: Any
+    method: Method
+    calibration_size: float
+    cv: Any
+    random_state: Any
+
+    estimator_: Any
+    estimators_: list[Any]
+    scores_: list[Floats]
+    n_calibration_: int
+
+    def _calibrate(self, X: Any, y: Any) -> Calibration:
+        """Fit the models and store them; return their predictions for the rows left out."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        fitted = calibrate(
+            self.estimator,
+            X,
+            y,
+            method=self.method,
+            calibration_size=self.calibration_size,
+            cv=self.cv,
+            random_state=self.random_state,
+        )
+        self.estimator_ = fitted.estimator
+        self.estimators_ = [part.model for part in fitted.parts]
+        if hasattr(fitted.estimator, "n_features_in_"):  # images, for example, have none
+            adopt_inputs(self, fitted.estimator)
+        return fitted
+
+    def predict(self, X: Any) -> Outputs:
+        """Predict outputs, as ``estimator_`` does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Inputs.
+
+        Returns
+        -------
+        y : ndarray of n outputs
+            The predictions.
+        """
+        check_is_fitted(self)
+        outputs: Outputs = self.estimator_.predict(X)
+        return outputs
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        inner = get_tags(self.estimator)
+        tags.input_tags = inner.input_tags
+        tags.target_tags.multi_output = inner.target_tags.multi_output
+        return tags

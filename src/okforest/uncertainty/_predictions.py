@@ -1,0 +1,52 @@
+"""The predictions of a model, as weights over its training outputs."""
+
+from numbers import Real
+from typing import Any, NamedTuple
+
+from sklearn.pipeline import Pipeline
+
+from okforest._typing import Floats
+from okforest.metrics.losses import unwrap
+from okforest.weights import Span, WeightMatrix, as_weights
+
+
+class Predictions(NamedTuple):
+    """Weights over training outputs, and the span of these."""
+
+    span: Span
+    W: WeightMatrix
+
+    def vectors(self) -> Floats:
+        """Return the training outputs as vectors, of shape (n_train, q), or raise a ValueError."""
+        outputs = self.span.outputs
+        if outputs.dtype.kind != "f" or not self.span.kernel.numeric:
+            raise ValueError(
+                f"quantiles, intervals and bands need numbers or vectors as outputs; the kernel is "
+                f"{self.span.kernel!r}. For other outputs, use ConformalSets."
+            )
+        return outputs.reshape(len(outputs), -1)
+
+
+def predictions(model: Any, X: Any) -> Predictions:
+    """Return the predictions of a model, or of a pipeline that ends with one."""
+    model, X = unwrap(model, X)
+    if not hasattr(model, "weight_matrix") or not hasattr(type(model), "span_"):
+        raise TypeError(
+            f"uncertainty is computed from the weights of a model of okforest, such as "
+            f"OKRandomForest; got {type(model).__name__}."
+        )
+    return Predictions(model.span_, as_weights(model.weight_matrix(X)))
+
+
+def last_step(model: Any) -> Any:
+    """Return the model at the end of a pipeline, or the model itself."""
+    while isinstance(model, Pipeline):
+        model = model[-1]
+    return model
+
+
+def check_coverage(coverage: Any) -> float:
+    """Return a coverage between 0 and 1."""
+    if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
+        raise ValueError(f"coverage={coverage!r}; use a number between 0 and 1, such as 0.9.")
+    return float(coverage)

@@ -1,0 +1,83 @@
+"""Sets of outputs, one for each prediction."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from okforest._typing import Booleans, Outputs
+from okforest.kernels import OutputKernel
+from okforest.uncertainty._scores import positions_of
+from okforest.weights import OutputSet
+
+
+@dataclass(frozen=True, repr=False)
+class PredictionSets:
+    """Sets of outputs, one for each prediction: ``sets[0]`` holds those of the first row.
+
+    Parameters
+    ----------
+    kernel : OutputKernel
+        The output kernel.
+    candidates : ndarray of m outputs
+        The different candidates.
+    members : csr_array of shape (n, m)
+        Stored entries are members, in order, most typical first; the values are scores.
+    coverage : float
+        The probability with which a set contains the true output.
+    """
+
+    kernel: OutputKernel
+    candidates: Outputs
+    members: sp.csr_array
+    coverage: float
+
+    def __len__(self) -> int:
+        return int(self.members.shape[0])
+
+    def __getitem__(self, i: int) -> Outputs:
+        i = range(len(self))[i]
+        own = slice(self.members.indptr[i], self.members.indptr[i + 1])
+        return self.candidates[self.members.indices[own]]
+
+    def __iter__(self) -> Iterator[Outputs]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        mean = self.sizes.mean() if len(self) else 0.0
+        return (
+            f"<PredictionSets of {len(self)} rows, coverage {self.coverage:g}, "
+            f"mean size {mean:.2f}>"
+        )
+
+    @property
+    def sizes(self) -> npt.NDArray[np.integer]:
+        """The number of outputs in each set."""
+        return np.diff(self.members.indptr)
+
+    def contain(self, y: Any) -> Booleans:
+        """Return whether each set contains the row's own output.
+
+        Parameters
+        ----------
+        y : array-like of n outputs
+            The true outputs.
+
+        Returns
+        -------
+        contained : ndarray of shape (n,)
+            Booleans; their mean is the coverage that was reached.
+        """
+        outputs = self.kernel.check(y)
+        if len(outputs) != len(self):
+            raise ValueError(
+                f"y has {len(outputs)} outputs for {len(self)} sets; pass one for each."
+            )
+        places = positions_of(outputs, OutputSet(self.kernel, self.candidates))
+        rows = np.repeat(np.arange(len(self)), self.sizes)
+        contained = np.zeros(len(self), dtype=bool)
+        contained[rows[self.members.indices == places[rows]]] = True
+        return contained

@@ -1,0 +1,107 @@
+"""Many candidates: in parts, ranked, without repetition; and a list for each prediction."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import okforest.decode.search as search_module
+from okforest import OKExtraTrees, OKTree
+from okforest.decode import CandidateLists, Candidates, Sharpened
+from okforest.decode._search import smallest
+from okforest.kernels import RBF, Linear, Polynomial
+from okforest.weights import DenseWeights, Span
+
+rng = np.random.default_rng(0)
+Y = rng.normal(size=(20, 2))
+W = rng.dirichlet(np.ones(20), size=6)
+
+
+@given(seed=st.integers(0, 2**31), k=st.integers(1, 4), width=st.integers(4, 60))
+def test_the_smallest_are_found_in_order(seed, k, width):
+    """A partial sort equals a stable sort, also with ties and infinite values."""
+    values = np.random.default_rng(seed).integers(0, 5, size=(3, width)).astype(float)
+    values[values == 4] = np.inf
+    expected = np.argsort(values, axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(smallest(values, k), expected)
+
+
+@pytest.mark.parametrize("kernel", [RBF(1.0), Linear(), Polynomial(2)], ids=repr)
+@pytest.mark.parametrize("k", [1, 3])
+def test_parts_change_nothing(kernel, k, monkeypatch):
+    """Candidates searched in parts are those searched at once, equal ones counted once."""
+    candidates = np.repeat(np.random.default_rng(1).normal(size=(20, 2)), 2, axis=0)
+    candidates = candidates[np.random.default_rng(2).permutation(40)]
+    span = Span(kernel, Y)
+    outputs, losses = Candidates(candidates).top(DenseWeights(W), span, k)
+    monkeypatch.setattr(search_module, "BLOCK", 7)
+    parts, part_losses = Candidates(candidates).top(DenseWeights(W), span, k)
+    np.testing.assert_array_equal(parts, outputs)
+    np.testing.assert_allclose(part_losses, losses, atol=1e-12)
+    decoded = Candidates(candidates).decode(DenseWeights(W), span)
+    np.testing.assert_array_equal(decoded, outputs[:, 0])
+
+
+def test_equal_candidates_in_every_part(monkeypatch):
+    """The number of different candidates is right, in results and in the error."""
+    monkeypatch.setattr(search_module, "BLOCK", 4)
+    candidates = np.tile([0.0, 1.0, 2.0], 5)
+    span = Span(RBF(1.0), Y[:, 0])
+    outputs, losses = Candidates(candidates).top(DenseWeights(W), span, 3)
+    assert (np.sort(outputs, axis=1) == [0.0, 1.0, 2.0]).all()
+    assert np.isfinite(losses).all()
+    with pytest.raises(ValueError, match="there are 3 different candidates"):
+        Candidates(candidates).top(DenseWeights(W), span, 4)
+
+
+def test_invalid_candidates_in_a_later_part(monkeypatch):
+    """Every part is checked by fit."""
+    monkeypatch.setattr(search_module, "BLOCK", 4)
+    decoder = Candidates([*range(10), np.nan])
+    with pytest.raises(ValueError, match="the candidates are not valid outputs"):
+        OKTree(kernel="rbf", decoder=decoder).fit([[0.0], [1.0]], [1.0, 2.0])
+
+
+def test_candidates_mapped_from_a_file(tmp_path, monkeypatch):
+    """A memory map is read in parts, and never converted as a whole."""
+    monkeypatch.setattr(search_module, "BLOCK", 64)
+    vectors = np.random.default_rng(3).normal(size=(1000, 2)).astype(np.float32)
+    np.save(tmp_path / "candidates.npy", vectors)
+    mapped = np.load(tmp_path / "candidates.npy", mmap_mode="r")
+    sizes = []
+    kernel = RBF(1.0)
+    check = RBF.check
+    monkeypatch.setattr(RBF, "check", lambda self, y: sizes.append(len(y)) or check(self, y))
+    model = OKTree(kernel=kernel, max_depth=2).fit(Y, Y)
+    sizes.clear()
+    found, losses = model.predict_top(Y[:5], k=4, candidates=mapped)
+    assert max(sizes) <= 64
+    expected = model.span_.inner(model.weight_matrix(Y[:5]), vectors.astype(float))
+    best = np.argsort(-expected, axis=1)[:, :4]
+    np.testing.assert_array_equal(found, vectors[best].astype(float))
+    assert (np.diff(losses, axis=1) >= 0).all()
+
+
+@pytest.mark.parametrize("decoder", ["auto", Sharpened(power=2.0)], ids=repr)
+def test_a_list_for_each_row(decoder):
+    """Every row is decoded as alone with its own candidates; short lists are filled up."""
+    model = OKExtraTrees(5, kernel=RBF(1.0), decoder=decoder, random_state=0).fit(Y, Y)
+    lists = [Y[:1], Y[2:7], np.repeat(Y[3:5], 2, axis=0)]
+    found = model.predict(Y[:3], candidates=CandidateLists(lists))
+    outputs, losses = model.predict_top(Y[:3], k=3, candidates=CandidateLists(lists))
+    for i, own in enumerate(lists):
+        alone = model.predict(Y[i : i + 1], candidates=own)[0]
+        assert (found[i] == alone).all()
+        assert (outputs[i, 0] == alone).all()
+    assert np.isfinite(losses).sum(axis=1).tolist() == [1, 3, 2]
+
+
+def test_wrong_lists():
+    """Another number of lists, an empty list and a k that is not a number are refused."""
+    tree = OKTree().fit([[0.0], [1.0]], [1.0, 2.0])
+    with pytest.raises(ValueError, match="there are 1 lists of candidates for 2 rows"):
+        tree.predict([[0.0], [1.0]], candidates=CandidateLists([[1.0]]))
+    with pytest.raises(ValueError, match="the list of candidates of row 1 is empty"):
+        tree.predict([[0.0], [1.0]], candidates=CandidateLists([[1.0], []]))
+    with pytest.raises(ValueError, match="k=0"):
+        tree.predict_top([[0.0]], k=0, candidates=CandidateLists([[1.0]]))
