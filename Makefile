@@ -5,7 +5,7 @@ PY     := $(VENV)/bin/python
 NATIVE := $(shell find native -type f)
 
 .PHONY: help demo test test-all sanitize races cross lint format figures
-.PHONY: bench bench-full conformal scaling clean
+.PHONY: bench bench-full conformal outputs scaling clean
 
 help:
 	@echo "make demo        complete handwritten digits: a table and a figure (one minute)"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench-full  the same with 100 trees and a large forest (slow)"
 	@echo "make conformal   measure the coverage of prediction sets in several output spaces"
 	@echo "make scaling     measure and plot how the cost grows with the size of the data"
+	@echo "make outputs     compare label sets, hierarchies, rankings, strings and curves with peers (slow)"
 	@echo "make clean       remove everything that make has created"
 
 # okforest, compiled, with what it needs to run and to plot
@@ -106,6 +107,14 @@ conformal: $(VENV)/.bench
 
 scaling: $(VENV)/.built
 	$(PY) -m benchmarks.scaling.scaling
+
+# Tables of the guides on output types; needs the data sets in the folder named by OKFOREST_DATA.
+outputs: $(VENV)/.built
+	$(PY) -m benchmarks.outputs.multilabel
+	$(PY) -m benchmarks.outputs.hierarchies
+	$(PY) -m benchmarks.outputs.rankings
+	$(PY) -m benchmarks.outputs.strings
+	$(PY) -m benchmarks.outputs.curves
 
 clean:
 	rm -rf $(VENV) build dist src/okforest/_core.pyi

@@ -219,3 +219,20 @@ def test_candidates():
     printed = run("candidates", "--candidates", 70_000)
     assert "70,000 candidates" in printed
     assert "| RBF | 100 | 10 |" in printed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "data", "method"),
+    [
+        ("multilabel", "emotions", "OKExtraTrees, expected F1"),
+        ("hierarchies", "derisi", "OKBoost, rate 0.05"),
+        ("rankings", "iris", "OKRandomForest, Kendall, Kemeny"),
+        ("strings", "words", "eulerian_path"),
+        ("curves", "tecator", "OKExtraTrees, medoid"),
+    ],
+)
+def test_output_types(data_folder, name, data, method):
+    """Tables of the guides on output types have a row or a column for each method."""
+    options = (data, "--scale", "0.02", "--repeats", "1")
+    assert method in run(f"outputs.{name}", *options, OKFOREST_DATA=str(data_folder))

@@ -18,6 +18,7 @@ from okforest.models import (
     OKTotallyRandomTrees,
     OKTree,
     select_ccp_alpha,
+    tune_decoder,
 )
 from okforest.persistence import load, save
 
@@ -46,6 +47,7 @@ __all__ = [
     "persistence",
     "save",
     "select_ccp_alpha",
+    "tune_decoder",
     "weights",
 ]
 

@@ -479,8 +479,8 @@ def test_default_decoders_of_users_kernels():
     tree = OKTree(kernel=Parity(), random_state=0).fit(X, y)
     same = OKTree(kernel=Parity(), decoder="support", random_state=0).fit(X, y)
     assert tree.predict(X).tolist() == same.predict(X).tolist() == [4, 4, 4, 1, 1, 1]
-    tree.kernel_.default_decoder = "mode"
-    with pytest.raises(ValueError, match="decoder='mode' is not known"):
+    tree.kernel_.default_decoder = "modal"
+    with pytest.raises(ValueError, match="decoder='modal' is not known"):
         tree.predict(X)
 
 

@@ -1,10 +1,16 @@
-"""Published data sets, read from a local folder or downloaded, and a data generator.
+"""Published data sets, read from a local folder or downloaded; readers of files; generators.
 
 Files are searched in the folder named by the environment variable ``OKFOREST_DATA``, then in the
 download cache. Those with a published URL are downloaded and their checksums verified
 (``pip install okforest[data]``). For the others, an error names the source.
 """
 
+from okforest.datasets.files import (
+    read_hierarchical_arff,
+    read_label_ranking,
+    read_multilabel_arff,
+    read_ucr,
+)
 from okforest.datasets.generators import make_friedman1, make_textures
 from okforest.datasets.images import fetch_ocr_letters, fetch_orl_faces, fetch_usps
 from okforest.datasets.labels import fetch_hierarchical, fetch_label_ranking, fetch_multilabel
@@ -32,4 +38,8 @@ __all__ = [
     "fetch_yeast_ppi",
     "make_friedman1",
     "make_textures",
+    "read_hierarchical_arff",
+    "read_label_ranking",
+    "read_multilabel_arff",
+    "read_ucr",
 ]

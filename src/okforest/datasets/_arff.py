@@ -35,24 +35,27 @@ class Arff:
         of the type are numbers. NaN stands for missing values and for text.
     texts : dict of str to list of str
         Values of text attributes, including hierarchical ones, by name.
+    relation : str
+        The name of the relation, which may hold options.
     """
 
     names: list[str]
     types: list[str]
     values: Any
     texts: dict[str, list[str]]
+    relation: str = ""
 
 
 def read_arff(lines: Iterable[str]) -> Arff:
     """Read the lines of an ARFF file."""
     lines = iter(lines)
-    names, types = _read_header(lines)
+    relation, names, types = _read_header(lines)
     codes = [_codes(kind) for kind in types]
     rows = [line for line in map(str.strip, lines) if line and not line.startswith("%")]
     if not rows:
         raise ValueError("the ARFF file has no rows after its @data line.")
     if rows[0].startswith("{"):
-        return Arff(names, types, _read_sparse(rows, codes), {})
+        return Arff(names, types, _read_sparse(rows, codes), {}, relation)
     is_text = [code is None for code in codes]
     values, texts = np.full((len(rows), len(names)), np.nan), {}
     cells = _cells(rows)
@@ -64,15 +67,18 @@ def read_arff(lines: Iterable[str]) -> Arff:
         values[i] = [_number(cell.strip(), code) for cell, code in zip(row, codes, strict=True)]
     for j in np.flatnonzero(is_text):
         texts[names[j]] = [row[j].strip() for row in cells]
-    return Arff(names, types, values, texts)
+    return Arff(names, types, values, texts, relation)
 
 
-def _read_header(lines: Iterator[str]) -> tuple[list[str], list[str]]:
+def _read_header(lines: Iterator[str]) -> tuple[str, list[str], list[str]]:
+    relation = ""
     names: list[str] = []
     types: list[str] = []
     for line in map(str.strip, lines):
         if line.lower() == "@data":
-            return names, types
+            return relation, names, types
+        if line.lower().startswith("@relation"):
+            relation = line[len("@relation") :].strip()
         match = ATTRIBUTE.match(line)
         if match:
             name, kind = match[1], match[2].strip()

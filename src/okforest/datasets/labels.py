@@ -8,7 +8,7 @@ from sklearn.utils import Bunch
 
 from okforest.datasets._arff import read_arff
 from okforest.datasets._files import Source
-from okforest.datasets._tables import read_cells
+from okforest.datasets.files import hierarchical_bunch, multilabel_bunch, ranking_bunch
 
 Multilabel = Literal["yeast", "emotions", "bibtex"]
 Hierarchical = Literal["cellcycle", "derisi"]
@@ -86,31 +86,20 @@ def fetch_multilabel(name: Multilabel) -> Bunch:
     files = [f"{name}-train.arff.gz", f"{name}-test.arff.gz"]
     if name != "bibtex":
         files = [f"{name}.arff.gz"]
+    n_labels = {"yeast": 14, "emotions": -6, "bibtex": -159}[name]
     parts = []
     for file_name in files:
         with MULTILABEL.open(file_name) as file:
-            parts.append(read_arff(file))
-    n_labels = {"yeast": 14, "emotions": 6, "bibtex": 159}[name]
-    columns = np.arange(len(parts[0].names))
-    is_label = columns < n_labels if name == "yeast" else columns >= len(columns) - n_labels
-    lengths = [part.values.shape[0] for part in parts]
+            parts.append(multilabel_bunch(read_arff(file), n_labels))
+    bunch = Bunch(**parts[0])
+    lengths = [part.data.shape[0] for part in parts]
     if name == "yeast":
         n_train = min(1500, lengths[0])
         lengths = [n_train, lengths[0] - n_train]
     if name == "bibtex":
-        values = sp.csr_array(sp.vstack([part.values for part in parts]))
-        target = values[:, columns[is_label]].toarray()
-        data = values[:, columns[~is_label]]
-    else:
-        data, target = parts[0].values[:, ~is_label], parts[0].values[:, is_label]
-    names = np.array(parts[0].names)
-    bunch = Bunch(
-        data=data,
-        target=target.astype(np.int64),
-        feature_names=names[~is_label].tolist(),
-        target_names=names[is_label].tolist(),
-        DESCR=MULTILABEL.text,
-    )
+        bunch.data = sp.csr_array(sp.vstack([part.data for part in parts]))
+        bunch.target = np.concatenate([part.target for part in parts])
+    bunch.DESCR = MULTILABEL.text
     if name != "emotions":
         bunch.split = np.repeat(["train", "test"], lengths)
     return bunch
@@ -140,26 +129,10 @@ def fetch_hierarchical(name: Hierarchical) -> Bunch:
     for split in splits:
         with HIERARCHICAL.open(f"{name}_FUN.{split}.arff.gz") as file:
             parts.append(read_arff(file))
-    names, kind = parts[0].names, parts[0].types[-1]
-    classes = sorted(
-        {one for path in kind.split(None, 1)[1].split(",") for one in _with_ancestors(path)}
-    )
-    position = {path: i for i, path in enumerate(classes)}
-    labels = [label for part in parts for label in part.texts[names[-1]]]
-    target = np.zeros((len(labels), len(classes)), dtype=np.int64)
-    for i, label in enumerate(labels):
-        for path in label.split("@"):
-            target[i, [position[one] for one in _with_ancestors(path)]] = 1
-    return Bunch(
-        data=np.concatenate([part.values[:, :-1] for part in parts]),
-        target=target,
-        target_names=classes,
-        parents=np.array([position.get(path.rpartition("/")[0], -1) for path in classes]),
-        labels=np.array(labels),
-        split=np.repeat(splits, [len(part.values) for part in parts]),
-        feature_names=names[:-1],
-        DESCR=HIERARCHICAL.text,
-    )
+    bunch = hierarchical_bunch(parts)
+    bunch.split = np.repeat(splits, [len(part.values) for part in parts])
+    bunch.DESCR = HIERARCHICAL.text
+    return bunch
 
 
 @RANKING.loader
@@ -178,23 +151,8 @@ def fetch_label_ranking(name: Ranking) -> Bunch:
         preferred; ``target_names``; ``DESCR``.
     """
     _check_name(name, Ranking)
-    rows = read_cells(RANKING.open(f"{name}.csv.gz"))
-    orders = [row[-1].strip().split(">") for row in rows]
-    names = sorted(orders[0], key=lambda label: (len(label), label))
-    position = {label: i for i, label in enumerate(names)}
-    order = np.array([[position[label] for label in labels] for labels in orders])
-    return Bunch(
-        data=np.array([[float(cell) for cell in row[:-1]] for row in rows]),
-        target=np.argsort(order, axis=1) + 1,
-        target_names=names,
-        DESCR=RANKING.text,
-    )
-
-
-def _with_ancestors(path: str) -> list[str]:
-    """Return a class and its ancestors."""
-    parts = path.strip().split("/")
-    return ["/".join(parts[: i + 1]) for i in range(len(parts))]
+    with RANKING.open(f"{name}.csv.gz") as file:
+        return ranking_bunch(file, RANKING.text)
 
 
 def _check_name(name: str, names: object) -> None:

@@ -6,6 +6,7 @@ from sklearn.utils import Bunch
 from okforest._typing import Floats
 from okforest.datasets._files import Source, check_name
 from okforest.datasets._tables import read_rows
+from okforest.datasets.files import read_series
 
 UCR = Source(
     folder="ucr",
@@ -74,24 +75,7 @@ def fetch_ucr(name: str) -> Bunch:
 def _read_ucr(stem: str) -> tuple[Floats, np.ndarray[tuple[int], np.dtype[np.str_]]]:
     names = [f"{stem}{ending}" for ending in (".ts.gz", ".ts", ".txt.gz", ".txt")]
     with UCR.open(*names) as file:
-        lines = [line.strip() for line in file if line.strip()]
-    if "@data" in map(str.lower, lines):  # .ts: values, then a colon and the class
-        begin = [line.lower() for line in lines].index("@data") + 1
-        rows = [line.rpartition(":") for line in lines[begin:]]
-        cells, labels = [row[0].split(",") for row in rows], [row[2] for row in rows]
-    else:  # .txt: the class, then values
-        rows_of_cells = [line.split() for line in lines]
-        cells = [row[1:] for row in rows_of_cells]
-        labels = [f"{float(row[0]):g}" for row in rows_of_cells]
-    if not cells:
-        raise ValueError("the file has no series.")
-    if len({len(row) for row in cells}) > 1 or any(":" in cell for row in cells for cell in row):
-        raise ValueError(
-            f"{stem} has series of different lengths or several variables; fetch_ucr reads "
-            "univariate series of equal length."
-        )
-    values = [[np.nan if cell == "?" else float(cell) for cell in row] for row in cells]
-    return np.array(values), np.array(labels)
+        return read_series(file, stem)
 
 
 @PROMOTERS.loader

@@ -3,27 +3,48 @@
 from okforest.decode._base import Decoder, SearchDecoder
 from okforest.decode.candidate_lists import CandidateLists
 from okforest.decode.choice import as_decoder
+from okforest.decode.curves import Medoid, Quantiles
 from okforest.decode.exact import Majority, Mean
 from okforest.decode.expected_loss import ExpectedLoss
 from okforest.decode.fixed_point import FixedPoint
+from okforest.decode.hierarchies import Hierarchical
+from okforest.decode.label_sets import Cardinality, ExpectedF1, LabelSetDecoder, Mode, Threshold
+from okforest.decode.rankings import Borda, Kemeny, RankingDecoder
 from okforest.decode.search import Candidates, Support, TrainingSet
 from okforest.decode.sharpness import PowerChoice, Sharpened, select_power
+from okforest.decode.strings import EulerianPath
 from okforest.decode.survival import SurvivalTime
+from okforest.decode.tuning import TunableDecoder
+from okforest.decode.tuples import Parts
 
 __all__ = [
+    "Borda",
     "CandidateLists",
     "Candidates",
+    "Cardinality",
     "Decoder",
+    "EulerianPath",
+    "ExpectedF1",
     "ExpectedLoss",
     "FixedPoint",
+    "Hierarchical",
+    "Kemeny",
+    "LabelSetDecoder",
     "Majority",
     "Mean",
+    "Medoid",
+    "Mode",
+    "Parts",
     "PowerChoice",
+    "Quantiles",
+    "RankingDecoder",
     "SearchDecoder",
     "Sharpened",
     "Support",
     "SurvivalTime",
+    "Threshold",
     "TrainingSet",
+    "TunableDecoder",
     "as_decoder",
     "select_power",
 ]

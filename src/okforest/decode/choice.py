@@ -3,17 +3,37 @@
 from typing import Any
 
 from okforest.decode._base import Decoder
+from okforest.decode.curves import Medoid, Quantiles
 from okforest.decode.exact import Majority, Mean
+from okforest.decode.hierarchies import Hierarchical
+from okforest.decode.label_sets import Cardinality, ExpectedF1, Mode, Threshold
+from okforest.decode.rankings import Borda, Kemeny
 from okforest.decode.search import Support, TrainingSet
+from okforest.decode.strings import EulerianPath
 from okforest.decode.survival import SurvivalTime
+from okforest.decode.tuples import Parts
 from okforest.kernels import OutputKernel
 
 NAMES: dict[str, type[Decoder]] = {
+    # for any outputs, numbers, classes and survival times
     "majority": Majority,
     "mean": Mean,
+    "medoid": Medoid,
     "support": Support,
     "survival_time": SurvivalTime,
     "training_set": TrainingSet,
+    # for label sets and hierarchies
+    "cardinality": Cardinality,
+    "expected_f1": ExpectedF1,
+    "hierarchical": Hierarchical,
+    "mode": Mode,
+    "threshold": Threshold,
+    # for rankings, strings, distributions and tuples
+    "borda": Borda,
+    "kemeny": Kemeny,
+    "eulerian_path": EulerianPath,
+    "quantiles": Quantiles,
+    "parts": Parts,
 }
 
 

@@ -5,29 +5,53 @@ from okforest.kernels._base import OutputKernel
 from okforest.kernels.callables import FromCallable
 from okforest.kernels.classes import Dirac
 from okforest.kernels.composition import Normalized, Product, Scaled, Sum
+from okforest.kernels.curves import Curves, GlobalAlignment, Wasserstein
 from okforest.kernels.graphs import CommuteTime, Diffusion, RandomWalk, RegularizedLaplacian
+from okforest.kernels.hierarchies import Hierarchy
 from okforest.kernels.precomputed import Precomputed
+from okforest.kernels.rankings import Kendall, Mallows, RankingKernel, Spearman
+from okforest.kernels.sets import Dice, Hamming, Jaccard, LabelSetKernel
+from okforest.kernels.strings import EditDistance, GapWeighted, Mismatch, SequenceKernel, Spectrum
 from okforest.kernels.survival import Survival
+from okforest.kernels.tuples import Tuples
 from okforest.kernels.vectors import RBF, Laplacian, Linear, Mahalanobis, Polynomial
 
 __all__ = [
     "RBF",
     "CommuteTime",
+    "Curves",
+    "Dice",
     "Diffusion",
     "Dirac",
+    "EditDistance",
     "FromCallable",
+    "GapWeighted",
+    "GlobalAlignment",
+    "Hamming",
+    "Hierarchy",
+    "Jaccard",
+    "Kendall",
+    "LabelSetKernel",
     "Laplacian",
     "Linear",
     "Mahalanobis",
+    "Mallows",
+    "Mismatch",
     "Normalized",
     "OutputKernel",
     "Polynomial",
     "Precomputed",
     "Product",
     "RandomWalk",
+    "RankingKernel",
     "RegularizedLaplacian",
     "Scaled",
+    "SequenceKernel",
+    "Spearman",
+    "Spectrum",
     "Sum",
     "Survival",
+    "Tuples",
+    "Wasserstein",
     "as_kernel",
 ]

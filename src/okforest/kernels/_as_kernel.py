@@ -8,6 +8,8 @@ from okforest.kernels._base import OutputKernel
 def _named_kernels() -> dict[str, type[OutputKernel]]:
     from okforest.kernels import (  # which import as_kernel for their inner kernels
         classes,
+        rankings,
+        sets,
         survival,
         vectors,
     )
@@ -20,6 +22,11 @@ def _named_kernels() -> dict[str, type[OutputKernel]]:
         "polynomial": vectors.Polynomial,
         "rbf": vectors.RBF,
         "survival": survival.Survival,
+        "dice": sets.Dice,
+        "hamming": sets.Hamming,
+        "jaccard": sets.Jaccard,
+        "kendall": rankings.Kendall,
+        "spearman": rankings.Spearman,
     }
 
 
@@ -30,8 +37,9 @@ def as_kernel(kernel: Any) -> OutputKernel:
     ----------
     kernel : OutputKernel, str or callable
         A kernel, which is returned unchanged; a name ("dirac", "laplacian", "linear",
-        "mahalanobis", "polynomial", "rbf", "survival"), which gives that kernel with default
-        parameters; or a function that returns a Gram matrix, see :class:`FromCallable`.
+        "mahalanobis", "polynomial", "rbf", "survival", "dice", "hamming", "jaccard", "kendall",
+        "spearman"), which gives that kernel with default parameters; or a function that returns a
+        Gram matrix, see :class:`FromCallable`.
 
     Returns
     -------

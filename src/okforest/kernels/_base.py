@@ -78,6 +78,18 @@ class OutputKernel(NestedParametersMixin, ABC):
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix of a and b, or of a with itself, as a new array."""
 
+    def learn_form(self, y: Any) -> OutputKernel:
+        """Return this kernel, remembering what the canonical form of y does not hold.
+
+        A kernel that takes outputs in several forms, such as sparse and dense matrices, stores the
+        form in a parameter, and returns predictions in it by :meth:`in_form`.
+        """
+        return self
+
+    def in_form(self, outputs: Outputs) -> Any:
+        """Return predicted outputs in the form in which y was given."""
+        return outputs
+
     def resolve(self, y: Outputs) -> OutputKernel:
         """Return this kernel with parameters that depend on the training outputs filled in."""
         return self

@@ -1,8 +1,10 @@
 """Kernels on class labels."""
 
+import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import DataConversionWarning
 
 from okforest._typing import Floats, Outputs
 from okforest.kernels._base import OutputKernel
@@ -37,11 +39,22 @@ class Dirac(OutputKernel):
         """Return y as a 1-d array of labels."""
         labels = read_labels(y)
         if labels.ndim == 2 and labels.shape[1] == 1:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected; pass y.ravel().",
+                DataConversionWarning,
+                stacklevel=2,
+            )
             labels = labels[:, 0]
         if labels.ndim != 1:
             raise ValueError(
                 f"y has shape {labels.shape}; the Dirac kernel takes one label per row, "
                 "a 1-d array or list."
+            )
+        if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
+            value = labels[labels != np.floor(labels)][0]
+            raise ValueError(
+                f"Unknown label type: y holds {value!s}, a number and not a class; use "
+                "kernel='linear' for numbers, or convert classes to text or integers."
             )
         return labels
 

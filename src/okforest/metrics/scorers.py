@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from okforest._compat import check_sample_weight
-from okforest.kernels import as_kernel
+from okforest.kernels import OutputKernel, as_kernel
 from okforest.kernels._parameters import kernel_was_set
 from okforest.metrics.losses import (
     check_truth,
@@ -258,7 +258,10 @@ class _OutputScorer(_Scorer):
         model, X = unwrap(model, X)
         true = check_truth(model.span_, X, y)
         weight = check_sample_weight(sample_weight, true, ensure_non_negative=True)
-        pairs = zip(true, model.predict(X), strict=True)
+        kernel, predicted = model.kernel_, model.predict(X)
+        if type(kernel).in_form is not OutputKernel.in_form:  # a sparse matrix, a frame or paths
+            predicted = kernel.check(predicted)
+        pairs = zip(true, predicted, strict=True)
         losses = [self._number(self.loss(*pair)) for pair in pairs]
         mean = float(np.average(losses, weights=weight))
         return mean if self.greater_is_better else -mean

@@ -13,6 +13,7 @@ from okforest.models.neighbors import OKNeighbors
 from okforest.models.pruning import PruningChoice, select_ccp_alpha
 from okforest.models.ridge import OKRidge
 from okforest.models.tree import OKTree
+from okforest.models.tuning import tune_decoder
 
 __all__ = [
     "DirectionBase",
@@ -28,4 +29,5 @@ __all__ = [
     "OKTree",
     "PruningChoice",
     "select_ccp_alpha",
+    "tune_decoder",
 ]

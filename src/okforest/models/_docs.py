@@ -10,8 +10,9 @@ PARAMETERS = {
         Number of trees.""",
     "kernel": """OutputKernel, str or callable, default="linear"
         How similar two outputs are: an object of :mod:`okforest.kernels`, the name of one
-        ("linear", "rbf", "laplacian", "polynomial", "mahalanobis", "dirac", "survival"), or a
-        function of two lists of outputs that returns their Gram matrix.""",
+        ("linear", "rbf", "laplacian", "polynomial", "mahalanobis", "dirac", "survival", "hamming",
+        "jaccard", "dice", "kendall", "spearman"), or a function of two lists of outputs that
+        returns their Gram matrix.""",
     "splitter": """{"best", "random"}, default="best"
         Whether to try every threshold of a feature, or one random threshold.""",
     "criterion": """{"variance", "frobenius"}, default="variance"
@@ -71,8 +72,9 @@ PARAMETERS = {
         so do importances, pruning, ``min_impurity_decrease`` and the test for pure nodes.""",
     "decoder": """Decoder or str, default="auto"
         How weights are turned into outputs: an object of :mod:`okforest.decode` or the name of one
-        ("mean", "majority", "training_set", "support"). "auto" takes the kernel's own choice: a
-        closed form if there is one, else the nearest training output.""",
+        ("mean", "majority", "training_set", "support", "threshold", "mode", "expected_f1", "borda",
+        "kemeny" and others). "auto" takes the kernel's own choice: a closed form if there is one,
+        else the nearest training output.""",
     "random_state": """int, RandomState instance or None, default=None
         The seed. The same seed gives the same model for any ``n_jobs``.""",
     "warm_start": """bool, default=False
@@ -215,6 +217,8 @@ TREE_ATTRIBUTES = """trees_ : okforest.engine.Trees
     """
 
 OOB_ATTRIBUTES = """
+decoder_ : Decoder
+    The decoder, if it was tuned on out-of-bag predictions.
 oob_weights_, oob_prediction_, oob_score_ : csr_array, ndarray, float
     Estimates for the training rows, with ``oob_score=True``. A row drawn for every tree has an
     empty row of weights and no prediction: NaN, -1, None or "", depending on the type.

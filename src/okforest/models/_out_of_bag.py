@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from okforest._typing import Floats, Ints, Outputs
 from okforest.decode import Decoder
+from okforest.decode.tuning import HeldOut, TunableDecoder
 from okforest.engine import Trees
 from okforest.metrics.losses import weights_r2
 from okforest.weights import LeafWeights, Span, SparseWeights
@@ -24,11 +25,24 @@ class OutOfBag(NamedTuple):
     score: float
 
 
-def out_of_bag(
-    trees: Trees, leaves: Ints, span: Span, decoder: Decoder, sample_weight: Floats
-) -> OutOfBag:
-    """Return the out-of-bag estimates, given the leaves that training rows reach."""
-    W = LeafWeights(trees, np.where(trees.are_members(), np.int32(-1), leaves)).tocsr()
+def out_of_bag_weights(trees: Trees, leaves: Ints) -> sp.csr_array:
+    """Return the weights of training rows from the trees that were not grown on them."""
+    return LeafWeights(trees, np.where(trees.are_members(), np.int32(-1), leaves)).tocsr()
+
+
+def tune_out_of_bag(decoder: TunableDecoder, W: sp.csr_array, span: Span) -> TunableDecoder:
+    """Return a decoder tuned on out-of-bag predictions."""
+    known = np.diff(W.indptr) > 0
+    if not known.any():
+        raise ValueError(
+            f"no training row has an out-of-bag prediction to tune {decoder!r} with; grow more "
+            "trees."
+        )
+    return decoder.tune([HeldOut(SparseWeights(W[known]), span, span.outputs[known])], span)
+
+
+def out_of_bag(W: sp.csr_array, span: Span, decoder: Decoder, sample_weight: Floats) -> OutOfBag:
+    """Return the out-of-bag estimates, given the weights of training rows."""
     known = np.diff(W.indptr) > 0
     if not known.all():
         warn(

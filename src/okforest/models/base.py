@@ -7,16 +7,17 @@ from typing import Any, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.utils import RegressorTags, Tags
+from sklearn.utils import ClassifierTags, RegressorTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._memory import check_memory
 from okforest._typing import Floats, Outputs
 from okforest._validation import check_outputs
-from okforest.decode import TrainingSet, as_decoder
+from okforest.decode import Decoder, TrainingSet, TunableDecoder, as_decoder
 from okforest.kernels import OutputKernel, as_kernel
 from okforest.kernels._parameters import NestedParametersMixin
 from okforest.metrics import kernel_r2_scorer
+from okforest.models._probabilities import ProbabilityMixin, has_classes
 from okforest.models._survival import SurvivalMixin
 from okforest.weights import Span, WeightMatrix, as_weights
 
@@ -24,7 +25,7 @@ ESTIMATED = 2**30  # bytes from which the size of a matrix of weights is estimat
 SAMPLE = 16  # ... from this number of rows
 
 
-class OKModel(SurvivalMixin, NestedParametersMixin, ABC):
+class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     """A model that predicts F(x) = Σ_i w_i(x) φ(y_i) in the feature space of an output kernel.
 
     All that a model learns is in the weights w(x) over the training outputs. To add a model,
@@ -73,6 +74,7 @@ class OKModel(SurvivalMixin, NestedParametersMixin, ABC):
     decoder: Any
     kernel_: OutputKernel
     outputs_: Outputs
+    decoder_: Decoder
 
     @abstractmethod
     def weight_matrix(self, X: Any) -> WeightMatrix:
@@ -125,13 +127,15 @@ class OKModel(SurvivalMixin, NestedParametersMixin, ABC):
         Returns
         -------
         y : ndarray of n outputs
-            With a precomputed kernel, positions in its Gram matrix.
+            With a precomputed kernel, positions in its Gram matrix. Label sets that were given as
+            a sparse matrix or a frame come back as one.
         """
         span, W = self.span_, self._checked_weights(X)
-        decoder = as_decoder(self.decoder, span.kernel)
-        if candidates is not None:
-            decoder = decoder.with_candidates(candidates)
-        return decoder.decode(W, span)
+        if candidates is None:
+            decoder = self._decoder()
+        else:
+            decoder = as_decoder(self.decoder, span.kernel).with_candidates(candidates)
+        return span.kernel.in_form(decoder.decode(W, span))
 
     def predict_top(self, X: Any, k: int = 5, candidates: Any = None) -> tuple[Outputs, Floats]:
         """Return the k outputs nearest to each prediction, and their distances.
@@ -262,11 +266,18 @@ class OKModel(SurvivalMixin, NestedParametersMixin, ABC):
         outputs : ndarray
             The outputs in canonical form.
         """
-        kernel = clone(as_kernel(self.kernel))
+        kernel = clone(as_kernel(self.kernel)).learn_form(y)
         outputs = check_outputs(self, kernel, X, y)
         used = outputs if sample_weight is None else outputs[sample_weight > 0]
         kernel = kernel.resolve(used)
-        as_decoder(self.decoder, kernel).check(Span(kernel, outputs))
+        decoder = as_decoder(self.decoder, kernel)
+        decoder.check(Span(kernel, outputs))
+        if _is_open(decoder) and not getattr(self, "bootstrap", False):
+            raise ValueError(
+                f"{decoder!r} is tuned from out-of-bag predictions, and this {type(self).__name__} "
+                "has none; use a forest with bootstrap=True, or tune it by cross-validation: "
+                "decoder=okforest.tune_decoder(model, X, y)."
+            )
         return kernel, outputs
 
     def store_outputs(self, kernel: OutputKernel, outputs: Outputs) -> None:
@@ -313,6 +324,15 @@ class OKModel(SurvivalMixin, NestedParametersMixin, ABC):
             )
         return W
 
+    def _decoder(self) -> Decoder:
+        """Return the decoder, with what the fit has tuned."""
+        decoder = as_decoder(self.decoder, self.kernel_)
+        if not _is_open(decoder):
+            return decoder
+        if not hasattr(self, "decoder_"):
+            raise ValueError(f"{decoder!r} is not tuned; call fit again, or okforest.tune_decoder.")
+        return self.decoder_
+
     def _forget(self, *names: str) -> None:
         """Remove fitted attributes, if they exist."""
         for name in names:
@@ -341,7 +361,16 @@ class OKModel(SurvivalMixin, NestedParametersMixin, ABC):
             # positions in a Gram matrix, for example, for numbers.
             tags.estimator_type = "regressor"
             tags.regressor_tags = RegressorTags()
+        elif has_classes(self):
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags()
+            tags.target_tags.multi_output = False
         return tags
+
+
+def _is_open(decoder: Decoder) -> bool:
+    """Return whether a decoder has parameters that are still to be tuned."""
+    return isinstance(decoder, TunableDecoder) and not decoder.is_tuned
 
 
 def _csr_bytes(W: WeightMatrix) -> int:

@@ -10,10 +10,11 @@ from okforest._threads import thread_count
 from okforest._typing import Floats
 from okforest._validation import TrainingInputs
 from okforest.decode import as_decoder
+from okforest.decode.tuning import TunableDecoder
 from okforest.embedding import EmbeddingKind
 from okforest.engine import Trees, apply
 from okforest.models._docs import document
-from okforest.models._out_of_bag import out_of_bag
+from okforest.models._out_of_bag import out_of_bag, out_of_bag_weights, tune_out_of_bag
 from okforest.models._tree_model import FitPlan, Target, TreeModel
 
 
@@ -81,14 +82,21 @@ class _Forest(TreeModel):
 
     def _finish(self, plan: FitPlan, grown: Trees | None) -> None:
         super()._finish(plan, grown)
+        self._forget("decoder_")
+        if plan.target is None:
+            return
+        decoder = as_decoder(self.decoder, self.kernel_)
+        is_open = isinstance(decoder, TunableDecoder) and not decoder.is_tuned
+        if not (self.oob_score or is_open):
+            return
+        span = self.span_
+        leaves = apply(self.trees_, plan.growth.X, thread_count(self.n_jobs))
+        W = out_of_bag_weights(self.trees_, leaves)
+        if isinstance(decoder, TunableDecoder) and is_open:
+            decoder = self.decoder_ = tune_out_of_bag(decoder, W, span)
         if self.oob_score:
-            span = self.span_
             self.oob_weights_, self.oob_prediction_, self.oob_score_ = out_of_bag(
-                self.trees_,
-                apply(self.trees_, plan.growth.X, thread_count(self.n_jobs)),
-                span,
-                as_decoder(self.decoder, span.kernel),
-                plan.growth.row_weight,
+                W, span, decoder, plan.growth.row_weight
             )
 
 

@@ -1,0 +1,292 @@
+"""From weights to sets of labels, each decoder for its own measure of quality.
+
+Weights give the probability of every label, p = Σ_i w_i [label in y_i]. Weights of boosting and
+ridge regression may be negative; p is then not exactly a probability, and everything below still
+maximises the stated weighted sum.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from okforest._typing import Booleans, Floats, Outputs
+from okforest.decode._base import Decoder
+from okforest.decode._thresholds import best_common_threshold, best_threshold
+from okforest.decode.tuning import HeldOut, TunableDecoder
+from okforest.kernels import Hamming, Hierarchy, LabelSetKernel, Linear, OutputKernel
+from okforest.weights import Span, WeightMatrix, as_weights
+
+BLOCK_VALUES = 2**22  # values of a block of predictions
+ROUNDING = 1e-9  # sums of weights that differ by less are equal
+
+Metric = Literal["hamming", "example_f1", "micro_f1", "macro_f1"]
+
+
+def label_set_kernel(span: Span) -> LabelSetKernel | None:
+    """Return the kernel of label sets that a kernel is or contains, or one for a 0-1 matrix."""
+    found = _part(span.kernel)
+    if found is not None:
+        return found
+    outputs = span.outputs
+    is_numeric = outputs.ndim == 2 and outputs.dtype.kind in "biuf"
+    if is_numeric and ((outputs == 0) | (outputs == 1)).all():
+        return Hamming().resolve(outputs)
+    return None
+
+
+def _part(kernel: OutputKernel) -> LabelSetKernel | None:
+    if isinstance(kernel, LabelSetKernel):
+        return kernel
+    parts = kernel.get_params(deep=False).values()
+    found = (_part(part) for part in parts if isinstance(part, OutputKernel))
+    return next((part for part in found if part is not None), None)
+
+
+def marginals(W: WeightMatrix, span: Span) -> Floats:
+    """Return Σ_i w_i [label in y_i] for every prediction and label."""
+    W = as_weights(W)
+    kernel = _label_sets(span)
+    if span.features is not None:
+        if kernel is span.kernel and isinstance(kernel, Hamming | Hierarchy):
+            return kernel.marginals(W.feature_sums(span))
+        if isinstance(span.kernel, Linear):
+            return W.feature_sums(span)
+    return W @ kernel.indicators(span.outputs)
+
+
+def _label_sets(span: Span) -> LabelSetKernel:
+    kernel = label_set_kernel(span)
+    assert kernel is not None, "check first"
+    return kernel
+
+
+class LabelSetDecoder(Decoder):
+    """A decoder whose outputs are sets of labels."""
+
+    def check(self, span: Span) -> None:
+        """Check that outputs are sets of labels."""
+        if label_set_kernel(span) is None:
+            raise ValueError(
+                f"{type(self).__name__} predicts sets of labels, and the kernel is "
+                f"{span.kernel!r}; use decoder='auto', or a kernel on label sets such as Hamming()."
+            )
+
+    def decode(self, W: WeightMatrix, span: Span) -> Outputs:
+        """Return one set for each row of W."""
+        kernel = _label_sets(span)
+        return kernel.outputs_from(self.choose(as_weights(W), span), span.outputs)
+
+    @abstractmethod
+    def choose(self, W: WeightMatrix, span: Span) -> Booleans:
+        """Return which labels each predicted set has, of shape (n, n_labels)."""
+
+
+class Threshold(LabelSetDecoder, TunableDecoder):
+    """The labels whose probability exceeds a threshold.
+
+    With 0.5 it minimises the expected Hamming loss, and is exact for the Hamming kernel.
+
+    Parameters
+    ----------
+    threshold : float, array-like of shape (n_labels,) or str, default=0.5
+        One threshold, or one per label, in the order of the kernel's ``labels``. A name of a score
+        chooses the thresholds that maximise it on held-out predictions of the training outputs:
+        "hamming" (the Hamming loss) and "macro_f1" choose one threshold per label, "example_f1" and
+        "micro_f1" one for all.
+
+    See Also
+    --------
+    okforest.tune_decoder : Chooses thresholds for models without out-of-bag predictions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from okforest import OKRandomForest
+    >>> from okforest.decode import Threshold
+    >>> X, Y = make_multilabel_classification(random_state=0)
+    >>> forest = OKRandomForest(50, kernel="hamming", decoder=Threshold("macro_f1"), random_state=0)
+    >>> forest.fit(X, Y).decoder_.threshold.shape
+    (5,)
+    >>> forest.predict(X[:2])
+    array([[0, 0, 1, 1, 1],
+           [0, 0, 1, 0, 0]])
+    """
+
+    def __init__(self, threshold: Any = 0.5):
+        self.threshold = threshold
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether the thresholds are numbers."""
+        return not isinstance(self.threshold, str)
+
+    def check(self, span: Span) -> None:
+        """Check that outputs are sets of labels, and that there is a threshold for each."""
+        super().check(span)
+        if isinstance(self.threshold, str):
+            if self.threshold not in get_args(Metric):
+                names = ", ".join(map(repr, get_args(Metric)))
+                raise ValueError(f"threshold={self.threshold!r}; use a number, or one of {names}.")
+            return
+        shape = np.shape(self.threshold)
+        n_labels = _label_sets(span).indicators(span.outputs[:1]).shape[1]
+        if shape not in ((), (n_labels,)):
+            raise ValueError(
+                f"threshold has shape {shape}; pass a number, or one for each of {n_labels} labels."
+            )
+
+    def choose(self, W: WeightMatrix, span: Span) -> Booleans:
+        """Return the labels whose probability exceeds the threshold."""
+        return marginals(W, span) > np.asarray(self.threshold, dtype=np.float64) + ROUNDING
+
+    def tune(self, held_out: Sequence[HeldOut], span: Span) -> "Threshold":
+        """Return thresholds that maximise the score on held-out predictions."""
+        if self.is_tuned:
+            return self
+        parts = [_aligned(part, span) for part in held_out]
+        P = np.concatenate([probability for probability, _ in parts])
+        Y = np.concatenate([truth for _, truth in parts])
+        if self.threshold in ("hamming", "macro_f1"):
+            return Threshold(
+                np.array(
+                    [best_threshold(p, y, self.threshold) for p, y in zip(P.T, Y.T, strict=True)]
+                )
+            )
+        return Threshold(best_common_threshold(P, Y, self.threshold))
+
+
+def _aligned(part: HeldOut, span: Span) -> tuple[Floats, Booleans]:
+    """Return probabilities and truth of held-out rows, with the labels of a model as columns."""
+    kernel, own = _label_sets(span), _label_sets(part.span)
+    truth = kernel.indicators(part.outputs) > 0
+    found = marginals(part.W, part.span)
+    if own.labels == kernel.labels:
+        return found, truth
+    column = {label: j for j, label in enumerate(own.labels or [])}
+    aligned = np.zeros(truth.shape)  # a label without a training row in a fold is never predicted
+    for j, label in enumerate(kernel.labels or []):
+        if label in column:
+            aligned[:, j] = found[:, column[label]]
+    return aligned, truth
+
+
+class Cardinality(LabelSetDecoder):
+    """The most probable labels, as many as the expected size of the set, rounded.
+
+    Among sets of that size, it has the largest expected number of correct labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.decode import Cardinality
+    >>> from okforest.kernels import Hamming
+    >>> from okforest.weights import Span
+    >>> y = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> Cardinality().decode([[0.4, 0.3, 0.3]], Span(Hamming().resolve(y), y))
+    array([[1, 1, 0]])
+    """
+
+    def choose(self, W: WeightMatrix, span: Span) -> Booleans:
+        """Return the most probable labels of each prediction."""
+        P = marginals(W, span)
+        sizes = np.floor(np.clip(P.sum(axis=1), 0.0, P.shape[1]) + 0.5 - ROUNDING).astype(int)
+        return _first(np.argsort(-P, axis=1, kind="stable"), sizes)
+
+
+class Mode(LabelSetDecoder):
+    """The set of the training outputs with the largest total weight, the first of equals.
+
+    It maximises the expected subset accuracy over the known sets.
+
+    Examples
+    --------
+    >>> from okforest.decode import Mode
+    >>> from okforest.kernels import Jaccard
+    >>> from okforest.weights import Span
+    >>> kernel = Jaccard()
+    >>> y = kernel.check([{"sea"}, {"sand"}, {"sea"}])
+    >>> Mode().decode([[0.3, 0.4, 0.3]], Span(kernel.resolve(y), y))
+    array([frozenset({'sea'})], dtype=object)
+    """
+
+    def choose(self, W: WeightMatrix, span: Span) -> Booleans:
+        """Return the known set of the largest weight of each prediction."""
+        known = _label_sets(span).indicators(span.training.outputs) > 0
+        chosen = np.empty((W.shape[0], known.shape[1]), dtype=bool)
+        size = max(1, BLOCK_VALUES // len(known))
+        for start in range(0, W.shape[0], size):
+            (weights,), positions = span.terms(W[start : start + size])
+            entries = weights.entries()
+            dense = entries if isinstance(entries, np.ndarray) else entries.toarray()
+            votes = np.zeros((len(dense), len(known)))
+            np.add.at(votes.T, positions, dense.T)
+            most = votes.max(axis=1, keepdims=True)
+            winners = np.argmax(votes >= most - ROUNDING * np.abs(most), axis=1)
+            chosen[start : start + size] = known[winners]
+        return chosen
+
+
+class ExpectedF1(LabelSetDecoder):
+    """The set of labels that maximises the expected F1 score, over all sets.
+
+    The score of a set h is Σ_i w_i F1(h, y_i), with F1 = 1 for two empty sets. The maximum is exact
+    (the general F-measure maximiser): for every size k, labels are ranked by
+    Σ_i w_i [label in y_i] · 2 / (k + |y_i|).
+
+    References
+    ----------
+    W. Waegeman, K. Dembczyński, A. Jachnik, W. Cheng, E. Hüllermeier, "On the Bayes-optimality of
+    F-measure maximizers", Journal of Machine Learning Research 15 (2014).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.decode import ExpectedF1
+    >>> from okforest.kernels import Dice
+    >>> from okforest.weights import Span
+    >>> y = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 1]])
+    >>> ExpectedF1().decode([[0.3, 0.3, 0.4]], Span(Dice().resolve(y), y))
+    array([[1, 0, 1]])
+    """
+
+    def choose(self, W: WeightMatrix, span: Span) -> Booleans:
+        """Return the best set of each prediction."""
+        present = _label_sets(span).indicators(span.outputs)
+        sizes = present.sum(axis=1)
+        n_labels = present.shape[1]
+        levels = np.unique(sizes[sizes > 0])
+        # Weight of the training sets of each size that have a label, and of the empty sets.
+        block = max(1, BLOCK_VALUES // max(1, n_labels * max(n_labels, len(levels))))
+        by_size = [present * (sizes == level)[:, None] for level in levels]
+        gains = 2.0 / np.add.outer(levels, np.arange(1, n_labels + 1))  # (sizes, k)
+        chosen = np.zeros((W.shape[0], n_labels), dtype=bool)
+        for start in range(0, W.shape[0], block):
+            rows = W[start : start + block]
+            empty = rows @ (sizes == 0).astype(np.float64)
+            if len(levels):
+                joint = np.stack([rows @ values for values in by_size], axis=2)  # (n, labels, s)
+                chosen[start : start + block] = _maximise(joint @ gains, empty)
+        return chosen
+
+
+def _maximise(scores: Floats, empty: Floats) -> Booleans:
+    """Return the best set of each row: the k labels of the largest scores[:, :, k - 1]."""
+    n, n_labels, _ = scores.shape
+    ordered = -np.sort(-scores, axis=1)
+    ranks = np.tri(n_labels).T  # column k - 1 sums the k largest
+    totals = np.einsum("nlk,lk->nk", ordered, ranks)
+    values = np.column_stack([empty, totals])
+    most = values.max(axis=1, keepdims=True)
+    sizes = np.argmax(values >= most - ROUNDING * np.abs(most), axis=1)
+    column = np.maximum(sizes - 1, 0)
+    order = np.argsort(-scores[np.arange(n), :, column], axis=1, kind="stable")
+    return _first(order, sizes)
+
+
+def _first(order: Any, sizes: Any) -> Booleans:
+    """Return which labels are among the first of each row's order."""
+    chosen = np.zeros(order.shape, dtype=bool)
+    np.put_along_axis(chosen, order, np.arange(order.shape[1]) < sizes[:, None], axis=1)
+    return chosen

@@ -1,0 +1,35 @@
+"""Decoders with parameters that are chosen from held-out predictions of the training outputs."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+from okforest._typing import Outputs
+from okforest.decode._base import Decoder
+from okforest.weights import Span, WeightMatrix
+
+
+class HeldOut(NamedTuple):
+    """Predictions of outputs that the model was not fitted to, and these outputs."""
+
+    W: WeightMatrix
+    span: Span
+    outputs: Outputs
+
+
+class TunableDecoder(Decoder):
+    """A decoder with a parameter that is chosen from held-out predictions.
+
+    A forest with ``bootstrap=True`` tunes it from its out-of-bag predictions when it is fitted, and
+    stores the result as ``decoder_``. For any other model, :func:`okforest.tune_decoder` tunes it
+    by cross-validation. To add such a decoder, write :attr:`is_tuned` and :meth:`tune`.
+    """
+
+    @property
+    @abstractmethod
+    def is_tuned(self) -> bool:
+        """Whether every parameter is known."""
+
+    @abstractmethod
+    def tune(self, held_out: Sequence[HeldOut], span: Span) -> Self:
+        """Return this decoder with its parameters chosen, for a model with this span."""

@@ -1,0 +1,67 @@
+"""From weights to tuples: each part by a decoder of its own."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from okforest._typing import Outputs
+from okforest.decode._base import Decoder
+from okforest.kernels import Tuples
+from okforest.kernels._outputs import array_of_objects
+from okforest.weights import Span, WeightMatrix
+
+
+class Parts(Decoder):
+    """Each part of a tuple, by a decoder of its own.
+
+    Parameters
+    ----------
+    decoders : list of Decoder or str, optional
+        The decoder of each part; by default "auto", the choice of its kernel.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.decode import Parts
+    >>> from okforest.kernels import Tuples
+    >>> y = [(20.0, "student"), (22.0, "student"), (64.0, "retired"), (70.0, "retired")]
+    >>> model = OKTree(
+    ...     kernel=Tuples(["linear", "dirac"]), max_depth=1, decoder=Parts(["training_set", "auto"])
+    ... )
+    >>> age, status = model.fit([[0.0], [1.0], [2.0], [3.0]], y).predict([[0.5]])[0]
+    >>> print(age, status)
+    20.0 student
+    """
+
+    def __init__(self, decoders: Sequence[Any] | None = None):
+        self.decoders = decoders
+
+    def check(self, span: Span) -> None:
+        """Check that outputs are tuples, and each part with its decoder."""
+        if not isinstance(span.kernel, Tuples):
+            raise ValueError(
+                f"decoder 'parts' predicts tuples, and the kernel is {span.kernel!r}; use "
+                "decoder='auto', or kernel=Tuples([...])."
+            )
+        for decoder, part in self._parts(span):
+            decoder.check(part)
+
+    def decode(self, W: WeightMatrix, span: Span) -> Outputs:
+        """Return one tuple for each row of W."""
+        columns = [
+            part.kernel.in_form(decoder.decode(W, part)) for decoder, part in self._parts(span)
+        ]
+        return array_of_objects(list(zip(*columns, strict=True)))
+
+    def _parts(self, span: Span) -> list[tuple[Decoder, Span]]:
+        """Return the decoder and the span of each part."""
+        from okforest.decode.choice import as_decoder  # which imports this decoder
+
+        kernel = span.kernel
+        assert isinstance(kernel, Tuples), "check first"
+        names = ["auto"] * len(kernel.kernels) if self.decoders is None else list(self.decoders)
+        if len(names) != len(kernel.kernels):
+            raise ValueError(
+                f"decoders has {len(names)} entries; there are {len(kernel.kernels)} parts."
+            )
+        parts = zip(names, kernel.parts, kernel.columns(span.outputs), strict=True)
+        return [(as_decoder(name, part), Span(part, own)) for name, part, own in parts]

@@ -1,0 +1,133 @@
+"""Label sets as users pass them: lists of sets, and 0-1 matrices, dense, sparse or in a frame."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from okforest._typing import Booleans, Floats, Outputs
+from okforest.kernels._outputs import array_of_objects, check_collection, read_array
+
+Form = Literal["array", "sparse", "frame", "paths"]
+AS_SETS = "pass sets, such as [set(labels) for labels in y], or a matrix of 0 and 1"
+
+
+def read_label_sets(y: Any) -> Outputs:
+    """Return sets as an array of frozensets, and anything else as a matrix of 0 and 1."""
+    if sp.issparse(y):
+        matrix: Any = y
+        return _check_indicators(matrix.toarray())
+    y = check_collection(y)
+    if not hasattr(y, "__array__"):
+        y = list(y)
+        if any(isinstance(labels, set | frozenset) for labels in y):
+            return _read_sets(y)
+    elif isinstance(y, np.ndarray) and y.dtype == object and y.ndim == 1:
+        return _read_sets(y.tolist())
+    try:
+        return _check_indicators(read_array(y))
+    except ValueError as error:
+        if "different lengths" not in str(error):
+            raise
+        raise ValueError(f"y holds rows of different lengths; {AS_SETS}.") from None
+
+
+def _read_sets(y: Sequence[Any]) -> Outputs:
+    for labels in y:
+        if not isinstance(labels, set | frozenset):
+            raise ValueError(f"y holds {labels!r} among sets of labels; {AS_SETS}.")
+    return array_of_objects([frozenset(labels) for labels in y])
+
+
+def _check_indicators(matrix: Outputs) -> Outputs:
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise ValueError(
+            f"y has shape {matrix.shape}; label sets are a matrix of 0 and 1 with one column per "
+            "label, or a list of sets."
+        )
+    if matrix.dtype.kind not in "biuf":
+        raise ValueError(f"y holds values such as {matrix.flat[0]!r}; {AS_SETS}.")
+    wrong = matrix[(matrix != 0) & (matrix != 1)]
+    if len(wrong):
+        raise ValueError(
+            f"y holds the value {wrong[0]}; a matrix of label sets holds 1 where a row has a "
+            "label, and 0 elsewhere."
+        )
+    return matrix
+
+
+def form_of(y: Any) -> tuple[Form, list[Any] | None]:
+    """Return the form of label sets, and the names of the columns of a frame."""
+    if sp.issparse(y):
+        return "sparse", None
+    if type(y).__module__.startswith("pandas") and hasattr(y, "columns"):
+        return "frame", list(y.columns)
+    return "array", None
+
+
+def in_form(outputs: Outputs, form: Form | None, labels: Sequence[Any] | None) -> Any:
+    """Return predicted label sets in the form that y had."""
+    if form == "sparse" and outputs.dtype != object:
+        return sp.csr_array(outputs)
+    if form == "frame" and outputs.dtype != object:
+        import pandas as pd
+
+        return pd.DataFrame(outputs, columns=labels)
+    return outputs
+
+
+def sorted_labels(sets: Iterable[frozenset[Any]]) -> list[Any]:
+    """Return the different labels of some sets, sorted; those of different types by type."""
+    labels = frozenset().union(*sets)
+    try:
+        return sorted(labels)
+    except TypeError:
+        return sorted(labels, key=lambda label: (type(label).__name__, str(label)))
+
+
+def indicators_of(outputs: Outputs, labels: Sequence[Any]) -> tuple[Floats, list[frozenset[Any]]]:
+    """Return which labels each output has, of shape (n, n_labels), and its other labels."""
+    if outputs.dtype != object:
+        return outputs.astype(np.float64), []
+    column = {label: j for j, label in enumerate(labels)}
+    present = np.zeros((len(outputs), len(column)))
+    others = []
+    for i, output in enumerate(outputs):
+        known = [column[label] for label in output if label in column]
+        present[i, known] = 1.0
+        others.append(
+            frozenset() if len(known) == len(output) else output.difference(column.keys())
+        )
+    return present, others if any(others) else []
+
+
+def outputs_from(present: Booleans, labels: Sequence[Any], like: Outputs) -> Outputs:
+    """Return label sets in the canonical form of other outputs."""
+    if like.dtype != object:
+        return present.astype(like.dtype)
+    return array_of_objects(
+        [frozenset(labels[j] for j in np.flatnonzero(row).tolist()) for row in present]
+    )
+
+
+def read_weights(weights: Any, labels: Sequence[Any]) -> Floats:
+    """Return the positive weight of every label."""
+    if weights is None:
+        return np.ones(len(labels))
+    if isinstance(weights, Mapping):
+        missing = [label for label in labels if label not in weights]
+        if missing:
+            raise ValueError(
+                f"weights has no entry for the label {missing[0]!r}; give every label a weight."
+            )
+        weights = [weights[label] for label in labels]
+    values = np.asarray(weights, dtype=np.float64)
+    if values.shape != (len(labels),):
+        raise ValueError(
+            f"weights has shape {values.shape} for {len(labels)} labels; pass one weight per "
+            "label, or a dict of weights by label."
+        )
+    if not ((values > 0) & np.isfinite(values)).all():
+        raise ValueError(f"weights holds {values.min():.4g}; every weight must be positive.")
+    return values

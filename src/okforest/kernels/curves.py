@@ -1,0 +1,276 @@
+"""Kernels on curves, and on distributions of numbers."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from okforest._typing import Floats, Outputs
+from okforest.kernels._base import OutputKernel
+from okforest.kernels._curves import (
+    as_values,
+    check_count,
+    read_curves,
+    trapezoid_weights,
+)
+from okforest.kernels._outputs import check_collection
+
+ROWS = 64  # rows of a block of alignments
+
+
+class Curves(OutputKernel):
+    """The integral of the product of two curves, by the trapezoidal rule.
+
+    Parameters
+    ----------
+    points : array-like of shape (m,), optional
+        Where the curves are sampled, ascending; evenly spaced on [0, 1] by default.
+    n_points : int, optional
+        Curves of other lengths are resampled to this number of evenly spaced points, by linear
+        interpolation from their begin to their end. By default curves of different lengths are an
+        error.
+    slope : float, default=0.0
+        The weight of the integral of the product of the curves' derivatives, which is added (a
+        Sobolev kernel): curves are then similar if they also rise and fall alike.
+
+    Examples
+    --------
+    >>> from okforest.kernels import Curves
+    >>> kernel = Curves()
+    >>> kernel(kernel.check([[0.0, 1.0, 0.0], [2.0, 2.0, 2.0]]))
+    array([[0.5, 1. ],
+           [1. , 4. ]])
+    """
+
+    known_psd = True
+    numeric = True
+    default_decoder = "mean"
+
+    def __init__(self, points: Any = None, n_points: int | None = None, slope: float = 0.0):
+        self.points = points
+        self.n_points = n_points
+        self.slope = slope
+
+    def check(self, y: Any) -> Outputs:
+        """Return curves as a matrix, one per row."""
+        if self.n_points is not None:
+            check_count("n_points", self.n_points, 2)
+        curves = read_curves(
+            y, self.n_points, "pass Curves(n_points=100) to resample them, or curves of one length."
+        )
+        self._grid(curves.shape[1])
+        return curves
+
+    def resolve(self, y: Outputs) -> Self:
+        """Check the parameters."""
+        if not 0 <= self.slope < np.inf:
+            raise ValueError(f"slope={self.slope!r}; use zero or a positive number.")
+        return self
+
+    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+        """Return the Gram matrix."""
+        first = self.features(a)
+        return first @ (first if b is None else self.features(b)).T
+
+    def pairs(self, a: Outputs, b: Outputs) -> Floats:
+        """Return k(a_i, b_i)."""
+        return np.einsum("ij,ij->i", self.features(a), self.features(b))
+
+    def feature_dim(self, y: Outputs) -> int:
+        """Return the number of points, and of intervals between them if slopes count."""
+        m = int(y.shape[1])
+        return m + (m - 1 if self.slope else 0)
+
+    def features(self, a: Outputs) -> Floats:
+        """Return the values, and the slopes, times the square roots of quadrature weights."""
+        points = self._grid(a.shape[1])
+        values = a * np.sqrt(trapezoid_weights(points))
+        if not self.slope:
+            return values
+        slopes = np.diff(a, axis=1) * np.sqrt(self.slope / np.diff(points))
+        return np.hstack([values, slopes])
+
+    def _grid(self, m: int) -> Floats:
+        if self.points is None:
+            return np.linspace(0.0, 1.0, m)
+        points = np.asarray(self.points, dtype=np.float64)
+        if points.shape != (m,):
+            raise ValueError(
+                f"points has shape {points.shape}, and curves have {m} values; pass one point per "
+                "value."
+            )
+        if m > 1 and not (np.diff(points) > 0).all():
+            raise ValueError("points must be ascending, without repetitions.")
+        return points
+
+
+class Wasserstein(OutputKernel):
+    """The integral of the product of two quantile functions: distributions of one variable.
+
+    The squared distance in feature space is the squared 2-Wasserstein distance. An output is a
+    sample of numbers, of any size; it is represented by its quantiles at evenly spaced levels. The
+    weighted mean of quantile functions, which models predict, is the Wasserstein barycentre.
+
+    Parameters
+    ----------
+    n_levels : int, default=64
+        The number of levels, (i + ½) / n_levels.
+
+    Examples
+    --------
+    >>> from okforest.kernels import Wasserstein
+    >>> kernel = Wasserstein(n_levels=4)
+    >>> y = kernel.check([[0.0, 1.0], [3.0], [1.0, 2.0, 0.0, 3.0]])
+    >>> y
+    array([[0., 0., 1., 1.],
+           [3., 3., 3., 3.],
+           [0., 1., 2., 3.]])
+    >>> K = kernel(y)
+    >>> float(K[0, 0] + K[1, 1] - 2 * K[0, 1])  # the mean of 3², 3², 2² and 2²
+    6.5
+    """
+
+    known_psd = True
+    numeric = True
+    default_decoder = "quantiles"
+
+    def __init__(self, n_levels: int = 64):
+        self.n_levels = n_levels
+
+    def check(self, y: Any) -> Outputs:
+        """Return the quantiles of each sample, of shape (n, n_levels)."""
+        check_count("n_levels", self.n_levels, 1)
+        samples = [as_values(sample, i) for i, sample in enumerate(check_collection(y))]
+        for i, sample in enumerate(samples):
+            if not np.isfinite(sample).all():
+                raise ValueError(f"y[{i}] holds NaN or infinite values; remove them.")
+        levels = (np.arange(self.n_levels) + 0.5) / self.n_levels
+        return np.array([_quantiles(sample, levels) for sample in samples])
+
+    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+        """Return the Gram matrix."""
+        return a @ (a if b is None else b).T / a.shape[1]
+
+    def pairs(self, a: Outputs, b: Outputs) -> Floats:
+        """Return k(a_i, b_i)."""
+        return np.einsum("ij,ij->i", a, b) / a.shape[1]
+
+    def feature_dim(self, y: Outputs) -> int:
+        """Return the number of levels."""
+        return int(y.shape[1])
+
+    def features(self, a: Outputs) -> Floats:
+        """Return the quantiles, divided by the square root of their number."""
+        return a / np.sqrt(a.shape[1])
+
+
+def _quantiles(sample: Floats, levels: Floats) -> Floats:
+    """Return the inverse of the empirical distribution function."""
+    places = np.ceil(levels * len(sample) - 1e-9).astype(int) - 1
+    return np.sort(sample)[np.clip(places, 0, len(sample) - 1)]
+
+
+class GlobalAlignment(OutputKernel):
+    """The global alignment kernel: curves are compared up to stretching, of any length.
+
+    It sums over all monotone alignments of two curves the product of the similarities of aligned
+    values, and is then normalised to k(y, y) = 1. The similarity is κ = g / (2 − g) with
+    g = exp(−(u − v)² / 2σ²), for which the kernel is positive definite. The cost is the product of
+    the lengths, for every pair of curves.
+
+    Parameters
+    ----------
+    sigma : float, default=1.0
+        The width σ of the similarity of two values.
+
+    References
+    ----------
+    M. Cuturi, "Fast global alignment kernels", ICML 2011.
+
+    Examples
+    --------
+    >>> from okforest.kernels import GlobalAlignment
+    >>> kernel = GlobalAlignment(sigma=0.5)
+    >>> kernel(kernel.check([[0, 1, 0], [0, 0, 1, 0], [1, 1, 1]])).round(2)
+    array([[1.  , 0.61, 0.01],
+           [0.61, 1.  , 0.  ],
+           [0.01, 0.  , 1.  ]])
+    """
+
+    known_psd = True
+
+    def __init__(self, sigma: float = 1.0):
+        self.sigma = sigma
+
+    def check(self, y: Any) -> Outputs:
+        """Return curves as a matrix, or as an array of tuples if their lengths differ."""
+        y = check_collection(y)
+        rows = [as_values(curve, i) for i, curve in enumerate(y)]
+        if not all(np.isfinite(row).all() for row in rows):
+            raise ValueError("y holds NaN or infinite values; every value must be known.")
+        if len({len(row) for row in rows}) == 1:
+            return np.stack(rows)
+        outputs = np.empty(len(rows), dtype=object)
+        for i, row in enumerate(rows):
+            outputs[i] = tuple(row.tolist())
+        return outputs
+
+    def resolve(self, y: Outputs) -> Self:
+        """Check the width."""
+        if not 0 < self.sigma < np.inf:
+            raise ValueError(f"sigma={self.sigma!r}; use a positive number.")
+        return self
+
+    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+        """Return the Gram matrix."""
+        logs = self._logs(a, a if b is None else b)
+        own = np.diag(logs) if b is None else self._own(a)
+        other = own if b is None else self._own(b)
+        return np.exp(logs - 0.5 * (own[:, None] + other[None, :]))
+
+    def diag(self, a: Outputs) -> Floats:
+        """Return ones."""
+        return np.ones(len(a))
+
+    def _own(self, a: Outputs) -> Floats:
+        return np.array([self._logs(a[i : i + 1], a[i : i + 1])[0, 0] for i in range(len(a))])
+
+    def _logs(self, a: Outputs, b: Outputs) -> Floats:
+        """Return logarithms of the sums over alignments, some rows of pairs at a time."""
+        values, lengths = _padded(b)
+        first, own = _padded(a)
+        blocks = [slice(i, i + ROWS) for i in range(0, len(a), ROWS)]
+        return np.vstack(
+            [self._align(first[rows], own[rows], values, lengths) for rows in blocks]
+        ).reshape(len(a), len(b))
+
+    def _align(self, u: Floats, n_u: Any, v: Floats, n_v: Any) -> Floats:
+        """Sum over alignments of every row of u with every row of v, in logarithms."""
+        n, m = len(u), len(v)
+        result = np.full((n, m), -np.inf)
+        above = np.full((v.shape[1] + 1, n, m), -np.inf)
+        above[0] = 0.0
+        for i in range(u.shape[1]):
+            row = np.full_like(above, -np.inf)
+            for j in range(v.shape[1]):
+                squares = np.subtract.outer(u[:, i], v[:, j]) ** 2 / (2.0 * self.sigma**2)
+                # log κ = log g − log(2 − g)
+                similarity = -squares - np.log(2.0 - np.exp(-squares))
+                reached = np.logaddexp(np.logaddexp(above[j + 1], row[j]), above[j])
+                row[j + 1] = similarity + reached
+            ends = (n_u == i + 1)[:, None] & np.ones(m, dtype=bool)
+            if ends.any():
+                last = np.take_along_axis(
+                    row, np.broadcast_to(n_v, (n, m))[None, :, :].astype(np.intp), axis=0
+                )[0]
+                result = np.where(ends, last, result)
+            above = row
+        return result
+
+
+def _padded(curves: Outputs) -> tuple[Floats, Any]:
+    """Return curves as a matrix, with zeros after the end of shorter ones, and their lengths."""
+    lengths = np.array([len(curve) for curve in curves])
+    values = np.zeros((len(curves), lengths.max(initial=1)))
+    for i, curve in enumerate(curves):
+        values[i, : len(curve)] = curve
+    return values, lengths

@@ -1,0 +1,201 @@
+"""Kernels on classes in a hierarchy."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from okforest._typing import Floats, Outputs
+from okforest.kernels._hierarchy import (
+    BETWEEN,
+    class_weights,
+    closure,
+    parents_from_paths,
+    read_parents,
+)
+from okforest.kernels._label_sets import Form, indicators_of, read_label_sets
+from okforest.kernels._outputs import array_of_objects, check_collection
+from okforest.kernels.sets import LabelSetKernel
+
+
+class Hierarchy(LabelSetKernel):
+    """The total weight of the classes and ancestors that two sets of classes share.
+
+    An output is a set of classes of a hierarchy: as a class path or several, "01/02@05", as a set
+    of classes, or as a row of a matrix of 0 and 1. The ancestors of a class belong to its set, and
+    are added where they are missing. A class of depth d has weight ``decay``ᵈ (0 is the depth of
+    the most general classes); a class with several parents has ``decay`` times their mean weight.
+
+    Parameters
+    ----------
+    parents : dict or array-like of shape (n_classes,), optional
+        The parent of each class, several parents as a list, None or -1 without one. It is needed
+        for sets and matrices; class paths contain it.
+    decay : float, default=0.75
+        The factor of the weight from a class to its subclasses.
+    labels : list, optional
+        The classes, ancestors first; filled in when a model is fitted.
+    form : {"array", "sparse", "frame", "paths"}, optional
+        The form of y, in which predictions are returned; filled in when a model is fitted.
+
+    References
+    ----------
+    C. Vens, J. Struyf, L. Schietgat, S. Džeroski, H. Blockeel, "Decision trees for hierarchical
+    multi-label classification", Machine Learning 73 (2008).
+
+    Examples
+    --------
+    >>> from okforest.kernels import Hierarchy
+    >>> kernel = Hierarchy(decay=0.5)
+    >>> kernel = kernel.resolve(kernel.check(["1/1", "1/2", "2"]))
+    >>> kernel(kernel.check(["1/1", "1/2", "1/1@2"]))
+    array([[1.5, 1. , 1.5],
+           [1. , 1.5, 1. ],
+           [1.5, 1. , 2.5]])
+    """
+
+    default_decoder = "hierarchical"
+
+    def __init__(
+        self,
+        parents: Any = None,
+        decay: float = 0.75,
+        labels: list[Any] | None = None,
+        form: Form | None = None,
+    ):
+        super().__init__(None, labels, form)
+        self.parents = parents
+        self.decay = decay
+
+    def check(self, y: Any) -> Outputs:
+        """Return class paths and sets as frozensets of classes, and matrices as they are."""
+        if _holds_text(y):
+            paths = [str(text).split(BETWEEN) for text in check_collection(y)]
+            named = [frozenset(parents_from_paths(own)) for own in paths]
+            return self._closed(array_of_objects(named))
+        return self._closed(read_label_sets(y))
+
+    def learn_form(self, y: Any) -> Self:
+        """Remember the form of y, and the hierarchy that its class paths contain."""
+        if not _holds_text(y):
+            return super().learn_form(y)
+        parents = self.parents
+        if parents is None:
+            parents = parents_from_paths(path for text in y for path in str(text).split(BETWEEN))
+        return self._changed(form="paths", parents=parents)
+
+    def in_form(self, outputs: Outputs) -> Any:
+        """Return predicted sets as y was given; paths name the most specific classes."""
+        if self.form != "paths":
+            return super().in_form(outputs)
+        parents = self._parents(outputs)
+        texts = []
+        for classes in outputs:
+            inner = {parent for name in classes for parent in parents[name]}
+            texts.append(BETWEEN.join(sorted(name for name in classes if name not in inner)))
+        return array_of_objects(texts)
+
+    def resolve(self, y: Outputs) -> Self:
+        """Fill in the classes and the hierarchy."""
+        if not 0 < self.decay <= 1:
+            raise ValueError(f"decay={self.decay!r}; use a number above 0 and at most 1.")
+        parents = self._parents(y)
+        return self._changed(parents=parents, labels=self._order(y, parents))
+
+    def hierarchy(self) -> dict[Any, list[Any]]:
+        """Return the parents of every class, in the order of ``labels``."""
+        assert self.labels is not None, "resolve first"
+        return {name: self.parents[name] for name in self.labels}
+
+    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+        """Return the Gram matrix."""
+        first = self.features(a)
+        return first @ (first if b is None else self.features(b)).T
+
+    def pairs(self, a: Outputs, b: Outputs) -> Floats:
+        """Return k(a_i, b_i)."""
+        return np.einsum("ij,ij->i", self.features(a), self.features(b))
+
+    def feature_dim(self, y: Outputs) -> int:
+        """Return the number of classes."""
+        return len(self._parents(y))
+
+    def features(self, a: Outputs) -> Floats:
+        """Return which classes each output has, weighted by the square roots of their weights."""
+        present = indicators_of(a, self._order(a, self._parents(a)))[0]
+        return present * np.sqrt(self.weight_of_classes(a))
+
+    def marginals(self, sums: Floats) -> Floats:
+        """Return Σ w_i [class in y_i] from the sums Σ w_i φ(y_i) of features."""
+        return sums / np.sqrt(self.weight_of_classes())
+
+    def weight_of_classes(self, a: Outputs | None = None) -> Floats:
+        """Return the weight of every class, in the order of columns."""
+        if a is None:
+            assert self.labels is not None, "resolve first"
+            a = array_of_objects([frozenset(self.labels)])
+        parents = self._parents(a)
+        weights = dict(zip(parents, class_weights(parents, self.decay), strict=True))
+        return np.array([weights[name] for name in self._order(a, parents)])
+
+    def _parents(self, y: Outputs) -> dict[Any, list[Any]]:
+        """Return the parents of every class, ancestors first."""
+        if self.parents is not None:
+            if isinstance(self.parents, dict) or self.form != "frame":
+                return read_parents(self.parents)
+            above = np.asarray(self.parents).tolist()
+            order = self.labels or []
+            pairs = zip(order, above, strict=True)
+            return read_parents({name: None if p < 0 else order[p] for name, p in pairs})
+        names = set().union(*y) if y.dtype == object else set()
+        if not names or not all(isinstance(name, str) for name in names):
+            raise ValueError(
+                "the hierarchy of the classes is not known; pass Hierarchy(parents=...), a dict "
+                "from each class to its parent (None for none), or class paths such as '01/02' as "
+                "y."
+            )
+        return read_parents(parents_from_paths(names))
+
+    def _order(self, y: Outputs, parents: dict[Any, list[Any]]) -> list[Any]:
+        """Return the classes in the order of columns: that of a matrix, else ancestors first."""
+        if self.labels is not None:
+            return self.labels
+        if y.dtype == object:
+            return list(parents)
+        if len(parents) != y.shape[1]:
+            raise ValueError(
+                f"y has {y.shape[1]} columns; parents has {len(parents)} classes. Pass one column "
+                "per class."
+            )
+        return sorted(parents) if set(parents) == set(range(y.shape[1])) else list(self.parents)
+
+    def _closed(self, outputs: Outputs) -> Outputs:
+        """Add the ancestors of classes."""
+        if self.parents is None and outputs.dtype != object:
+            self._parents(outputs)  # raises the error
+        parents = self._parents(outputs)
+        closed = closure(parents)
+        if outputs.dtype == object:
+            for classes in outputs:
+                unknown = classes.difference(closed)
+                if unknown:
+                    raise ValueError(
+                        f"{min(unknown, key=str)!r} is not a class of the hierarchy; add it to "
+                        "parents, or correct it in y."
+                    )
+            return array_of_objects(
+                [frozenset().union(*(closed[name] for name in classes)) for classes in outputs]
+            )
+        order = self._order(outputs, parents)
+        column = {name: j for j, name in enumerate(order)}
+        result = outputs.copy()
+        for name in reversed(list(parents)):  # descendants first
+            for parent in parents[name]:
+                child = result[:, column[name]]
+                np.maximum(result[:, column[parent]], child, out=result[:, column[parent]])
+        return result
+
+
+def _holds_text(y: Any) -> bool:
+    if hasattr(y, "shape") and (np.ndim(y) != 1 or not len(y)):
+        return False
+    return len(y) > 0 and isinstance(next(iter(y)), str)

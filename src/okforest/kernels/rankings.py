@@ -1,0 +1,212 @@
+"""Kernels on rankings of labels: complete, partial, and with ties."""
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+
+from okforest._typing import Floats, Outputs
+from okforest.kernels._base import OutputKernel
+from okforest.kernels._rankings import labels_in, rankings_from, ranks_of, read_rankings
+
+
+class RankingKernel(OutputKernel):
+    """A kernel on rankings; subclasses say how two rankings are compared."""
+
+    known_psd = True
+
+    def __init__(self, labels: list[Any] | None = None):
+        self.labels = labels
+
+    def check(self, y: Any) -> Outputs:
+        """Return ranks as a matrix, orders as an array of tuples, and text as an array of text."""
+        outputs = read_rankings(y)
+        if outputs.ndim == 2 and self.labels and outputs.shape[1] != len(self.labels):
+            raise ValueError(
+                f"y has {outputs.shape[1]} columns; there are {len(self.labels)} labels."
+            )
+        return outputs
+
+    def resolve(self, y: Outputs) -> Self:
+        """Fill in the labels."""
+        labels = labels_in(y) if self.labels is None else self.labels
+        return type(self)(**self.get_params(deep=False) | {"labels": labels})
+
+    def ranks(self, a: Outputs) -> Floats:
+        """Return the ranks of the labels, of shape (n, n_labels), NaN where there is none."""
+        return ranks_of(a, self._labels(a))
+
+    def rankings_from(self, orders: Any, like: Outputs) -> Outputs:
+        """Return rankings in the form of others, from positions of labels, best first."""
+        return rankings_from(orders, self._labels(like), like)
+
+    def _labels(self, *outputs: Outputs) -> list[Any]:
+        if self.labels is not None:
+            return self.labels
+        return labels_in(outputs[0] if outputs[0].ndim == 2 else np.concatenate(outputs))
+
+
+class _RankFeatures(RankingKernel):
+    """A ranking kernel with explicit features."""
+
+    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+        """Return the Gram matrix."""
+        labels = self._labels(a, a if b is None else b)
+        first = self._features(ranks_of(a, labels))
+        return first @ (first if b is None else self._features(ranks_of(b, labels))).T
+
+    def pairs(self, a: Outputs, b: Outputs) -> Floats:
+        """Return k(a_i, b_i)."""
+        labels = self._labels(a, b)
+        first, second = (self._features(ranks_of(y, labels)) for y in (a, b))
+        return np.einsum("ij,ij->i", first, second)
+
+    def features(self, a: Outputs) -> Floats:
+        """Return explicit features."""
+        return self._features(self.ranks(a))
+
+    @abstractmethod
+    def _features(self, ranks: Floats) -> Floats:
+        """Return the features of rankings, given by their ranks."""
+
+
+class Kendall(_RankFeatures):
+    """Kendall's τ: pairs of labels ordered alike, less those ordered differently, as a share.
+
+    A pair that is tied, or has a label without a rank, counts as half of each: it is not known how
+    the labels are ordered. The nearest ranking to a prediction is the weighted Kemeny consensus.
+
+    Parameters
+    ----------
+    labels : list, optional
+        The labels; filled in when a model is fitted.
+
+    References
+    ----------
+    Y. Jiao, J.-P. Vert, "The Kendall and Mallows kernels for permutations", ICML 2015.
+
+    Examples
+    --------
+    >>> from okforest.kernels import Kendall
+    >>> kernel = Kendall()
+    >>> kernel(kernel.check(["a>b>c", "b>a>c", "c>b>a"])).round(3)
+    array([[ 1.   ,  0.333, -1.   ],
+           [ 0.333,  1.   , -0.333],
+           [-1.   , -0.333,  1.   ]])
+    """
+
+    default_decoder = "kemeny"
+
+    def feature_dim(self, y: Outputs) -> int:
+        """Return the number of pairs of labels."""
+        n_labels = len(self._labels(y))
+        return n_labels * (n_labels - 1) // 2
+
+    def _features(self, ranks: Floats) -> Floats:
+        """Return 1 for pairs of labels in order, -1 for others, and 0 if the order is unknown."""
+        signs = pair_signs(ranks)
+        return signs / np.sqrt(max(1, signs.shape[1]))
+
+
+class Spearman(_RankFeatures):
+    """Spearman's ρ: the correlation of ranks.
+
+    Labels without a rank may be anywhere: ranks are replaced by their means over all complete
+    rankings that agree with the partial one. The nearest ranking to a prediction sorts labels by
+    their mean rank.
+
+    Parameters
+    ----------
+    labels : list, optional
+        The labels; filled in when a model is fitted.
+
+    Examples
+    --------
+    >>> from okforest.kernels import Spearman
+    >>> kernel = Spearman()
+    >>> kernel(kernel.check(["a>b>c", "b>a>c", "c>b>a"])).round(3)
+    array([[ 1. ,  0.5, -1. ],
+           [ 0.5,  1. , -0.5],
+           [-1. , -0.5,  1. ]])
+    """
+
+    default_decoder = "borda"
+
+    def feature_dim(self, y: Outputs) -> int:
+        """Return the number of labels."""
+        return len(self._labels(y))
+
+    def _features(self, ranks: Floats) -> Floats:
+        """Return the expected ranks, centred, of norm one for a complete ranking without ties."""
+        n_labels = ranks.shape[1]
+        scale = np.sqrt(max(1.0, n_labels * (n_labels**2 - 1.0) / 12.0))
+        return expected_ranks(ranks) / scale
+
+
+class Mallows(RankingKernel):
+    """exp(−λ d), with d the number of pairs of labels that two rankings order differently.
+
+    A pair that only one of the two orders counts as a quarter of a difference.
+
+    Parameters
+    ----------
+    rate : float, default=0.1
+        The rate λ.
+    labels : list, optional
+        The labels; filled in when a model is fitted.
+
+    References
+    ----------
+    Y. Jiao, J.-P. Vert, "The Kendall and Mallows kernels for permutations", ICML 2015.
+
+    Examples
+    --------
+    >>> from okforest.kernels import Mallows
+    >>> kernel = Mallows(rate=0.5)
+    >>> kernel(kernel.check(["a>b>c", "b>a>c", "c>b>a"])).round(3)
+    array([[1.   , 0.607, 0.223],
+           [0.607, 1.   , 0.368],
+           [0.223, 0.368, 1.   ]])
+    """
+
+    def __init__(self, rate: float = 0.1, labels: list[Any] | None = None):
+        super().__init__(labels)
+        self.rate = rate
+
+    def resolve(self, y: Outputs) -> Self:
+        """Check the rate, and fill in the labels."""
+        if not 0 < self.rate < np.inf:
+            raise ValueError(f"rate={self.rate!r}; use a positive number.")
+        return super().resolve(y)
+
+    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+        """Return the Gram matrix."""
+        labels = self._labels(a, a if b is None else b)
+        first = pair_signs(ranks_of(a, labels))
+        second = first if b is None else pair_signs(ranks_of(b, labels))
+        squares = np.add.outer((first**2).sum(axis=1), (second**2).sum(axis=1))
+        return np.exp(-self.rate / 4.0 * (squares - 2.0 * first @ second.T))
+
+    def diag(self, a: Outputs) -> Floats:
+        """Return ones."""
+        return np.ones(len(a))
+
+    def pairs(self, a: Outputs, b: Outputs) -> Floats:
+        """Return k(a_i, b_i)."""
+        labels = self._labels(a, b)
+        first, second = (pair_signs(ranks_of(y, labels)) for y in (a, b))
+        return np.exp(-self.rate / 4.0 * ((first - second) ** 2).sum(axis=1))
+
+
+def pair_signs(ranks: Floats) -> Floats:
+    """Return the sign of r_j − r_i for pairs of labels i < j, 0 where a rank is missing."""
+    i, j = np.triu_indices(ranks.shape[1], k=1)
+    return np.nan_to_num(np.sign(ranks[:, j] - ranks[:, i]), nan=0.0)
+
+
+def expected_ranks(ranks: Floats) -> Floats:
+    """Return the mean ranks over all completions of partial rankings, less their mean."""
+    n_labels = ranks.shape[1]
+    n_ranked = (~np.isnan(ranks)).sum(axis=1, keepdims=True)
+    centre = (n_labels + 1.0) / 2.0
+    return np.nan_to_num(ranks * (n_labels + 1.0) / (n_ranked + 1.0) - centre, nan=0.0)

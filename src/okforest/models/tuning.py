@@ -1,0 +1,68 @@
+"""Decoders tuned by cross-validation, for models without out-of-bag predictions."""
+
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+
+from okforest._compat import rows_of
+from okforest.decode import Decoder, as_decoder
+from okforest.decode.tuning import HeldOut, TunableDecoder
+from okforest.kernels import as_kernel
+from okforest.weights import Span
+
+
+def tune_decoder(model: Any, X: Any, y: Any, decoder: Any = None, cv: Any = 3) -> Decoder:
+    """Choose the parameters of a decoder by cross-validation.
+
+    Parameters
+    ----------
+    model : estimator
+        A model of okforest. It need not be fitted, and does not change.
+    X : array-like of shape (n, p)
+        Inputs.
+    y : array-like of n outputs
+        Their outputs.
+    decoder : Decoder, optional
+        The decoder to tune, such as ``Threshold("macro_f1")``; by default that of the model.
+    cv : int, cross-validation generator or iterable, default=3
+        The folds: the model is fitted once for each.
+
+    Returns
+    -------
+    decoder : Decoder
+        The decoder with its parameters filled in, to pass as ``decoder=`` to a model that is fitted
+        to all of X and y. A fitted model takes it without another fit:
+        ``model.set_params(decoder=...)``.
+
+    See Also
+    --------
+    okforest.decode.Threshold : Thresholds on the probabilities of labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from okforest import OKBoost, tune_decoder
+    >>> from okforest.decode import Threshold
+    >>> X, Y = make_multilabel_classification(random_state=0)
+    >>> model = OKBoost(50, kernel="hamming", random_state=0)
+    >>> decoder = tune_decoder(model, X, Y, Threshold("macro_f1"))
+    >>> model.set_params(decoder=decoder).fit(X, Y).predict(X[:1])
+    array([[0, 0, 1, 1, 1]])
+    """
+    kernel = clone(as_kernel(model.kernel)).learn_form(y)
+    outputs = kernel.check(y)
+    span = Span(kernel.resolve(outputs), outputs)
+    decoder = as_decoder(model.decoder if decoder is None else decoder, span.kernel)
+    decoder.check(span)
+    if not isinstance(decoder, TunableDecoder) or decoder.is_tuned:
+        raise ValueError(
+            f"{decoder!r} has nothing to tune; pass a decoder such as Threshold('macro_f1')."
+        )
+    held_out = []
+    for train, test in check_cv(cv).split(X, outputs):
+        fold = clone(model).set_params(decoder="training_set")
+        fold.fit(rows_of(X, train), rows_of(y, train))
+        W = fold.weight_matrix(rows_of(X, test))
+        held_out.append(HeldOut(W, fold.span_, outputs[test]))
+    return decoder.tune(held_out, span)

@@ -1,0 +1,362 @@
+"""Kernels on sets, hierarchies, rankings, strings, curves and tuples: formulas, and PSD."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from okforest.kernels import (
+    Curves,
+    Dice,
+    Dirac,
+    EditDistance,
+    GapWeighted,
+    GlobalAlignment,
+    Hamming,
+    Hierarchy,
+    Jaccard,
+    Kendall,
+    Mallows,
+    Mismatch,
+    Spearman,
+    Spectrum,
+    Tuples,
+    Wasserstein,
+    as_kernel,
+)
+from reference import outputs as slow
+
+PARENTS = {"a": None, "b": None, "c": "a", "d": ["a", "b"], "e": "d"}
+SETS = st.lists(st.frozensets(st.sampled_from("abcde"), max_size=5), min_size=2, max_size=8).filter(
+    any
+)
+WORDS = st.lists(st.text("ab", max_size=6), min_size=2, max_size=6)
+ORDERS = st.lists(st.permutations("abcd").map(tuple), min_size=2, max_size=8)
+PARTIAL = st.lists(
+    st.lists(st.sampled_from("abcd"), min_size=1, max_size=4, unique=True).map(tuple),
+    min_size=2,
+    max_size=8,
+)
+NUMBERS = st.floats(-3.0, 3.0).map(lambda value: round(value, 2))
+CURVES = st.lists(st.lists(NUMBERS, min_size=4, max_size=4), min_size=2, max_size=6)
+RAGGED = st.lists(st.lists(NUMBERS, min_size=1, max_size=5), min_size=2, max_size=6)
+TIED = st.lists(st.sampled_from(["a>b>c", "a=b>c", "c>a", "b=c", "c>b=a"]), min_size=2, max_size=8)
+
+CASES = {
+    "Hamming": (Hamming(), SETS),
+    "Hamming, weighted": (Hamming({"a": 1, "b": 2, "c": 3, "d": 0.5, "e": 1}, list("abcde")), SETS),
+    "Jaccard": (Jaccard(), SETS),
+    "Jaccard, weighted": (Jaccard([1, 2, 3, 0.5, 1], list("abcde")), SETS),
+    "Dice": (Dice(), SETS),
+    "Hierarchy": (Hierarchy(PARENTS), SETS),
+    "Kendall": (Kendall(), ORDERS),
+    "Kendall, partial": (Kendall(), PARTIAL),
+    "Kendall, tied": (Kendall(), TIED),
+    "Spearman": (Spearman(), ORDERS),
+    "Spearman, partial": (Spearman(), PARTIAL),
+    "Spearman, tied": (Spearman(), TIED),
+    "Mallows": (Mallows(0.3), ORDERS),
+    "Mallows, partial": (Mallows(0.3), PARTIAL),
+    "Spectrum": (Spectrum(2), WORDS),
+    "Spectrum, boundaries": (Spectrum(3, boundaries=True), WORDS),
+    "Mismatch": (Mismatch(2, 1), WORDS),
+    "GapWeighted": (GapWeighted(2, 0.7), WORDS),
+    "EditDistance": (EditDistance(), WORDS),
+    "Curves": (Curves(), CURVES),
+    "Curves, slopes": (Curves(points=[0, 1, 3, 4], slope=0.5), CURVES),
+    "Curves, resampled": (Curves(n_points=7), RAGGED),
+    "Wasserstein": (Wasserstein(8), RAGGED),
+    "GlobalAlignment": (GlobalAlignment(0.8), RAGGED),
+    "Tuples": (
+        Tuples(["linear", "dirac", Kendall()]),
+        st.lists(
+            st.tuples(NUMBERS, st.sampled_from("xyz"), st.permutations("abc").map(tuple)),
+            min_size=2,
+            max_size=6,
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("kernel", "outputs"), CASES.values(), ids=CASES)
+def test_methods_agree_and_gram_matrices_are_psd(kernel, outputs):
+    """On random outputs: PSD, and Gram, cross-Gram, diagonal, pairs and features agree."""
+
+    @given(outputs)
+    def check(y):
+        y = kernel.check(y)
+        resolved = kernel.resolve(y)
+        K = resolved(y)
+        assert np.isfinite(K).all()
+        np.testing.assert_allclose(K, K.T, atol=1e-10)
+        assert np.linalg.eigvalsh(K).min() > -1e-8 * max(1.0, np.abs(K).max())
+        np.testing.assert_allclose(resolved(y[:2], y), K[:2], atol=1e-10)
+        np.testing.assert_allclose(resolved.diag(y), np.diag(K), atol=1e-10)
+        np.testing.assert_allclose(resolved.pairs(y, y[::-1]), np.diag(K[:, ::-1]), atol=1e-10)
+        if resolved.feature_dim(y) is not None:
+            features = resolved.features(y)
+            assert features.shape == (len(y), resolved.feature_dim(y))
+            np.testing.assert_allclose(features @ features.T, K, atol=1e-9)
+        again = resolved.check(y)
+        assert again.shape == y.shape
+        np.testing.assert_allclose(resolved.resolve(y[:1])(again), K, atol=1e-10)
+
+    check()
+
+
+@given(SETS)
+def test_kernels_on_sets_equal_their_definitions(y):
+    """Hamming, Jaccard and Dice, with sets and with the same sets as indicators."""
+    labels = sorted(frozenset().union(*y)) or ["a"]
+    indicators = np.array([[int(label in s) for label in labels] for s in y])
+    definitions = {
+        Hamming: lambda u, v: 1 - len(u ^ v) / len(labels),
+        Jaccard: lambda u, v: len(u & v) / len(u | v) if u | v else 1.0,
+        Dice: slow.f1,
+    }
+    for cls, definition in definitions.items():
+        expected = np.array([[definition(u, v) for v in y] for u in y])
+        kernel = cls(labels=labels)
+        np.testing.assert_allclose(kernel(kernel.check(y)), expected, atol=1e-12)
+        np.testing.assert_allclose(cls()(cls().check(indicators)), expected, atol=1e-12)
+        np.testing.assert_allclose(
+            cls()(cls().check(sp.csr_array(indicators))), expected, atol=1e-12
+        )
+
+
+@pytest.mark.parametrize("cls", [Hamming, Jaccard, Dice])
+def test_labels_without_training_rows(cls):
+    """Kernels are PSD, and features leave out labels that were not in the training sets."""
+    kernel = cls()
+    train = kernel.check([{"a"}, {"b"}, {"a", "b"}, set()])
+    new = kernel.check([{"z"}, {"a", "z"}, {"y", "z"}, {"y"}])
+    kernel = kernel.resolve(train)
+    both = np.concatenate([train, new])
+    K = kernel(both)
+    assert np.linalg.eigvalsh(K).min() > -1e-9
+    np.testing.assert_allclose(kernel.diag(both), np.diag(K))
+    np.testing.assert_allclose(kernel.pairs(new, new[::-1]), np.diag(K[4:, 4:][:, ::-1]))
+    if cls is Hamming:
+        np.testing.assert_allclose(
+            kernel.features(new) @ kernel.features(train).T, K[4:, :4], atol=1e-12
+        )
+        squares = kernel.diag(new)[1] + kernel.diag(train)[0] - 2 * K[5, 0]
+        assert squares == pytest.approx(1.0)  # one label of two differs: 2 × ½
+
+
+def test_forms_of_label_sets():
+    """Canonical forms keep sets and matrices apart; frames give their labels."""
+    matrix = np.array([[1, 0], [0, 1]])
+    for y in (matrix, matrix.tolist(), matrix.astype(bool), pd.DataFrame(matrix)):
+        assert Hamming().check(y).tolist() == matrix.tolist()
+    assert Hamming().check([{"b", "a"}, set()]).tolist() == [{"a", "b"}, frozenset()]
+    assert Hamming().learn_form(pd.DataFrame(matrix, columns=["x", "y"])).labels == ["x", "y"]
+    assert Hamming().resolve(Hamming().check([{1, "1"}, {2}])).labels == [1, 2, "1"]
+
+
+@given(ORDERS)
+def test_ranking_kernels_equal_their_definitions(y):
+    """Kendall and Mallows count pairs; Spearman correlates ranks; all forms agree."""
+    n_pairs = 6
+    d = np.array([[slow.discordant(u, v) for v in y] for u in y])
+    ranks = np.array([[order.index(label) + 1 for label in "abcd"] for order in y])
+    texts = [">".join(order) for order in y]
+    rho = [[np.corrcoef(u, v)[0, 1] for v in ranks] for u in ranks]
+    for form in (y, ranks, texts, [list(order) for order in y][:0] or ranks.astype(float)):
+        np.testing.assert_allclose(Kendall()(Kendall().check(form)), 1 - 2 * d / n_pairs, atol=1e-9)
+        np.testing.assert_allclose(Mallows(0.2)(Mallows().check(form)), np.exp(-0.2 * d), atol=1e-9)
+        np.testing.assert_allclose(Spearman()(Spearman().check(form)), rho, atol=1e-9)
+
+
+def test_partial_rankings_are_means_over_completions():
+    """Ranks that are not known are replaced by their means over all completions."""
+    kernel = Spearman(labels=list("abc"))
+    completions = kernel.check(["b>a>c", "b>c>a", "c>b>a", "a>b>c", "a>c>b", "c>a>b"])
+    partial = kernel.features(kernel.check(["b>a"]))
+    agreeing = kernel.features(completions[[0, 1, 2]])
+    np.testing.assert_allclose(partial[0], agreeing.mean(axis=0), atol=1e-12)
+    with_nan = kernel.features(kernel.check(np.array([[2.0, 1.0, np.nan]])))
+    np.testing.assert_allclose(with_nan, partial)
+
+
+def test_weights_of_a_hierarchy():
+    """Weights fall with depth, and average over parents; ancestors are added."""
+    kernel = Hierarchy(PARENTS, decay=0.5)
+    y = kernel.check([{"e"}, {"c"}, {"b"}])
+    assert y[0] == {"e", "d", "a", "b"}
+    kernel = kernel.resolve(y)
+    assert kernel(y)[0].tolist() == [1 + 1 + 0.5 + 0.25, 1.0, 1.0]
+    matrix = Hierarchy(PARENTS, decay=0.5)
+    indicators = matrix.check(np.array([[0, 0, 0, 0, 1], [0, 0, 1, 0, 0]]))
+    assert indicators.tolist() == [[1, 1, 0, 1, 1], [1, 0, 1, 0, 0]]
+    assert matrix.resolve(indicators)(indicators)[0].tolist() == [2.75, 1.0]
+    positions = Hierarchy([-1, 0, 0])
+    assert positions.check(np.array([[0, 1, 0]])).tolist() == [[1, 1, 0]]
+
+
+@given(WORDS)
+def test_string_kernels_equal_their_definitions(y):
+    """Gap-weighted and mismatch kernels, and edit distances, against enumeration."""
+    pairs = [(u, v) for u in y for v in y]
+
+    def gram(f):
+        return np.array([f(u, v) for u, v in pairs]).reshape(len(y), len(y))
+
+    for k in (1, 2, 3):
+        kernel = GapWeighted(k, 0.7)
+        expected = gram(lambda u, v, k=k: slow.gap_weighted(u, v, k, 0.7))
+        np.testing.assert_allclose(kernel(kernel.check(y)), expected, atol=1e-12)
+    for k, m in ((2, 0), (2, 1), (3, 2)):
+        kernel = Mismatch(k, m, alphabet=["a", "b", "c"])
+        expected = gram(lambda u, v, k=k, m=m: slow.mismatch(u, v, k, m, "abc"))
+        np.testing.assert_allclose(kernel(kernel.check(y)), expected)
+    from okforest.kernels._strings import edit_distances
+
+    words = Spectrum().check(y)
+    np.testing.assert_array_equal(edit_distances(words, words), gram(slow.edit_distance))
+
+
+def test_sequences_of_other_symbols():
+    """Tuples of any symbols are sequences, too."""
+    words = Spectrum(2).check(["aba", "ab"])
+    symbols = Spectrum(2).check([(1, 2, 1), [1, 2]])
+    np.testing.assert_array_equal(Spectrum(2)(words), Spectrum(2)(symbols))
+    assert symbols.tolist() == [(1, 2, 1), (1, 2)]
+
+
+@given(RAGGED.filter(lambda y: max(map(len, y)) <= 4))
+def test_global_alignment_equals_enumeration(y):
+    """The kernel sums over all alignments, with κ = g / (2 − g)."""
+
+    def similarity(u, v):
+        g = np.exp(-((u - v) ** 2) / (2 * 0.8**2))
+        return g / (2 - g)
+
+    K = np.array([[slow.alignments(u, v, similarity) for v in y] for u in y])
+    scale = np.sqrt(np.diag(K))
+    kernel = GlobalAlignment(0.8)
+    np.testing.assert_allclose(kernel(kernel.check(y)), K / np.outer(scale, scale), rtol=1e-6)
+
+
+def test_curves_integrate_products():
+    """The trapezoidal rule, on a grid that is not even; slopes are added."""
+    points = np.array([0.0, 0.5, 2.0, 3.0])
+    kernel = Curves(points)
+    y = kernel.check([np.sin(points), points**2])
+    assert kernel(y)[0, 1] == pytest.approx(np.trapezoid(np.sin(points) * points**2, points))
+    slopes = [np.diff(curve) / np.diff(points) for curve in y]
+    expected = kernel(y)[0, 1] + 2.0 * (slopes[0] * slopes[1]) @ np.diff(points)
+    assert Curves(points, slope=2.0)(y)[0, 1] == pytest.approx(expected)
+
+
+def test_wasserstein_distance():
+    """The squared distance in feature space is that of sorted samples of one size."""
+    kernel = Wasserstein(50)
+    rng = np.random.default_rng(0)
+    u, v = rng.normal(size=50), 3 + rng.normal(size=50)
+    K = kernel(kernel.check([u, v]))
+    expected = ((np.sort(u) - np.sort(v)) ** 2).mean()
+    assert K[0, 0] + K[1, 1] - 2 * K[0, 1] == pytest.approx(expected)
+
+
+def test_parts_of_tuples_count_alike():
+    """By default every part is scaled to variance 1 in its feature space."""
+    rng = np.random.default_rng(0)
+    y = list(zip(1000 * rng.normal(size=50), rng.integers(0, 3, 50), strict=True))
+    kernel = Tuples(["linear", "dirac"])
+    y = kernel.check(y)
+    resolved = kernel.resolve(y)
+    for weight, part, own in zip(
+        resolved.weights, resolved.parts, resolved.columns(y), strict=True
+    ):
+        K = weight * part(own)
+        assert np.trace(K) / 50 - K.mean() == pytest.approx(1.0)
+
+
+BAD = {
+    "a number among sets": (Hamming(), [{"a"}, 3], "among sets of labels"),
+    "a value of 2": (Hamming(), [[0, 2], [1, 0]], "holds the value 2"),
+    "rows of labels": (Hamming(), [["a"], ["a", "b"]], "different lengths"),
+    "labels as text": (Hamming(), [["a", "b"], ["b", "c"]], "pass sets"),
+    "one column": (Jaccard(), [1, 0, 1], "one column per label"),
+    "missing set": (Hamming(), [{"a"}, None], "among sets of labels"),
+    "repeated label": (Kendall(), ["a>b>a"], "'a' more than once"),
+    "repeated label in an order": (Spearman(), [("a", "b", "b")], "'b' more than once"),
+    "empty ranking": (Kendall(), [()], "is empty"),
+    "text among orders": (Kendall(), [("a", "b"), "b>a"], "among orders"),
+    "no rank": (Kendall(), [[np.nan, np.nan]], "without any rank"),
+    "infinite rank": (Kendall(), [[1.0, np.inf]], "infinite ranks"),
+    "unknown class": (Hierarchy(PARENTS), [{"z"}], "'z' is not a class"),
+    "cycle": (Hierarchy({"a": "b", "b": "a"}), [{"a"}], "has a cycle"),
+    "unknown parent": (Hierarchy({"a": "b"}), [{"a"}], "not a class itself"),
+    "no hierarchy": (Hierarchy(), [{1, 2}], "hierarchy of the classes is not known"),
+    "columns of a hierarchy": (Hierarchy([-1, 0]), [[1, 1, 0]], "parents has 2 classes"),
+    "damaged path": (Hierarchy(), ["1//2"], "not a class path"),
+    "text and others": (Spectrum(), ["a", 1], "mixes strings"),
+    "numbers as strings": (Spectrum(), [1, 2], "pass strings"),
+    "ragged curves": (Curves(), [[1, 2], [1, 2, 3]], "different lengths.*n_points"),
+    "empty curve": (GlobalAlignment(), [[1.0], []], "at least one number"),
+    "missing value": (Curves(), [[1.0, np.nan]], "must be known"),
+    "points": (Curves(points=[0, 1]), [[1, 2, 3]], "one point per value"),
+    "descending points": (Curves(points=[1, 0]), [[1, 2]], "ascending"),
+    "empty sample": (Wasserstein(), [[1.0], []], "at least one number"),
+    "parts": (Tuples(["linear", "dirac"]), [(1.0,)], "has 1 parts"),
+    "a part": (Tuples(["linear", Kendall()]), [(1.0, "a>a")], "part 1 of the outputs"),
+    "not a tuple": (Tuples(["linear", "dirac"]), [3.0], "tuple of several parts"),
+    "no kernels": (Tuples([]), [()], "kernels is empty"),
+}
+
+
+@pytest.mark.parametrize(("kernel", "y", "message"), BAD.values(), ids=BAD)
+def test_bad_outputs(kernel, y, message):
+    """Errors name what was received and what to do."""
+    with pytest.raises(ValueError, match=message):
+        kernel.check(y)
+
+
+BAD_PARAMETERS = {
+    "weight": (Hamming({"a": -1.0}), [{"a"}], "must be positive"),
+    "missing weight": (Hamming({"b": 1.0}), [{"a"}], "no entry for the label 'a'"),
+    "weights": (Hamming([1.0, 2.0]), [{"a"}], "one weight per label"),
+    "no labels": (Jaccard(), [set(), set()], "every set in y is empty"),
+    "rate": (Mallows(0.0), ["a>b"], "positive number"),
+    "decay": (GapWeighted(2, 1.5), ["ab"], "at most 1"),
+    "decay of a hierarchy": (Hierarchy(decay=0.0), ["1/2"], "at most 1"),
+    "k": (Spectrum(0), ["ab"], "at least 1"),
+    "m": (Mismatch(2, 2), ["ab"], "an m below k"),
+    "sigma": (EditDistance(-1.0), ["ab"], "positive number"),
+    "slope": (Curves(slope=-1.0), [[1.0, 2.0]], "zero or a positive"),
+    "weights of parts": (Tuples(["linear"], [0.0]), [(1.0,), (2.0,)], "one positive number"),
+}
+
+
+@pytest.mark.parametrize(("kernel", "y", "message"), BAD_PARAMETERS.values(), ids=BAD_PARAMETERS)
+def test_bad_parameters(kernel, y, message):
+    """Parameters are checked when a model is fitted."""
+    with pytest.raises(ValueError, match=message):
+        kernel.resolve(kernel.check(y))
+
+
+def test_empty_strings_are_defined():
+    """An empty string has no k-mers; distances to it are lengths."""
+    kernel = Spectrum(2)
+    assert kernel(kernel.check(["", "ab"])).tolist() == [[0.0, 0.0], [0.0, 1.0]]
+    assert GapWeighted(2)(kernel.check(["", "ab"]))[0].tolist() == [0.0, 0.0]
+    assert Spectrum(2, boundaries=True)(kernel.check(["", "ab"]))[0, 0] == 1.0
+    kernel = EditDistance(1.0).resolve(kernel.check(["", "ab"]))
+    assert kernel.diag(kernel.check([""])).tolist() == [1.0]
+
+
+def test_names():
+    """Kernels with useful defaults have names."""
+    assert isinstance(as_kernel("hamming"), Hamming)
+    assert isinstance(as_kernel("spearman"), Spearman)
+
+
+def test_numbers_are_not_classes():
+    """Dirac takes whole numbers as classes, and refuses others."""
+    assert Dirac().check([1.0, 2.0]).tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="Unknown label type"):
+        Dirac().check([0.5, 1.0])

@@ -1,0 +1,235 @@
+"""Models of label sets: outputs return in the form of y; probabilities; tuned decoders."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import make_multilabel_classification
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+
+import okforest
+from okforest import (
+    OKBoost,
+    OKExtraTrees,
+    OKNeighbors,
+    OKRandomForest,
+    OKRidge,
+    OKTree,
+    tune_decoder,
+)
+from okforest.decode import Threshold, TunableDecoder
+from okforest.kernels import Hamming, Hierarchy
+from okforest.metrics import (
+    au_prc_scorer,
+    example_f1_scorer,
+    make_output_scorer,
+    micro_f1_scorer,
+    set_f1_score,
+)
+
+X, Y = make_multilabel_classification(120, n_features=8, n_classes=4, random_state=0)
+NAMES = np.array(["sea", "sand", "sun", "snow"])
+SETS = [set(NAMES[row == 1].tolist()) for row in Y]
+MODELS = [
+    OKTree(max_depth=4),
+    OKRandomForest(20, random_state=0),
+    OKBoost(20, random_state=0),
+    OKRidge(1.0),
+    OKNeighbors(5),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("kernel", ["hamming", "jaccard", "dice"])
+def test_forms_of_y(model, kernel):
+    """Sets, integers, booleans, sparse matrices and frames come back as what they were."""
+    model = clone(model).set_params(kernel=kernel)
+    expected = model.fit(X, Y).predict(X[:20])
+    assert expected.dtype == Y.dtype
+    assert set(np.unique(expected)) <= {0, 1}
+    booleans = model.fit(X, Y.astype(bool)).predict(X[:20])
+    assert booleans.dtype == bool
+    assert (booleans == expected).all()
+    sparse = model.fit(X, sp.csr_matrix(Y)).predict(X[:20])
+    assert sp.issparse(sparse)
+    assert (sparse.toarray() == expected).all()
+    frame = model.fit(X, pd.DataFrame(Y, columns=NAMES)).predict(X[:20])
+    assert frame.columns.tolist() == NAMES.tolist()
+    assert (frame.to_numpy() == expected).all()
+    named = model.fit(X, SETS).predict(X[:20])
+    # Labels are sorted: ties of expected F1 may be broken differently.
+    assert all(isinstance(labels, frozenset) for labels in named)
+    scores = [
+        set_f1_score(SETS[:20], [set(NAMES[row == 1]) for row in expected]),
+        set_f1_score(SETS[:20], named),
+    ]
+    assert scores[0] == pytest.approx(scores[1], abs=0.1)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_probabilities(model):
+    """Probabilities are weighted shares, between 0 and 1, with a column for each label."""
+    model = clone(model).set_params(kernel="hamming").fit(X, SETS)
+    assert model.classes_.tolist() == sorted(NAMES)
+    P = model.predict_proba(X[:9])
+    indicators = np.array([[label in s for label in sorted(NAMES)] for s in SETS])
+    expected = np.clip(model.predict_weights(X[:9]) @ indicators, 0, 1)
+    np.testing.assert_allclose(P, expected, atol=1e-9)
+
+
+def test_other_kernels_have_no_probabilities():
+    """The method exists with kernels on classes and label sets only."""
+    model = OKTree().fit(X, Y)
+    assert not hasattr(model, "predict_proba")
+    assert not hasattr(model, "classes_")
+
+
+def test_linear_kernel_with_decoders_of_sets():
+    """The linear kernel on indicators predicts means by default, and sets with their decoders."""
+    model = OKRandomForest(20, decoder="expected_f1", random_state=0).fit(X, Y)
+    assert set(np.unique(model.predict(X))) <= {0, 1}
+    with pytest.raises(ValueError, match="predicts sets of labels"):
+        OKTree(decoder="threshold").fit(X, X)
+
+
+@pytest.mark.parametrize("y", [Y, SETS], ids=["matrix", "sets"])
+def test_thresholds_tuned_out_of_bag(y):
+    """A forest tunes its thresholds when it is fitted, and predicts with them."""
+    decoder = Threshold("macro_f1")
+    forest = OKRandomForest(30, kernel="hamming", decoder=decoder, oob_score=True, random_state=0)
+    forest.fit(X, y)
+    assert forest.decoder_.threshold.shape == (4,)
+    assert forest.decoder == decoder
+    by_hand = forest.decoder_.decode(forest.weight_matrix(X), forest.span_)
+    assert list(map(str, forest.predict(X))) == list(map(str, by_hand))
+    known = np.diff(forest.oob_weights_.indptr) > 0
+    assert known.all()
+    fixed = clone(forest).set_params(decoder="threshold").fit(X, y)
+    assert not hasattr(fixed, "decoder_")
+    score = set_f1_score(y, forest.oob_prediction_, average="macro")
+    assert score >= set_f1_score(y, fixed.oob_prediction_, average="macro")
+    assert forest.set_params(decoder="mode").predict(X).shape[0] == len(X)  # without another fit
+
+
+def test_models_without_out_of_bag_rows():
+    """They raise an error that names the remedy, which works."""
+    boost = OKBoost(15, kernel="hamming", decoder=Threshold("micro_f1"), random_state=0)
+    with pytest.raises(ValueError, match="tune_decoder"):
+        boost.fit(X, Y)
+    with pytest.raises(ValueError, match="tune_decoder"):
+        OKExtraTrees(5, kernel="hamming", decoder=Threshold("micro_f1")).fit(X, Y)
+    decoder = tune_decoder(boost, X, Y)
+    assert isinstance(decoder, Threshold)
+    assert isinstance(decoder.threshold, float)
+    assert not hasattr(boost, "outputs_")
+    boost.set_params(decoder=decoder).fit(X, Y).predict(X)
+    with pytest.raises(ValueError, match="nothing to tune"):
+        tune_decoder(boost, X, Y, "threshold")
+
+
+def test_tuning_with_labels_missing_in_a_fold():
+    """A label that a fold has not seen is never predicted in it."""
+    rare = [labels | ({"rare"} if i == 0 else set()) for i, labels in enumerate(SETS)]
+    decoder = tune_decoder(OKTree(kernel="hamming"), X, rare, Threshold("macro_f1"))
+    assert decoder.threshold.shape == (5,)
+
+
+def test_untuned_decoders_of_users():
+    """Any decoder with `tune` is tuned by forests."""
+
+    class Sharpened(Threshold):
+        def tune(self, held_out, span):
+            assert len(held_out[0].outputs) > 100
+            return Sharpened(0.25)
+
+    forest = OKRandomForest(30, kernel="hamming", decoder=Sharpened("hamming"), random_state=0)
+    assert forest.fit(X, Y).decoder_.threshold == 0.25
+    assert issubclass(Sharpened, TunableDecoder)
+
+
+def test_scikit_learn_tools():
+    """Cross-validation, searches and scorers work with sets, and scorers with sparse matrices."""
+    model = OKRandomForest(10, kernel="hamming", random_state=0)
+    for y in (SETS, Y):
+        assert cross_val_score(model, X, y, scoring=example_f1_scorer, cv=3).mean() > 0.4
+        assert cross_val_score(model, X, y, scoring=micro_f1_scorer, cv=3).mean() > 0.4
+        assert cross_val_score(model, X, y, scoring=au_prc_scorer, cv=3).mean() > 0.5
+        assert np.isfinite(cross_val_score(model, X, y, cv=3)).all()
+    sparse = sp.csr_array(Y)  # which cross_val_score does not take
+    assert example_f1_scorer(model.fit(X, sparse), X, sparse) > 0.4
+    assert len(cross_val_predict(model, X, SETS, cv=3)) == len(X)
+    score = make_output_scorer(lambda a, b: len(a ^ b))
+    assert np.isfinite(cross_val_score(model, X, SETS, scoring=score, cv=3)).all()
+    differences = make_output_scorer(lambda a, b: (a != b).sum())
+    expected = differences(model.fit(X, Y), X, Y)
+    for y in (sp.csr_array(Y), pd.DataFrame(Y, columns=NAMES)):
+        assert differences(model.fit(X, y), X, y) == expected
+    search = GridSearchCV(
+        model, {"decoder": ["threshold", "mode"]}, scoring=example_f1_scorer, cv=3
+    )
+    assert search.fit(X, SETS).best_params_["decoder"] in ("threshold", "mode")
+
+
+@pytest.mark.parametrize("y", [SETS, Y, sp.csr_matrix(Y)], ids=["sets", "matrix", "sparse"])
+def test_saving(tmp_path, y):
+    """A loaded model has the labels, the form of y and the tuned thresholds."""
+    model = OKRandomForest(10, kernel="hamming", decoder=Threshold("micro_f1"), random_state=0)
+    model.fit(X, y)
+    okforest.save(model, tmp_path / "sets.okforest")
+    loaded = okforest.load(tmp_path / "sets.okforest")
+    first, second = model.predict(X[:5]), loaded.predict(X[:5])
+    assert type(first) is type(second)
+    if sp.issparse(first):
+        first, second = first.toarray(), second.toarray()
+    assert first.tolist() == second.tolist()
+    assert loaded.decoder_.threshold == model.decoder_.threshold
+
+
+def test_candidates_and_top():
+    """Candidates may be any sets; an empty list is an error."""
+    model = OKRandomForest(10, kernel="jaccard", random_state=0).fit(X, SETS)
+    candidates = [{"sea", "moon"}, {"snow"}]
+    assert set(model.predict(X[:5], candidates=candidates)) <= set(map(frozenset, candidates))
+    outputs, losses = model.predict_top(X[:2], 3)
+    assert outputs.shape == losses.shape == (2, 3)
+    with pytest.raises(ValueError, match="candidates is empty"):
+        model.predict(X[:1], candidates=[])
+
+
+def test_weights_of_labels():
+    """Weights follow labels by name; trees then care for heavy labels most."""
+    weights = {"sea": 100.0, "sand": 1.0, "sun": 1.0, "snow": 1.0}
+    model = OKTree(kernel=Hamming(weights), max_depth=2).fit(X, SETS)
+    single = OKTree(kernel="dirac", max_depth=1).fit(X, ["sea" in labels for labels in SETS])
+    assert model.trees_.feature[0] == single.trees_.feature[0]
+
+
+def test_hierarchies():
+    """Class paths come back as class paths; other forms as they were; predictions are closed."""
+    rng = np.random.default_rng(0)
+    inputs = rng.normal(size=(60, 3))
+    paths = np.where(
+        inputs[:, 0] > 0,
+        np.where(inputs[:, 1] > 0, "1/1", "1/2"),
+        np.where(inputs[:, 2] > 0, "2", "1@2"),
+    )
+    for model in (OKRandomForest(20, random_state=0), OKBoost(30, random_state=0), OKRidge(0.1)):
+        model.set_params(kernel=Hierarchy())
+        found = model.fit(inputs, paths.tolist()).predict(inputs)
+        assert set(found) <= {"1/1", "1/2", "1", "2", "1@2", "1/1@2", "1/2@2", "1/1@1/2", ""}
+        assert (found == paths).mean() > 0.7
+        assert model.classes_.tolist() == ["1", "2", "1/1", "1/2"]
+        assert au_prc_scorer(model, inputs, paths.tolist()) > 0.9
+    names = ["1", "2", "1/1", "1/2"]
+    parents = {"1": None, "2": None, "1/1": "1", "1/2": "1"}
+    matrix = Hierarchy().check(paths.tolist())
+    frame = pd.DataFrame([[int(name in s) for name in names] for s in matrix], columns=names)
+    model = OKRandomForest(20, kernel=Hierarchy(parents), random_state=0).fit(inputs, frame)
+    found = model.predict(inputs)
+    assert found.columns.tolist() == names
+    assert (found["1"] >= found["1/1"]).all()
+    positions = OKRandomForest(20, kernel=Hierarchy([-1, -1, 0, 0]), random_state=0)
+    again = positions.fit(inputs, frame.to_numpy()).predict(inputs)
+    assert (again == found.to_numpy()).all()
+    assert (positions.fit(inputs, frame).predict(inputs) == found).all(axis=None)
