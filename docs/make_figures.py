@@ -24,8 +24,9 @@ import matplotlib.pyplot as plt
 DOCS = Path(__file__).parent
 PAGES = (
     "boosting.md",
-    "decoding.md",
     "curves.md",
+    "dask.md",
+    "decoding.md",
     "graphs.md",
     "hierarchies.md",
     "images.md",

@@ -2,8 +2,17 @@
 
 import okforest
 
-# imported on first use
-LAZY = ("datasets", "inspection", "network", "papers", "refit", "segments", "uncertainty")
+# Imported on first use.
+LAZY = (
+    "dask",
+    "datasets",
+    "inspection",
+    "network",
+    "papers",
+    "refit",
+    "segments",
+    "uncertainty",
+)
 MODULES = (
     okforest,
     okforest.decode,

@@ -22,6 +22,8 @@ def test_code_runs(page, tmp_path, monkeypatch, request):
         request.getfixturevalue("data_folder")  # skips without the data sets
     if "priors=" in "".join(blocks):
         pytest.importorskip("clarabel", reason="Clarabel is not installed")
+    if "okforest.dask" in "".join(blocks):
+        pytest.importorskip("distributed", reason="Dask is not installed")
     monkeypatch.chdir(tmp_path)
     with matplotlib.rc_context():
         assert make_figures.run(text, tmp_path) == text

@@ -29,6 +29,8 @@ def test_examples_run(name):
     """Every example in a docstring prints the output that follows it."""
     if name == "okforest.refit.priors":
         pytest.importorskip("clarabel", reason="Clarabel is not installed")
+    if name.startswith("okforest.dask"):
+        pytest.importorskip("distributed", reason="Dask is not installed")
     results = doctest.testmod(importlib.import_module(name))
     assert results.failed == 0
 

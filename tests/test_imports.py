@@ -11,6 +11,8 @@ from public import LAZY, MODULES
 
 OPTIONAL = {
     "PIL",
+    "dask",
+    "distributed",
     "matplotlib",
     "networkx",
     "pandas",
@@ -50,7 +52,7 @@ import sklearn.base, sklearn.metrics.pairwise
 before = set(sys.modules)
 import okforest
 with_models = set(sys.modules) - before
-okforest.datasets, okforest.inspection, okforest.network, okforest.segments
+okforest.dask, okforest.datasets, okforest.inspection, okforest.network, okforest.segments
 print(json.dumps([[*with_models], [*set(sys.modules) - before]]))
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -25,7 +25,16 @@ from okforest.persistence import load, save
 __version__ = version("okforest")
 
 # Submodules that are imported when they are first used, as okforest.network for example.
-_LAZY = ("datasets", "inspection", "network", "papers", "refit", "segments", "uncertainty")
+_LAZY = (
+    "dask",
+    "datasets",
+    "inspection",
+    "network",
+    "papers",
+    "refit",
+    "segments",
+    "uncertainty",
+)
 
 __all__ = [
     "DirectionBase",

@@ -43,16 +43,19 @@ class TrainingInputs:
         _store_features(estimator, self.n_features, self.feature_names)
 
 
-def learn_inputs(estimator: BaseEstimator, X: Any, sample_weight: Any = None) -> TrainingInputs:
+def learn_inputs(
+    estimator: BaseEstimator, X: Any, sample_weight: Any = None, least_rows: int = 2
+) -> TrainingInputs:
     """Validate the X of a fit, for models that take missing values and categories.
 
     X becomes a float32, float64 or uint8 array, or a sparse matrix of floats, copied only if it is
-    not one already. Categories become codes, in a copy.
+    not one already. Categories become codes, in a copy. It must have ``least_rows`` rows.
     """
     X = as_columns(X)
     categories = learn_categories(X, estimator.categorical_features, sample_weight)
     scratch = copy(estimator)  # scikit-learn writes what it learns to the estimator
-    return _training_inputs(scratch, _check_trees_X(scratch, X, categories, reset=True), categories)
+    X = _check_trees_X(scratch, X, categories, reset=True, least_rows=least_rows)
+    return _training_inputs(scratch, X, categories)
 
 
 def adopt_inputs(estimator: BaseEstimator, fitted: BaseEstimator) -> None:
@@ -102,13 +105,13 @@ def _training_inputs(fitted: BaseEstimator, X: Inputs, categories: Categories) -
 
 
 def _check_trees_X(
-    estimator: BaseEstimator, X: Any, categories: Categories, *, reset: bool
+    estimator: BaseEstimator, X: Any, categories: Categories, *, reset: bool, least_rows: int = 1
 ) -> Inputs:
     floats = [np.float64, np.float32]
     rules = {
         "dtype": floats if sp.issparse(X) else [*floats, np.uint8],
         "ensure_all_finite": "allow-nan",
-        "ensure_min_samples": 2 if reset else 1,
+        "ensure_min_samples": least_rows,
     }
     if needs_conversion(X) or any(known is not None for known in categories):
         advice = "Name columns of text in categorical_features, or convert them to numbers."

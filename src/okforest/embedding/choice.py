@@ -76,10 +76,7 @@ def embed(
         diag = kernel.diag(y)
         _check_scale(diag, is_zero=not diag.any())
         factor, residual = low_rank_factor(kernel, y, kind, rank, seed)
-        factor = _centred_features(factor)
-        if np.vdot(factor, factor) < 1e-28 * diag.sum():  # equal outputs, up to rounding
-            factor[:] = 0.0
-        return Embedding(kind, factor, residual)
+        return Embedding(kind, centred_factor(factor, diag), residual)
     if rank is not None:
         raise ValueError(
             f"embedding_rank={rank} has no effect with embedding={kind!r}, which is exact; use "
@@ -92,7 +89,7 @@ def embed(
             "use 'auto', 'gram' or 'factor'."
         )
     if dim is not None and (kind == "features" or dim <= FEATURES * len(y)):
-        features = _centred_features(kernel.features(y))
+        features = centred_features(kernel.features(y))
         # Features are a factor: if there are few, no square matrix is needed.
         if kind == "features" or (kind != "gram" and dim <= len(y)):
             return Embedding("factor" if kind == "factor" else "features", features)
@@ -108,12 +105,20 @@ def embed(
     return Embedding("gram", K)
 
 
+def centred_factor(factor: Floats, diag: Floats) -> Floats:
+    """Return an approximate factor around its centre, given the diagonal of the Gram matrix."""
+    factor = centred_features(factor)
+    if np.vdot(factor, factor) < 1e-28 * diag.sum():  # equal outputs, up to rounding
+        factor[:] = 0.0
+    return factor
+
+
 def _check_gram_memory(n: int, advice: str = APPROXIMATE) -> None:
     """Raise a MemoryError if a Gram matrix, not made yet, would be too large for the machine."""
     check_memory(8 * n * n, f"the Gram matrix of {n} outputs", advice)
 
 
-def _centred_features(features: Floats) -> Floats:
+def centred_features(features: Floats) -> Floats:
     """Return features of φ(y) around their centre; indicators of classes as they are."""
     if np.count_nonzero(features) == len(features) and (features.max(axis=1) == 1.0).all():
         return np.ascontiguousarray(features)  # the engine counts classes

@@ -9,6 +9,7 @@ Random Fourier features may be too large as well as too small; their error is �
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg as sla
 import scipy.linalg.lapack as lapack
 
@@ -88,19 +89,45 @@ def pivoted_cholesky(
 
 def nystrom(kernel: OutputKernel, y: Outputs, rank: int, seed: int) -> tuple[Floats, float]:
     """Return K_nm K_mm^(−1/2) for m random landmarks, and its error."""
-    landmarks = y[np.random.default_rng(seed).choice(len(y), rank, replace=False)]
+    landmarks = y[nystrom_landmarks(len(y), rank, seed)]
+    phi = nystrom_features(kernel, y, landmarks, nystrom_roots(kernel, landmarks))
+    return phi, nystrom_residual(kernel, y, phi)
+
+
+def nystrom_landmarks(n: int, rank: int, seed: int) -> npt.NDArray[np.intp]:
+    """Return the positions of random landmarks among n outputs."""
+    return np.random.default_rng(seed).choice(n, rank, replace=False)
+
+
+def nystrom_roots(kernel: OutputKernel, landmarks: Outputs) -> Floats:
+    """Return K_mm^(−1/2), without the directions of tiny eigenvalues."""
     values, vectors = np.linalg.eigh(kernel(landmarks))
     sound = values > TOLERANCE * values[-1]
-    roots = vectors[:, sound] / np.sqrt(values[sound])
+    return np.asarray(vectors[:, sound] / np.sqrt(values[sound]))
+
+
+def nystrom_features(kernel: OutputKernel, y: Outputs, landmarks: Outputs, roots: Floats) -> Floats:
+    """Return K_nm K_mm^(−1/2) of any outputs, given the landmarks and the roots."""
     phi = np.empty((len(y), roots.shape[1]))
     for i in range(0, len(y), ROWS):
         phi[i : i + ROWS] = kernel(y[i : i + ROWS], landmarks) @ roots
+    return phi
+
+
+def nystrom_residual(kernel: OutputKernel, y: Outputs, phi: Floats) -> float:
+    """Return the relative residual trace of the features of some outputs."""
     trace = kernel.diag(y).sum()
-    return phi, _share(trace - np.vdot(phi, phi), trace)
+    return _share(trace - np.vdot(phi, phi), trace)
 
 
 def fourier(kernel: OutputKernel, y: Outputs, rank: int, seed: int) -> tuple[Floats, float]:
     """Return cosines and sines of random frequencies, and their error."""
+    phi = fourier_features(kernel, y, rank, seed)
+    return phi, fourier_error(kernel, _sample(y), _sample(phi))
+
+
+def fourier_features(kernel: OutputKernel, y: Outputs, rank: int, seed: int) -> Floats:
+    """Return cosines and sines of random frequencies, which depend on the seed alone."""
     n_frequencies = rank // 2
     if n_frequencies == 0:
         raise ValueError(
@@ -112,15 +139,24 @@ def fourier(kernel: OutputKernel, y: Outputs, rank: int, seed: int) -> tuple[Flo
     np.cos(phases, out=phi[:, :n_frequencies])
     np.sin(phases, out=phi[:, n_frequencies:])
     phi /= np.sqrt(n_frequencies)
-    K, some = kernel(_sample(y)), _sample(phi)
-    error = K - some @ some.T  # zero on the diagonal for all frequencies
+    return phi
+
+
+def fourier_error(kernel: OutputKernel, y: Outputs, phi: Floats) -> float:
+    """Return the relative error of the kernel between different outputs."""
+    K = kernel(y)
+    error = K - phi @ phi.T  # zero on the diagonal for all frequencies
     np.fill_diagonal(K, 0.0)
-    return phi, _share(float(np.linalg.norm(error)), float(np.linalg.norm(K)))
+    return _share(float(np.linalg.norm(error)), float(np.linalg.norm(K)))
+
+
+def sample_positions(n: int) -> npt.NDArray[np.intp]:
+    """Return the positions of a sample of n outputs, evenly spread."""
+    return np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp)
 
 
 def _sample(values: Outputs) -> Outputs:
-    """Return a sample of outputs, evenly spread."""
-    return values[np.linspace(0, len(values) - 1, min(len(values), SAMPLE)).astype(int)]
+    return values[sample_positions(len(values))]
 
 
 def _share(part: float, whole: float) -> float:

@@ -9,6 +9,7 @@ from okforest.engine.cpu import (
     paste_subwindows,
     pruning_path,
 )
+from okforest.engine.drawing import draw
 from okforest.engine.leaf_partition import LeafPartition
 from okforest.engine.plan import GrowthPlan, GrowthRules
 from okforest.engine.pruning import prune
@@ -21,6 +22,7 @@ __all__ = [
     "Trees",
     "apply",
     "cut_subwindows",
+    "draw",
     "grow",
     "leaf_means",
     "leaf_weights",

@@ -1,8 +1,9 @@
 """Trees and forests: fitting in three steps, and the weights of their predictions."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 from warnings import warn
 
 import numpy as np
@@ -27,6 +28,8 @@ from okforest.engine.plan import UNLIMITED
 from okforest.kernels import OutputKernel
 from okforest.models._growing import Grower, changed, sample_count
 from okforest.weights import LeafWeights
+
+GrowFunction = Callable[..., Trees]  # okforest.engine.grow, or another with its signature
 
 FROBENIUS_ADVICE = "Use criterion='variance', which does not need it, or fewer rows."
 
@@ -66,7 +69,6 @@ class FitPlan:
 class TreeModel(Grower):
     """A tree or forest: the prediction is the mean of the training outputs in its leaves."""
 
-    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TreeModel":
         """Grow the trees.
 
@@ -88,12 +90,33 @@ class TreeModel(Grower):
         self : object
             The fitted model.
         """
+        return self.fit_by(grow, X, y, sample_weight)
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_by(self, grow: GrowFunction, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model with trees that another function grows, such as one on a cluster.
+
+        Parameters
+        ----------
+        grow : callable
+            It has the signature of :func:`okforest.engine.grow`, and returns the same trees.
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+        y : array-like of n outputs
+            Outputs.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
         if not self._continues():
             # A fit that fails leaves no fitted model behind.
             self._forget("trees_", "oob_weights_", "oob_prediction_", "oob_score_")
         plan = self._plan(X, y, sample_weight)
-        grown = self._grow(plan)
-        self._finish(plan, grown)
+        self._finish(plan, self._grow(plan, grow))
         return self
 
     def _continues(self) -> bool:
@@ -122,7 +145,7 @@ class TreeModel(Grower):
         first = self._check_continuing(inputs.X, weight, target) if self._continues() else 0
         return FitPlan(inputs, target, growth, range(first, self.n_estimators))
 
-    def _grow(self, plan: "FitPlan") -> Trees | None:
+    def _grow(self, plan: "FitPlan", grow: GrowFunction) -> Trees | None:
         """Grow the trees of a plan; None if there is nothing to add."""
         if not plan.trees:
             return None
@@ -168,7 +191,7 @@ class TreeModel(Grower):
                 "with warm_start=True it can only increase."
             )
         if self.n_estimators == n_trees:
-            warn("warm_start=True without a larger n_estimators grows no trees.", stacklevel=5)
+            warn("warm_start=True without a larger n_estimators grows no trees.", stacklevel=7)
         return n_trees
 
     def _embed(self, inputs: TrainingInputs, y: Any, weight: Floats, seed: int) -> "Target | None":
@@ -216,7 +239,7 @@ class TreeModel(Grower):
                     f"max_samples={self.max_samples!r} of a sum of weights of {weight.sum():.4g} "
                     f"draws {n_draws} rows for each tree. Rescale sample_weight, or pass "
                     "max_samples as an integer.",
-                    stacklevel=5,
+                    stacklevel=7,
                 )
         if n_draws > UNLIMITED:
             raise ValueError(

@@ -70,15 +70,12 @@ class _Forest(TreeModel):
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_Forest":
+    def _plan(self, X: Any, y: Any, sample_weight: Any) -> FitPlan:
         if self.oob_score and not self.bootstrap:
             raise ValueError(
                 "oob_score=True needs bootstrap=True: without it every tree is grown on all rows."
             )
-        super().fit(X, y, sample_weight)
-        return self
-
-    fit.__doc__ = TreeModel.fit.__doc__
+        return super()._plan(X, y, sample_weight)
 
     def _finish(self, plan: FitPlan, grown: Trees | None) -> None:
         super()._finish(plan, grown)

@@ -4,7 +4,8 @@ A prediction is a row of weights w over the training outputs y_i; it stands for 
 F = Σ_i w_i φ(y_i) in the kernel's feature space. :class:`WeightMatrix` is the interface between the
 models, which make weights, and everything that uses them. Its forms hold the same matrix in the way
 that takes the least memory: sparse, leaves of trees, dense, a product of two matrices, a
-combination of other forms, powers of another form, or means over the segments of objects.
+combination of other forms, powers of another form, means over the segments of objects, or only sums
+of features.
 :class:`Span` adds the kernel, and computes what follows for predictions: inner products, losses,
 norms.
 """
@@ -19,6 +20,7 @@ from okforest.weights.product import ProductWeights
 from okforest.weights.sharpened import SharpenedWeights
 from okforest.weights.span import Span, hidden_squares
 from okforest.weights.sparse import SparseWeights, as_weights
+from okforest.weights.sums import SummedWeights
 
 __all__ = [
     "CombinedWeights",
@@ -30,6 +32,7 @@ __all__ = [
     "SharpenedWeights",
     "Span",
     "SparseWeights",
+    "SummedWeights",
     "WeightMatrix",
     "as_weights",
     "hidden_squares",

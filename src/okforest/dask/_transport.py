@@ -1,0 +1,118 @@
+"""What is sent between processes: plans whose arrays arrive aligned, and trees in fewer bytes.
+
+Most of the time that workers spend on anything but growth, they send trees. Node numbers, positions
+and weights of whole rows fit in fewer bytes than the engine uses, and splits take values that
+leaves do not have. Nothing is lost.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from okforest.engine import GrowthPlan, Trees
+
+Array = npt.NDArray[Any]
+
+OF_SPLITS = ("feature", "left", "threshold", "missing_left", "subset")
+
+
+@dataclass(frozen=True)
+class SentPlan(GrowthPlan):
+    """A plan that is sent to other processes.
+
+    The arrays of a message begin anywhere in memory; C++ expects numbers at multiples of their
+    size. They are copied once, when a worker receives them.
+    """
+
+    @classmethod
+    def of(cls, plan: GrowthPlan) -> "SentPlan":
+        """Return a plan with the data of another."""
+        return cls(**{field.name: getattr(plan, field.name) for field in fields(GrowthPlan)})
+
+    def __reduce__(self) -> Any:
+        return _received, ({field.name: getattr(self, field.name) for field in fields(self)},)
+
+
+def _received(parts: dict[str, Any]) -> SentPlan:
+    # All of them: arrays of one message keep each other in memory.
+    return SentPlan(**{name: _copied(part) for name, part in parts.items()})
+
+
+def _copied(part: Any) -> Any:
+    if isinstance(part, np.ndarray):
+        return part.copy(order="K")
+    return part.copy() if hasattr(part, "indptr") else part
+
+
+@dataclass(frozen=True)
+class PackedTrees:
+    """Trees without their repetitions.
+
+    Parameters
+    ----------
+    is_split : ndarray of bool
+        Which nodes are split; the others are leaves.
+    in_leaves : dict
+        For every array about splits, the value that leaves have.
+    arrays : dict
+        The arrays, those about splits without the leaves, in the smallest type that holds them.
+    dtypes : dict
+        The types of the arrays.
+    """
+
+    is_split: Array
+    in_leaves: dict[str, Any]
+    arrays: dict[str, Array]
+    dtypes: dict[str, np.dtype[Any]]
+
+
+def pack(trees: Trees) -> PackedTrees:
+    """Return trees in fewer bytes."""
+    arrays = dict(vars(trees))
+    dtypes = {name: array.dtype for name, array in arrays.items()}
+    is_split = trees.left >= 0
+    leaf = int(np.argmin(is_split))  # the first leaf: all have the same values
+    is_pure = not trees.variance[~is_split].any()  # leaves of one row, or of equal outputs
+    of_splits = (*OF_SPLITS, "variance") if is_pure else OF_SPLITS
+    in_leaves = {name: arrays[name][leaf] for name in of_splits}
+    split = np.flatnonzero(is_split)
+    for name in of_splits:
+        arrays[name] = arrays[name][split]
+    return PackedTrees(
+        np.packbits(is_split),
+        in_leaves,
+        {name: _smaller(array) for name, array in arrays.items()},
+        dtypes,
+    )
+
+
+def unpack(packed: PackedTrees) -> Trees:
+    """Return the trees as they were."""
+    arrays = {
+        name: array.astype(packed.dtypes[name], copy=False) for name, array in packed.arrays.items()
+    }
+    n_nodes = int(arrays["node_offsets"][-1])
+    is_split = np.unpackbits(packed.is_split, count=n_nodes).view(bool)
+    for name, value in packed.in_leaves.items():
+        whole = np.full(n_nodes, value, dtype=packed.dtypes[name])
+        whole[is_split] = arrays[name]
+        arrays[name] = whole
+    return Trees(**arrays)
+
+
+def _smaller(array: Array) -> Array:
+    """Return an array of whole numbers in the smallest type that holds them; others as they are."""
+    if array.size == 0 or array.dtype.kind not in "if":
+        return array
+    if array.dtype.kind == "f":
+        if array[0] != np.rint(array[0]) or not (array == np.rint(array)).all():
+            return array
+        if np.signbit(array).any() or array.max() >= 2**53:  # −0.0 is a whole number, too
+            return array
+    low, high = array.min(), array.max()
+    for dtype in (np.uint8, np.uint16, np.int16, np.uint32, np.int32):
+        if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+            return array.astype(dtype) if np.dtype(dtype).itemsize < array.itemsize else array
+    return array

@@ -1,0 +1,116 @@
+"""Prediction for the partitions of a Dask collection."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
+
+from okforest._typing import Outputs
+from okforest.dask._cluster import find_client, require
+from okforest.dask._partitions import blocks_of
+from okforest.decode import Candidates, as_decoder
+from okforest.models import OKModel
+from okforest.weights import Span, SparseWeights
+
+
+def predict(estimator: Any, X: Any, candidates: Any = None, client: Any = None) -> Any:
+    """Predict the outputs of a Dask collection, lazily, with one task for each partition.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted model of okforest, or a pipeline that ends with one. It is sent to the cluster
+        once, not with every task.
+    X : Dask array or frame of shape (n, p)
+        Inputs.
+    candidates : array-like, optional
+        Outputs to choose from; by default the model's ``decoder`` decides.
+    client : distributed.Client, optional
+        The client of the cluster; by default the current one. Without a cluster, Dask predicts in
+        threads of this process.
+
+    Returns
+    -------
+    y : Dask array of n outputs
+        Computed when it is asked for.
+
+    See Also
+    --------
+    fit : Fit a forest on a cluster.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_diabetes
+    >>> from okforest import OKExtraTrees
+    >>> from okforest.dask import predict
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> forest = OKExtraTrees(20, random_state=0).fit(X, y)
+    >>> predicted = predict(forest, da.from_array(X, chunks=(100, -1)))
+    >>> predicted.numblocks
+    (5,)
+    >>> (predicted.compute() == forest.predict(X)).all()
+    np.True_
+    """
+    dask = require("dask")
+    empty = _empty_prediction(estimator, candidates)
+    client = _current_client(client)
+    if client is None:
+        model = dask.delayed(estimator, traverse=False)
+    else:
+        model = client.scatter(estimator, broadcast=True, hash=False)
+    task = dask.delayed(predict_block, pure=False)
+    shared = dask.delayed(candidates, traverse=False)
+    return stack([task(model, block, shared, empty) for block in blocks_of(X, "X")], X, empty)
+
+
+def predict_block(estimator: Any, X: Any, candidates: Any, empty: Outputs) -> Outputs:
+    """Predict one partition, on a worker; an empty one has no outputs."""
+    if len(X) == 0:
+        return empty
+    if candidates is None:
+        return np.asarray(estimator.predict(X))
+    return np.asarray(estimator.predict(X, candidates=candidates))
+
+
+def stack(blocks: list[Any], X: Any, empty: Outputs) -> Any:
+    """Return a Dask array of lazy blocks, which have as many rows as the partitions of X."""
+    array = require("dask.array")
+    lengths = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(blocks)
+    arrays = [
+        array.from_delayed(block, shape=(length, *empty.shape[1:]), meta=empty)
+        for block, length in zip(blocks, lengths, strict=True)
+    ]
+    return array.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
+
+
+def decoded_like(model: OKModel, span: Span, candidates: Any = None) -> Outputs:
+    """Return an empty array of the shape and type that a model predicts."""
+    first = SparseWeights(sp.csr_array(([1.0], ([0], [0])), shape=(1, len(span))))
+    decoder = as_decoder(model.decoder, span.kernel)
+    if candidates is not None:
+        decoder = Candidates(candidates)
+    return np.asarray(decoder.decode(first, span))[:0]
+
+
+def _empty_prediction(estimator: Any, candidates: Any) -> Outputs:
+    model = estimator
+    while isinstance(model, Pipeline):
+        model = model[-1]
+    if not isinstance(model, OKModel):
+        raise TypeError(
+            f"predict takes a fitted model of okforest, or a pipeline that ends with one; got "
+            f"{type(model).__name__}."
+        )
+    return decoded_like(model, model.span_, candidates)
+
+
+def _current_client(client: Any) -> Any:
+    """Return a given client or the current one, checked; None if there is none."""
+    if client is None:
+        try:
+            client = require("distributed").get_client()
+        except ValueError:
+            return None
+    return find_client(client)

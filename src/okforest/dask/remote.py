@@ -1,0 +1,307 @@
+"""Forests that stay on the workers which have grown them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from okforest._typing import Outputs
+from okforest.dask import _scoring
+from okforest.dask._cluster import log, require
+from okforest.dask._partitions import aligned_blocks, bare, blocks_of
+from okforest.dask._parts import (
+    add_sums,
+    add_weights,
+    part_kernel,
+    part_sums,
+    part_weights,
+    validated,
+)
+from okforest.dask._predicted import (
+    columns_of,
+    decoded,
+    inner_products,
+    predicted_by_sums,
+    predicted_by_support,
+    predicted_by_weights,
+)
+from okforest.dask.prediction import decoded_like, stack
+from okforest.decode import Candidates, as_decoder
+from okforest.decode.search import Support, TrainingSet
+from okforest.engine import Trees
+from okforest.weights import Span
+
+TOGETHER = 8  # contributions that one task adds up
+
+
+@dataclass
+class RemoteForest:
+    """A fitted forest whose trees stay on the workers of a cluster; see :func:`fit_remote`.
+
+    Predictions are lazy Dask arrays. Every part of the forest computes its share, and the shares
+    are added up.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The client of the cluster.
+    model : estimator
+        The estimator with all fitted attributes except the trees, and the outputs if they are in
+        partitions.
+    parts : list of Future
+        The trees, in parts.
+    sizes : list of int
+        The number of trees of each part.
+    outputs : ndarray
+        The training outputs; a sample of them if they are in partitions.
+    rows : PartitionedRows, optional
+        The training rows, if they are in partitions.
+
+    See Also
+    --------
+    fit_remote : Fits such a forest, with an example.
+    """
+
+    client: Any
+    model: Any
+    parts: list[Any]
+    sizes: list[int]
+    outputs: Outputs
+    rows: Any = None
+
+    def __post_init__(self) -> None:
+        self._sent: Any = None
+
+    def __len__(self) -> int:
+        return sum(self.sizes)
+
+    def __repr__(self) -> str:
+        name = type(self.model).__name__
+        return f"<RemoteForest: {name} of {len(self)} trees in {len(self.parts)} parts>"
+
+    @property
+    def n_train(self) -> int:
+        """Number of training rows."""
+        return len(self.model.row_weight_)
+
+    def predict(self, X: Any, candidates: Any = None) -> Any:
+        """Predict outputs, lazily.
+
+        Parameters
+        ----------
+        X : Dask array or frame of shape (n, p)
+            Inputs.
+        candidates : array-like, optional
+            Outputs to choose from; by default the model's ``decoder`` decides.
+
+        Returns
+        -------
+        y : Dask array of n outputs
+            Computed when it is asked for.
+        """
+        dask = require("dask")
+        decoder = as_decoder(self.model.decoder, self.model.kernel_)
+        if candidates is not None:
+            decoder = Candidates(candidates)
+        elif self.rows is not None and type(decoder) is TrainingSet:
+            raise ValueError(
+                "decoder 'training_set' searches all training outputs, which are in partitions. "
+                "Set decoder='support' before fitting, or pass candidates=."
+            )
+        empty = decoded_like(self.model, Span(self.model.kernel_, self.outputs), candidates)
+        shared = dask.delayed(decoder, traverse=False)
+        decode = dask.delayed(decoded, pure=False)
+        needs_weights = isinstance(decoder, Support)
+        predicted = self._predicted(X, needs_weights)
+        return stack([decode(some, shared, empty) for some in predicted], X, empty)
+
+    def predict_weights(self, X: Any) -> Any:
+        """Return the weights of the training outputs, lazily.
+
+        Parameters
+        ----------
+        X : Dask array or frame of shape (n, p)
+            Inputs.
+
+        Returns
+        -------
+        W : Dask array of shape (n, n_train)
+            Its blocks are CSR arrays, one for each partition of X and of the training rows.
+        """
+        dask, array = require("dask"), require("dask.array")
+        offsets = [0, self.n_train] if self.rows is None else self.rows.offsets
+        lengths = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(blocks_of(X, "X"))
+        columns = dask.delayed(columns_of, pure=False)
+        like = sp.csr_array((0, 0))
+        blocks = [
+            [
+                array.from_delayed(columns(weights, begin, end), (length, end - begin), meta=like)
+                for begin, end in pairwise(offsets)
+                if end > begin
+            ]
+            for weights, length in zip(self._weights(X), lengths, strict=True)
+        ]
+        return array.block(blocks, allow_unknown_chunksizes=True)
+
+    def predict_kernel(
+        self, X: Any, Z: Any = None, scheme: Literal["convolve", "average"] = "convolve"
+    ) -> Any:
+        """Predict the output kernel between inputs, lazily.
+
+        Parameters
+        ----------
+        X : Dask array or frame of shape (n, p)
+            Inputs.
+        Z : Dask array or frame of shape (m, p), optional
+            Other inputs; by default X.
+        scheme : {"convolve", "average"}, default="convolve"
+            w(x)ᵀ K w(z) with the weights of the whole forest, or the mean over trees of that.
+
+        Returns
+        -------
+        K : Dask array of shape (n, m)
+            The predicted kernel, in blocks by partitions of X and Z.
+        """
+        dask, array = require("dask"), require("dask.array")
+        if scheme not in ("convolve", "average"):
+            raise ValueError(f"scheme={scheme!r}; use 'convolve' or 'average'.")
+        Z = X if Z is None else Z
+        if scheme == "average":
+            share = dask.delayed(part_kernel, pure=False)
+            terms = [self._inputs(X), self._inputs(Z)]
+
+            def block(x: Any, z: Any) -> Any:
+                return self._added(partial(_of_part, share, (x, z), ()), add_sums)
+        else:
+            inner = dask.delayed(inner_products, pure=False)
+            left = self._predicted(X)
+            terms = [left, left if Z is X else self._predicted(Z)]
+
+            def block(x: Any, z: Any) -> Any:
+                return inner(x, z)
+
+        rows, columns = (
+            values.chunks[0] if hasattr(values, "chunks") else [np.nan] * len(own)
+            for values, own in zip((X, Z), terms, strict=True)
+        )
+        blocks = [
+            [
+                array.from_delayed(block(x, z), (n, m), dtype=np.float64)
+                for z, m in zip(terms[1], columns, strict=True)
+            ]
+            for x, n in zip(terms[0], rows, strict=True)
+        ]
+        return array.block(blocks, allow_unknown_chunksizes=True)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Return the kernel R², lazily.
+
+        Parameters
+        ----------
+        X : Dask array or frame of shape (n, p)
+            Inputs.
+        y : Dask array, series or frame of n outputs
+            Their true outputs, in the same partitions.
+        sample_weight : Dask array or series of shape (n,), optional
+            Weights, in the same partitions.
+
+        Returns
+        -------
+        score : Dask array without axes
+            1 − Σ‖φ(y) − F(x)‖² / Σ‖φ(y) − φ̄‖²; ``float(score)`` computes it.
+        """
+        truths = aligned_blocks(y, "y", X)
+        weights = [None] * len(truths)
+        if sample_weight is not None:
+            weights = aligned_blocks(sample_weight, "sample_weight", X)
+        return _scoring.score(self.model.kernel_, self._predicted(X), truths, weights)
+
+    def to_local(self) -> Any:
+        """Bring the trees here, and the training outputs if they are in partitions.
+
+        Returns
+        -------
+        estimator : estimator
+            An ordinary fitted estimator. The forest stays on the workers, too.
+        """
+        model = clone(self.model)
+        for name, value in vars(self.model).items():
+            if name.endswith("_"):
+                setattr(model, name, value)
+        outputs = self.outputs
+        if self.rows is not None:
+            outputs = self.rows.outputs_at(self.client, self.model.kernel_, np.arange(self.n_train))
+        parts = self.client.gather(self.parts)
+        log.info("brought %d trees here", len(self))
+        model.trees_ = Trees.join([part.whole_trees(self.n_train) for part in parts])
+        model.store_outputs(self.model.kernel_, outputs)
+        return model
+
+    def release(self) -> None:
+        """Remove the forest from the workers."""
+        self.client.cancel(self.parts, force=True, reason="released", msg=False)
+        self.parts, self.sizes, self._sent = [], [], None
+
+    def _inputs(self, X: Any) -> list[Any]:
+        """Return the partitions of X as lazy numbers."""
+        dask = require("dask")
+        check = dask.delayed(validated, pure=False)
+        shell = dask.delayed(bare(self.model), traverse=False)
+        return [check(shell, block) for block in blocks_of(X, "X")]
+
+    def _added(self, contribution: Callable[[Any, float], Any], add: Callable[..., Any]) -> Any:
+        """Add up what all parts contribute, a few at a time."""
+        if not self.parts:
+            raise RuntimeError("the forest was released; fit it again.")
+        dask = require("dask")
+        total = dask.delayed(add, pure=False)
+        terms = [
+            contribution(part, size / len(self))
+            for part, size in zip(self.parts, self.sizes, strict=True)
+        ]
+        while len(terms) > 1:
+            terms = [total(terms[i : i + TOGETHER]) for i in range(0, len(terms), TOGETHER)]
+        return terms[0]
+
+    def _weights(self, X: Any) -> list[Any]:
+        share = require("dask").delayed(part_weights, pure=False)
+        n_train = self.n_train
+        return [
+            self._added(partial(_of_part, share, (x,), (n_train,)), add_weights)
+            for x in self._inputs(X)
+        ]
+
+    def _predicted(self, X: Any, needs_weights: bool = False) -> list[Any]:
+        """Return lazy predictions: sums of explicit features if the kernel has few, or weights."""
+        dask = require("dask")
+        dim = self.model.kernel_.feature_dim(self.outputs[:2])
+        known = self._known()
+        if dim is None or dim > self.n_train or needs_weights:
+            by_weights = predicted_by_weights if self.rows is None else predicted_by_support
+            make = dask.delayed(by_weights, pure=False)
+            return [make(known, weights) for weights in self._weights(X)]
+        share = dask.delayed(part_sums, pure=False)
+        make = dask.delayed(predicted_by_sums, pure=False)
+        return [
+            make(known, self._added(partial(_of_part, share, (x,), ()), add_sums))
+            for x in self._inputs(X)
+        ]
+
+    def _known(self) -> Any:
+        """Return the kernel and the outputs, sent to every worker once."""
+        if self._sent is None:
+            known = (self.model.kernel_, self.outputs)
+            self._sent = self.client.scatter(known, broadcast=True, hash=False)
+        return self._sent
+
+
+def _of_part(
+    task: Callable[..., Any], inputs: tuple[Any, ...], more: tuple[Any, ...], part: Any, size: float
+) -> Any:
+    """Return a lazy contribution of a part, which has this share of the trees."""
+    return task(part, *inputs, size, *more)

@@ -1,0 +1,41 @@
+"""One cluster of two worker processes for all tests of a session."""
+
+import pytest
+
+pytest.importorskip("distributed", reason="Dask is not installed")
+
+import dask
+from distributed import Client, LocalCluster
+
+# Several tests may run at a time on a busy machine.
+dask.config.set({"distributed.comm.timeouts.connect": "60s"})
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    with Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture
+def threads():
+    """Return a client whose two workers are threads of this process: quick to start."""
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address=":0",
+            memory_limit=0,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client

@@ -1,0 +1,264 @@
+"""What goes wrong on clusters: workers that die, other versions, partitions that do not fit."""
+
+import os
+import signal
+from itertools import pairwise
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+from clusters import assert_same_trees, left_on, make_data
+from okforest import OKExtraTrees, OKRandomForest
+from okforest.dask import fit, fit_remote
+from okforest.dask._cluster import find_client
+from okforest.dask._rows import trees_at_a_time
+
+X, Y = make_data(400)
+DRAWING = OKRandomForest(6, max_samples=100, random_state=0)
+
+
+def pieces(values, sizes=(150, 0, 250)):
+    """Return a Dask array of blocks of these sizes."""
+    cuts = np.cumsum([0, *sizes])
+    return from_blocks([values[a:b] for a, b in pairwise(cuts)])
+
+
+def from_blocks(blocks):
+    """Return a Dask array that trusts the shape and type of its first block."""
+    first = blocks[0]
+    return da.concatenate(
+        [
+            da.from_delayed(dask.delayed(block), (len(block), *first.shape[1:]), dtype=first.dtype)
+            for block in blocks
+        ]
+    )
+
+
+def test_without_a_client():
+    """The error explains how to start one."""
+    with pytest.raises(RuntimeError, match=r"there is no Dask client. Start one, as in Client\(\)"):
+        fit(OKExtraTrees(), X, Y)
+
+
+def test_without_a_scheduler(threads):
+    """A closed client has lost it."""
+    with Client(threads.cluster, set_as_default=False) as other:
+        pass
+    with pytest.raises(RuntimeError, match="the Dask client is closed: it has no connection"):
+        fit(OKExtraTrees(), X, Y, client=other)
+
+
+def test_without_workers():
+    """Workers are awaited for a while."""
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "0.2s"}),
+        LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+        pytest.raises(RuntimeError, match=r"has no workers after 0.2s; start some.*dask worker"),
+    ):
+        fit(OKExtraTrees(), X, Y, client=client)
+
+
+def test_asynchronous_clients(threads, monkeypatch):
+    """They are refused."""
+    monkeypatch.setattr(Client, "asynchronous", True)
+    with pytest.raises(ValueError, match="the client is asynchronous"):
+        find_client(threads)
+    monkeypatch.undo()
+
+
+def test_other_versions(client, monkeypatch):
+    """A worker with another version is named; so is one without okforest."""
+    (worker, _), *_ = client.run(os.getpid).items()
+
+    def pretend(version):
+        import okforest
+
+        okforest.__version__, known = version, okforest.__version__
+        return known
+
+    known = client.run(pretend, "0.0.1", workers=[worker])[worker]
+    with pytest.raises(RuntimeError, match=f"worker {worker} has okforest 0.0.1; this process"):
+        fit(OKExtraTrees(), X, Y, client=client)
+    client.run(pretend, known, workers=[worker])
+    fit(OKExtraTrees(2), X, Y, client=client)
+
+    def missing():
+        raise ModuleNotFoundError("No module named 'okforest'")
+
+    monkeypatch.setattr("okforest.dask._cluster._version", missing)
+    with pytest.raises(RuntimeError, match="has no okforest: No module named 'okforest'"):
+        fit(OKExtraTrees(), X, Y, client=client)
+
+
+def test_data_that_does_not_fit():
+    """Sizes are compared with the workers' memory limits before anything is sent."""
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address=":0",
+            memory_limit=50_000,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        more = np.tile(X, (3, 1)), np.tile(Y, (3, 1))
+        with pytest.raises(MemoryError, match=r"memory limit of 0.0 MiB.*partitioned=True"):
+            fit(OKExtraTrees(), *more, client=client)
+        with pytest.raises(MemoryError, match=r"the sample of a tree.*Lower max_samples"):
+            trees_at_a_time(client, 40_000)
+        assert trees_at_a_time(client, 4_000) == 1
+
+
+def test_unequal_types_are_promoted(threads):
+    """Inputs are of the common type of all partitions, as if they were concatenated."""
+    filled = np.round(np.nan_to_num(X))
+    blocks = [filled[:100].astype(np.float32), filled[100:200].astype(int), filled[200:]]
+    forest = fit_remote(DRAWING, from_blocks(blocks), pieces(Y, (100, 100, 200)), partitioned=True)
+    expected = DRAWING.fit(filled, Y)
+    assert_same_trees(forest.to_local(), expected, but=("variance",))
+
+
+def test_empty_partitions(threads):
+    """They take no part; if all are empty, that is an error."""
+    forest = fit_remote(DRAWING, pieces(X), pieces(Y), partitioned=True)
+    assert_same_trees(forest.to_local(), DRAWING.fit(X, Y), but=("variance",))
+    with pytest.raises(ValueError, match="all 2 partitions are empty"):
+        fit_remote(DRAWING, pieces(X, (0, 0)), pieces(Y, (0, 0)), partitioned=True)
+
+
+def test_unknown_chunk_sizes(threads):
+    """The sizes of partitions are counted."""
+    x, y = pieces(X, (200, 200)), pieces(Y, (200, 200))
+    kept = X[:, 1] > 0
+    mask = pieces(kept, (200, 200))
+    forest = fit_remote(DRAWING, x[mask], y[mask], partitioned=True)
+    assert_same_trees(forest.to_local(), DRAWING.fit(X[kept], Y[kept]), but=("variance",))
+    found = fit(OKExtraTrees(4, random_state=0), x[mask], y[mask], client=threads)
+    assert_same_trees(found, OKExtraTrees(4, random_state=0).fit(X[kept], Y[kept]))
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        (
+            from_blocks([X[:200], X[200:, :5]]),
+            pieces(Y, (200, 200)),
+            "partition 1 of X has 5 columns and partition 0 has 6",
+        ),
+        (
+            pieces(X, (200, 200)),
+            from_blocks([Y[:200], Y[200:, :1]]),
+            r"partition 1 of y has outputs of shape \(1,\) and partition 0 of shape \(3,\)",
+        ),
+        (
+            from_blocks([X[:200], np.where(X[200:] > 0, np.inf, 0.0)]),
+            pieces(Y, (200, 200)),
+            "partition 1: Input X contains infinity",
+        ),
+        (
+            pieces(X, (200, 200))[pieces(X, (200, 200))[:, 1] > 0],
+            pieces(Y, (200, 200)),
+            r"partition \d has \d+ rows of X and 200 of y",
+        ),
+        (
+            pieces(X, (200, 200)),
+            pieces(Y, (100, 300))[pieces(np.arange(400), (100, 300)) >= 0][:, :2],
+            r"partition \d has 200 rows of X and \d00 of y",
+        ),
+        (pieces(X, (200, 200)), pieces(Y[:390], (200, 190)), "y has 390 rows; X has 400"),
+        (pieces(X, (200, 200)), Y, "y is a ndarray; expected a Dask array"),
+    ],
+)
+def test_partitions_that_do_not_fit(threads, x, y, message):
+    """The error names the partition; nothing is left on the cluster."""
+    with pytest.raises((TypeError, ValueError), match=message):
+        fit_remote(DRAWING, x, y, partitioned=True)
+    assert left_on(threads) == (0, 0, 0)
+
+
+def test_numbers_of_partitions(threads):
+    """With unknown sizes, X and y must have as many partitions."""
+    x = pieces(X, (200, 200))
+    with pytest.raises(ValueError, match="y has 1 partitions and X has 2"):
+        fit_remote(DRAWING, x[x[:, 1] > 0], pieces(Y, (400,)), partitioned=True)
+
+
+def test_an_error_while_rows_are_taken(threads, monkeypatch):
+    """It is raised here, and the parts grown so far are removed."""
+
+    def fail(*arguments):
+        raise RuntimeError("no disk")
+
+    monkeypatch.setattr("okforest.dask._rows.add_piece", fail)
+    with pytest.raises(RuntimeError, match="no disk"):
+        fit_remote(DRAWING, pieces(X), pieces(Y), partitioned=True)
+    assert left_on(threads) == (0, 0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_a_killed_worker(partitioned):
+    """A worker killed by a signal costs its tasks only: the forest is the same."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        victim = next(iter(client.run(os.getpid).values()))
+        killed = []
+
+        def kill(done):
+            if not killed:
+                os.kill(victim, signal.SIGKILL)
+                killed.append(done)
+
+        if partitioned:
+            model = OKRandomForest(8, max_samples=200, random_state=0, callback=kill)
+            found = fit_remote(model, pieces(X), pieces(Y), partitioned=True).to_local()
+            assert_same_trees(found, model.set_params(callback=None).fit(X, Y), but=("variance",))
+        else:
+            model = OKRandomForest(60, random_state=0, callback=kill)
+            found = fit(model, X, Y, client=client)
+            assert_same_trees(found, OKRandomForest(60, random_state=0).fit(X, Y))
+        assert 0 < killed[0] < model.n_estimators
+
+
+def exhaust_memory():
+    """Make this worker run out of memory when it grows trees."""
+    import time
+
+    from okforest.dask import _growing
+
+    def allocate(plan, trees):
+        held = []
+        while True:
+            held.append(np.ones(2**22))
+            time.sleep(0.02)
+
+    _growing.grow_range = allocate
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("allowed", [0, 3])
+def test_a_worker_out_of_memory(allowed):
+    """It is restarted, and its tasks are repeated; if that happens too often, an error says so."""
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": allowed}),
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=":0", memory_limit="600MiB"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        client.run(exhaust_memory)
+        model = OKExtraTrees(4, random_state=0)
+        if allowed == 0:
+            with pytest.raises(RuntimeError, match=r"workers died while it ran.*out of memory"):
+                fit(model, X, Y, client=client)
+        else:
+            # The only worker held the data, which is sent again.
+            found = fit(model, X, Y, client=client)
+            assert_same_trees(found, OKExtraTrees(4, random_state=0).fit(X, Y))

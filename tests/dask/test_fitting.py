@@ -1,0 +1,181 @@
+"""Forests grown on a cluster equal those grown here, and leave nothing behind."""
+
+import os
+import signal
+import threading
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from clusters import assert_same_trees, left_on, make_data
+from okforest import OKBagging, OKBoost, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees, OKTree
+from okforest.dask import fit
+from okforest.dask._growing import tree_ranges
+from okforest.engine import GrowthPlan
+
+X, Y = make_data()
+WEIGHT = np.random.default_rng(1).integers(0, 4, size=len(X)).astype(float)
+MODELS = {
+    "extra-trees": OKExtraTrees(11, random_state=0),
+    "random forest": OKRandomForest(30, random_state=0, oob_score=True),
+    "rbf kernel": OKBagging(5, kernel="rbf", max_features=2, random_state=0),
+    "pruned": OKRandomForest(6, ccp_alpha=1.0, random_state=0),
+    "totally random": OKTotallyRandomTrees(9, random_state=0),
+    "one tree": OKTree(random_state=0),
+}
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["", "weights"])
+def test_equal_to_a_local_fit(threads, model, weight):
+    """All arrays of the trees are equal, and so are predictions."""
+    expected = model.fit(X, Y, weight)
+    found = fit(type(model)(**model.get_params()), X, Y, weight, client=threads)
+    assert_same_trees(found, expected)
+    assert np.array_equal(found.predict(X), expected.predict(X))
+    if getattr(model, "oob_score", False):
+        assert found.oob_score_ == expected.oob_score_
+
+
+def test_worker_processes(client, monkeypatch):
+    """The data is sent once, whatever the number of tasks, and nothing stays on the cluster."""
+    n_pickled = []
+    reduce = GrowthPlan.__reduce_ex__
+
+    def counting(plan, protocol):
+        n_pickled.append(1)
+        return reduce(plan, protocol)
+
+    monkeypatch.setattr(GrowthPlan, "__reduce_ex__", counting)
+    counts = []
+    model = OKRandomForest(20, random_state=0, callback=counts.append)
+    found = fit(model, X, Y, WEIGHT, client)
+    assert len(n_pickled) == 1
+    assert len(counts) > 2
+    assert counts == sorted(counts)
+    assert counts[-1] == 20
+    assert_same_trees(found, OKRandomForest(20, random_state=0).fit(X, Y, WEIGHT))
+    assert left_on(client) == (0, 0, 0)
+
+
+def as_frame(values):
+    frame = pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
+    frame["colour"] = np.resize(["red", "green", "blue", None], len(frame))
+    return frame.astype({"colour": "category"})
+
+
+COLLECTIONS = {
+    "array": (da.from_array(X, chunks=(70, 4)), X),
+    "float32": (da.from_array(X.astype(np.float32), chunks=100), X.astype(np.float32)),
+    "frame with categories": (dd.from_pandas(as_frame(X), npartitions=3), as_frame(X)),
+    "sparse, not a collection": (sp.csr_array(np.nan_to_num(X)), sp.csr_array(np.nan_to_num(X))),
+}
+
+
+@pytest.mark.parametrize(("given", "local"), COLLECTIONS.values(), ids=COLLECTIONS)
+def test_collections(threads, given, local):
+    """Dask arrays and frames are fitted as what they hold."""
+    y, weight = da.from_array(Y, chunks=100), da.from_array(WEIGHT, chunks=50)
+    found = fit(OKExtraTrees(5, random_state=0), given, y, weight, client=threads)
+    expected = OKExtraTrees(5, random_state=0).fit(local, Y, WEIGHT)
+    assert_same_trees(found, expected)
+    assert found.n_features_in_ == expected.n_features_in_
+    assert hasattr(found, "feature_names_in_") == hasattr(expected, "feature_names_in_")
+
+
+def test_the_current_client_is_used(threads):
+    """No client needs to be passed."""
+    assert_same_trees(fit(MODELS["one tree"], X, Y), OKTree(random_state=0).fit(X, Y))
+
+
+def test_warm_start(threads):
+    """More trees are added on the cluster."""
+    model = OKExtraTrees(4, warm_start=True, random_state=0).fit(X, Y)
+    fit(model.set_params(n_estimators=9), X, Y, client=threads)
+    assert_same_trees(model, OKExtraTrees(9, random_state=0).fit(X, Y))
+
+
+def test_progress_bar(threads, capsys):
+    """With verbose=1 a bar counts the trees."""
+    fit(OKExtraTrees(10, verbose=1), X, Y, client=threads)
+    assert "10/10" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("n_trees", [1, 3, 8, 25, 200, 1000])
+@pytest.mark.parametrize("n_threads", [1, 3, 16])
+def test_ranges(n_trees, n_threads):
+    """Ranges cover every tree once; there is one for each thread if there are enough trees."""
+    ranges = tree_ranges(range(5, 5 + n_trees), n_threads)
+    assert [t for some in ranges for t in some] == list(range(5, 5 + n_trees))
+    assert len(ranges) >= min(n_trees, n_threads) / 2
+
+
+class Broken(Exception):
+    pass
+
+
+@pytest.mark.parametrize("error", [Broken, KeyboardInterrupt])
+def test_an_error_cancels_the_rest(threads, error):
+    """An error here, as from a callback, leaves no task and no data on the cluster."""
+
+    def fail(done):
+        raise error
+
+    with pytest.raises(error):
+        fit(OKExtraTrees(2000, callback=fail), X, Y, client=threads)
+    assert left_on(threads) == (0, 0, 0)
+
+
+def test_a_failed_task_cancels_the_rest(threads, monkeypatch):
+    """An error on a worker is raised here, and leaves nothing behind."""
+
+    def fail(plan, trees):
+        raise Broken(f"tree {trees[0]}")
+
+    monkeypatch.setattr("okforest.dask._growing.grow_range", fail)
+    with pytest.raises(Broken, match="tree"):
+        fit(OKExtraTrees(100), X, Y, client=threads)
+    assert left_on(threads) == (0, 0, 0)
+
+
+def test_ctrl_c(threads):
+    """Growth on the workers stops: it would take many minutes."""
+    slow = OKExtraTrees(64, random_state=0)
+    inputs = np.random.default_rng(0).normal(size=(20_000, 10))
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        fit(slow, inputs, np.tile(inputs, 20), client=threads)
+    timer.join()
+    assert left_on(threads) == (0, 0, 0)
+    assert not hasattr(slow, "trees_")
+
+
+def test_other_models_are_refused(threads):
+    """The rounds of boosting depend on each other."""
+    for model in (OKBoost(), OKTree, "forest"):
+        with pytest.raises(TypeError, match=r"fits forests, whose trees .* joblib's dask backend"):
+            fit(model, X, Y, client=threads)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_workers", [1, 2, 4])
+def test_numbers_of_worker_processes(n_workers):
+    """The forest is the same for 1, 2 and 4 workers, with weights, missing values, categories."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        for make in (OKExtraTrees, OKRandomForest):
+            for inputs in (X, as_frame(X)):
+                for weight in (None, WEIGHT):
+                    expected = make(20, random_state=0).fit(inputs, Y, weight)
+                    found = fit(make(20, random_state=0), inputs, Y, weight, client)
+                    assert_same_trees(found, expected)
+        assert left_on(client) == (0, 0, 0)

@@ -1,0 +1,59 @@
+"""Searches of scikit-learn with joblib's dask backend."""
+
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+from sklearn.model_selection import GridSearchCV
+
+from clusters import make_data
+from okforest import OKBoost, OKExtraTrees
+from okforest.dask import shared
+from okforest.kernels import RBF, Precomputed
+
+X, Y = make_data(120)
+
+
+def search(model, y, client):
+    """Search in this process and on the cluster; return both."""
+    grid = GridSearchCV(model, {"min_samples_leaf": [1, 5, 20]}, cv=3)
+    here = grid.fit(X, y).cv_results_["mean_test_score"]
+    with warnings.catch_warnings(), joblib.parallel_config("dask", client=client):
+        warnings.simplefilter("ignore")
+        there = grid.fit(X, y).cv_results_["mean_test_score"]
+    return here, there
+
+
+def test_grid_search(threads):
+    """Scores on a cluster equal local ones, for any model."""
+    for model in (OKExtraTrees(5, random_state=0), OKBoost(3, random_state=0)):
+        assert np.array_equal(*search(model, Y, threads))
+
+
+def n_kept():
+    """Return the number of kernels that this process has been sent."""
+    from okforest.dask.sharing import _kept
+
+    return len(_kept)
+
+
+def test_gram_matrices_are_sent_once(client, monkeypatch):
+    """A shared kernel is not sent again with every candidate and fold."""
+    kernel = Precomputed(RBF(1.0)(Y))
+    model = OKExtraTrees(5, kernel=kernel, random_state=0)
+    n_pickled = []
+    reduce = Precomputed.__reduce_ex__
+
+    def counting(given, protocol):
+        n_pickled.append(1)
+        return reduce(given, protocol)
+
+    monkeypatch.setattr(Precomputed, "__reduce_ex__", counting)
+    with shared(kernel, client):
+        here, there = search(model, np.arange(len(X)), client)
+    assert np.array_equal(here, there)
+    assert len(n_pickled) == 1
+    pickle.loads(pickle.dumps(kernel))
+    assert len(n_pickled) == 2
+    assert not any(client.run(n_kept).values())

@@ -1,0 +1,99 @@
+"""Predictions for the partitions of Dask collections."""
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from clusters import make_data
+from okforest import OKExtraTrees, OKNeighbors, OKRandomForest
+from okforest.dask import predict
+from okforest.engine import Trees
+
+X, Y = make_data()
+COLLECTION = da.from_array(X, chunks=(70, 4))
+LABELS = np.where(Y[:, 1] > 0, "high", "low")
+MODELS = {
+    "vectors": OKExtraTrees(5, random_state=0).fit(X, Y),
+    "numbers": OKExtraTrees(5, random_state=0).fit(X, Y[:, 0]),
+    "rbf": OKExtraTrees(5, kernel="rbf", random_state=0).fit(X, Y),
+    "labels": OKRandomForest(5, kernel="dirac", random_state=0).fit(X, LABELS),
+}
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_equal_to_a_local_prediction(model):
+    """Shape and type are known before computing, in threads without a cluster."""
+    found, expected = predict(model, COLLECTION), model.predict(X)
+    assert found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    assert found.numblocks[0] == COLLECTION.numblocks[0]
+    assert np.array_equal(found.compute(), expected)
+
+
+def test_pipelines_and_other_models():
+    """A model need not be a forest."""
+    filled = np.nan_to_num(X)
+    model = make_pipeline(StandardScaler(), OKNeighbors()).fit(filled, Y)
+    found = predict(model, da.from_array(filled, chunks=(100, -1)))
+    assert np.array_equal(found.compute(), model.predict(filled))
+
+
+def test_candidates():
+    """Outputs are chosen from given ones."""
+    model = MODELS["rbf"]
+    found = predict(model, COLLECTION, candidates=Y[:5])
+    assert np.array_equal(found.compute(), model.predict(X, candidates=Y[:5]))
+
+
+def test_the_model_is_sent_once(client, monkeypatch):
+    """It is pickled once for worker processes, and not with the tasks."""
+    n_pickled = []
+    reduce = Trees.__reduce_ex__
+
+    def counting(trees, protocol):
+        n_pickled.append(1)
+        return reduce(trees, protocol)
+
+    monkeypatch.setattr(Trees, "__reduce_ex__", counting)
+    found = predict(MODELS["vectors"], COLLECTION)
+    assert np.array_equal(found.compute(), MODELS["vectors"].predict(X))
+    assert np.array_equal(found.compute(), MODELS["vectors"].predict(X))
+    assert len(n_pickled) == 1
+
+
+def test_frames_with_empty_partitions():
+    """The number of rows of a partition of a frame is not known, and may be zero."""
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    model = OKExtraTrees(5, random_state=0).fit(frame, Y)
+    collection = dd.from_pandas(frame, npartitions=4)
+    collection = collection[collection.b > 0]
+    found = predict(model, collection)
+    assert np.isnan(found.shape[0])
+    assert np.array_equal(found.compute(), model.predict(frame[frame.b > 0]))
+    nothing = predict(model, collection[collection.b > 100]).compute()
+    assert nothing.shape == (0, 3)
+
+
+def test_unknown_chunk_sizes():
+    """An array may have partitions of unknown sizes."""
+    some = COLLECTION.rechunk((70, -1))
+    some = some[some[:, 1] > 0]
+    assert np.isnan(some.chunks[0]).all()
+    kept = X[X[:, 1] > 0]
+    assert np.array_equal(
+        predict(MODELS["vectors"], some).compute(), MODELS["vectors"].predict(kept)
+    )
+
+
+def test_errors():
+    """Only fitted models of okforest, and only collections."""
+    with pytest.raises(TypeError, match="X is a ndarray; expected a Dask array or frame"):
+        predict(MODELS["rbf"], X)
+    with pytest.raises(
+        TypeError, match=r"predict takes a fitted model of okforest.*StandardScaler"
+    ):
+        predict(StandardScaler(), COLLECTION)

@@ -1,0 +1,208 @@
+"""Forests that stay on workers, grown on all rows or on samples of rows in partitions."""
+
+import logging
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from clusters import assert_same_trees, left_on, make_data
+from okforest import OKExtraTrees, OKRandomForest, OKTotallyRandomTrees
+from okforest.dask import fit_remote
+from okforest.kernels import RBF, FromCallable, Laplacian, Linear, Mahalanobis, Precomputed
+
+X, Y = make_data(400)
+NEW, NEW_Y = make_data(50, seed=1)
+LABELS = np.array(["a", "b", "c"])[(Y[:, 0] > 0.5).astype(int) + (Y[:, 1] > 0)]
+WEIGHT = np.random.default_rng(1).integers(0, 4, size=len(X)).astype(float)
+
+
+def chunks(values, size=90):
+    return da.from_array(values, chunks=(size, *values.shape[1:]))
+
+
+def drawing(model=OKRandomForest, **parameters):
+    """Return a forest that draws 150 rows for each of its trees."""
+    return model(7, bootstrap=True, max_samples=150, random_state=0, **parameters)
+
+
+def rbf(sigma="median", **parameters):
+    return drawing(
+        OKExtraTrees, kernel=RBF(sigma), embedding_rank=12, decoder="support", **parameters
+    )
+
+
+PARTITIONED = {
+    "random forest": (drawing(), Y, None),
+    "extra-trees, weights": (drawing(OKExtraTrees), Y, WEIGHT),
+    "pruned": pytest.param(*(drawing(ccp_alpha=0.1), Y[:, 0], None), marks=pytest.mark.slow),
+    "labels": (drawing(kernel="dirac"), LABELS, None),
+    "fourier": (rbf(embedding="fourier"), Y, WEIGHT),
+    "nystrom": (rbf(embedding="nystrom"), Y, None),
+    "laplacian": pytest.param(
+        drawing(kernel=Laplacian(), embedding="nystrom", embedding_rank=9, decoder="support"),
+        Y,
+        None,
+        marks=pytest.mark.slow,
+    ),
+    "totally random": pytest.param(
+        *(drawing(OKTotallyRandomTrees), Y, None), marks=pytest.mark.slow
+    ),
+}
+
+
+@pytest.mark.parametrize(("model", "y", "weight"), PARTITIONED.values(), ids=PARTITIONED)
+def test_rows_in_partitions(threads, model, y, weight):
+    """The forest is the local one; only variances differ, by rounding."""
+    weights = None if weight is None else chunks(weight)
+    forest = fit_remote(model, chunks(X), chunks(y), weights, partitioned=True, client=threads)
+    expected = model.fit(X, y, weight)
+    found = forest.to_local()
+    assert_same_trees(found, expected, but=("variance",))
+    scale = expected.trees_.variance.max()
+    assert np.allclose(found.trees_.variance, expected.trees_.variance, atol=1e-12 * scale)
+    for name in ("seed_", "embedding_", "embedding_rank_", "n_features_in_"):
+        assert getattr(found, name) == getattr(expected, name), name
+    assert np.array_equal(found.has_missing_, expected.has_missing_)
+    check_predictions(forest, expected)
+    assert np.array_equal(found.predict(NEW), expected.predict(NEW))
+    forest.release()
+    del forest
+    assert left_on(threads) == (0, 0, 0)
+
+
+REPLICATED = {
+    "linear": pytest.param(OKExtraTrees(9, random_state=0), Y, marks=pytest.mark.slow),
+    "labels": (OKRandomForest(9, kernel="dirac", random_state=0), LABELS),
+    "rbf": (OKRandomForest(9, kernel="rbf", random_state=0), Y),
+    "precomputed": pytest.param(
+        OKExtraTrees(9, kernel=Precomputed(RBF(1.0)(Y)), random_state=0),
+        np.arange(len(X)),
+        marks=pytest.mark.slow,
+    ),
+}
+
+
+@pytest.mark.parametrize(("model", "y"), REPLICATED.values(), ids=REPLICATED)
+def test_all_rows_on_every_worker(threads, model, y):
+    """The forest is the local one, to the last bit."""
+    forest = fit_remote(model, X, y, client=threads)
+    expected = model.fit(X, y)
+    assert_same_trees(forest.to_local(), expected)
+    check_predictions(forest, expected)
+    assert "9 trees" in repr(forest)
+    forest.release()
+    with pytest.raises(RuntimeError, match="was released"):
+        forest.predict(chunks(NEW))
+
+
+def check_predictions(forest, local):
+    """Compare all predictions with those of a local model."""
+    new = chunks(NEW, 20)
+    expected = local.predict(NEW)
+    found = forest.predict(new)
+    assert found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    if expected.dtype.kind == "f":
+        assert np.allclose(found.compute(), expected, atol=1e-12)
+    else:
+        assert np.array_equal(found.compute(), expected)
+    W = forest.predict_weights(new)
+    assert W.shape == (len(NEW), len(X))
+    assert abs(W.compute() - local.predict_weights(NEW)).max() < 1e-15
+    for scheme in ("convolve", "average"):
+        K = forest.predict_kernel(new, chunks(X[:30], 30), scheme)
+        assert np.allclose(K.compute(), local.predict_kernel(NEW, X[:30], scheme), atol=1e-12)
+    assert np.allclose(forest.predict_kernel(new).compute(), local.predict_kernel(NEW), atol=1e-12)
+    y = local.outputs_[:40]
+    weight = np.arange(40.0)
+    score = forest.score(chunks(X[:40], 20), chunks(y, 20), chunks(weight, 20))
+    assert float(score) == pytest.approx(local.score(X[:40], y, weight), abs=1e-12)
+
+
+def test_weights_come_in_training_partitions(threads):
+    """A column block of the weights belongs to each partition of training rows."""
+    forest = fit_remote(drawing(), chunks(X), chunks(Y), partitioned=True)
+    W = forest.predict_weights(chunks(NEW, 20))
+    assert W.chunks == ((20, 20, 10), (90, 90, 90, 90, 40))
+    assert isinstance(W.blocks[0, 1].compute(), sp.csr_array)
+
+
+def test_new_labels_count_in_the_score(threads):
+    """A label that was not seen in training is lost, as in a local score."""
+    model = drawing(kernel="dirac")
+    forest = fit_remote(model, chunks(X), chunks(LABELS), partitioned=True)
+    y = np.array(["a", "new", "b", "c"])
+    score = float(forest.score(chunks(X[:4], 3), chunks(y, 3)))
+    assert score == pytest.approx(model.fit(X, LABELS).score(X[:4], y))
+
+
+def without_second(part):
+    """Return rows but those from 80 to 159, which are the second of five partitions."""
+    return part[part.index // 80 != 1]
+
+
+def test_frames_with_categories_and_empty_partitions(threads):
+    """Categories are those of all partitions; an empty partition takes no part."""
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame["colour"] = np.where(frame.index < 200, "red", np.resize(["green", "blue"], len(frame)))
+    collection = dd.from_pandas(frame, npartitions=5)
+    y = dd.from_pandas(pd.DataFrame(Y), npartitions=5)
+    kept = np.r_[0:80, 160:400]
+    collection, y = (part.map_partitions(without_second) for part in (collection, y))
+    model = drawing(categorical_features=["colour"])
+    forest = fit_remote(model, collection, y, partitioned=True)
+    assert forest.rows.n_rows.tolist() == [80, 0, 80, 80, 80]
+    local = frame.iloc[kept].astype({"colour": object})
+    expected = drawing(categorical_features=["colour"]).fit(local, Y[kept])
+    assert_same_trees(forest.to_local(), expected, but=("variance",))
+    assert forest.to_local().categories_[-1].tolist() == ["blue", "green", "red"]
+    assert np.allclose(forest.predict(collection).compute(), expected.predict(local))
+
+
+def test_what_is_sent_is_logged(threads, caplog):
+    """The number of trees at a time and the size of samples are logged."""
+    with caplog.at_level(logging.INFO, logger="okforest.dask"):
+        fit_remote(drawing(), chunks(X), chunks(Y), partitioned=True)
+    assert "growing 7 trees, 2 at a time, each on at most 0.0 MiB of rows" in caplog.text
+
+
+def test_kernels_that_need_a_gram_matrix_are_refused(threads):
+    """The error names embeddings that do not need it."""
+    for kernel in (RBF(1.0), FromCallable(np.dot, elementwise=True)):
+        with pytest.raises(ValueError, match=r"needs the Gram matrix of all 400 outputs.*nystrom"):
+            fit_remote(drawing(kernel=kernel), chunks(X), chunks(Y), partitioned=True)
+    with pytest.raises(ValueError, match=r"Mahalanobis.* learns its parameters from all outputs"):
+        fit_remote(drawing(kernel=Mahalanobis()), chunks(X), chunks(Y), partitioned=True)
+    resolved = Mahalanobis().resolve(Linear().check(Y))
+    fit_remote(drawing(kernel=resolved), chunks(X), chunks(Y), partitioned=True)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (OKExtraTrees(5), "bootstrap=False: every tree is grown on all rows"),
+        (drawing(criterion="frobenius"), "criterion='frobenius' needs all outputs at once"),
+        (drawing(search_rank=2), "search_rank=2 needs all outputs at once"),
+        (drawing(oob_score=True), "oob_score=True needs all outputs at once"),
+        (drawing(embedding_rank=2), "embedding_rank=2 has no effect with explicit features"),
+        (drawing(min_samples_leaf=-1), "'min_samples_leaf' parameter"),
+    ],
+)
+def test_parameters_that_do_not_fit(threads, model, message):
+    """Each is refused before any tree is grown."""
+    with pytest.raises(ValueError, match=message):
+        fit_remote(model, chunks(X), chunks(Y), partitioned=True)
+
+
+def test_searching_all_outputs_is_refused(threads):
+    """They are in partitions; the support or candidates can be searched."""
+    model = rbf(embedding="nystrom").set_params(decoder="auto")
+    forest = fit_remote(model, chunks(X), chunks(Y), partitioned=True)
+    with pytest.raises(ValueError, match="decoder 'training_set' searches all training outputs"):
+        forest.predict(chunks(NEW))
+    found = forest.predict(chunks(NEW), candidates=Y[:9]).compute()
+    assert np.array_equal(found, model.fit(X, Y).predict(NEW, candidates=Y[:9]))
