@@ -25,13 +25,14 @@ Metric = Literal["hamming", "example_f1", "micro_f1", "macro_f1"]
 
 
 def label_set_kernel(span: Span) -> LabelSetKernel | None:
-    """Return the kernel of label sets that a kernel is or contains, or one for a 0-1 matrix."""
+    """Return the kernel on label sets that a kernel is or contains, or one for sets as outputs."""
     found = _part(span.kernel)
     if found is not None:
         return found
     outputs = span.outputs
     is_numeric = outputs.ndim == 2 and outputs.dtype.kind in "biuf"
-    if is_numeric and ((outputs == 0) | (outputs == 1)).all():
+    are_sets = outputs.dtype == object and all(isinstance(y, set | frozenset) for y in outputs)
+    if are_sets or (is_numeric and ((outputs == 0) | (outputs == 1)).all()):
         return Hamming().resolve(outputs)
     return None
 

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from okforest._typing import Floats, Outputs
+from okforest.decode.label_sets import label_set_kernel
+from okforest.decode.label_sets import marginals as weighted_labels
 from okforest.uncertainty._predictions import predictions
 
 
@@ -48,21 +50,12 @@ def marginals(model: Any, X: Any) -> LabelProbabilities:
     array([[0.75, 0.25]])
     """
     span, W = predictions(model, X)
-    labels, indicators = _indicators(span.outputs)
-    return LabelProbabilities(labels, np.clip(W @ indicators, 0.0, 1.0))
-
-
-def _indicators(outputs: Outputs) -> tuple[Outputs, Floats]:
-    if outputs.dtype.kind == "O" and all(isinstance(y, set | frozenset) for y in outputs):
-        labels = sorted(frozenset().union(*outputs))
-        place = {label: j for j, label in enumerate(labels)}
-        indicators = np.zeros((len(outputs), len(labels)))
-        for i, output in enumerate(outputs):
-            indicators[i, [place[label] for label in output]] = 1.0
-        return np.array(labels), indicators
-    if outputs.ndim == 2 and outputs.dtype.kind in "biuf" and np.isin(outputs, (0, 1)).all():
-        return np.arange(outputs.shape[1]), outputs.astype(np.float64)
-    raise ValueError(
-        "marginals are of labels in sets: outputs must be an indicator matrix of 0 and 1 with a "
-        "column for each label, or sets. For other outputs, use probabilities."
-    )
+    kernel = label_set_kernel(span)
+    if kernel is None:
+        raise ValueError(
+            "marginals are of labels in sets: outputs must be an indicator matrix of 0 and 1 with "
+            "a column for each label, or sets. For other outputs, use probabilities."
+        )
+    values = np.clip(weighted_labels(W, span), 0.0, 1.0)
+    labels = np.arange(values.shape[1]) if kernel.labels is None else np.array(kernel.labels)
+    return LabelProbabilities(labels, values)
