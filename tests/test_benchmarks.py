@@ -243,10 +243,10 @@ def test_dask(tmp_path):
     """Workers and a local fit are compared; rows in partitions give the score of one process."""
     pytest.importorskip("distributed", reason="Dask is not installed")
     report = tmp_path / "report.json"
-    tiny = ("--rows", 400, "--features", 5, "--outputs", 3, "--trees", 4)
+    tiny = ("--rows", 400, "--features", 12, "--outputs", 3, "--trees", 4)
     run("dask.overhead", *tiny, "--workers", 2, "--repeats", 1, "--json", report)
     assert [row["workers"] for row in json.loads(report.read_text())["rows"]] == [2, 2]
-    options = ("--samples", 100, "--workers", 1, "--share", 60_000, "--json", report)
+    options = ("--samples", 100, "--workers", 1, "--share", 20_000, "--json", report)
     run("dask.partitioned", *tiny, "--partitions", 3, *options)
     results = json.loads(report.read_text())
     scores = [results[f"kernel R², {where}"] for where in ("rows in partitions", "one process")]

@@ -137,8 +137,6 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
   // Best-first growth, and the Frobenius rule, need all nodes of a tree.
   const bool has_stems =
       rules.order == GrowthOrder::depth && rules.criterion == Criterion::variance;
-  const std::size_t stem_rows =
-      has_stems ? std::max(all.rows.size() / kStems, kLeastStem) : std::size_t{0};
 
   struct Branch {
     std::int64_t tree;
@@ -154,6 +152,8 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
     const Sample sample = sample_of(own(t));
     std::vector<Branch> branches;
     std::vector<std::pair<std::int32_t, Stem>> left;
+    const std::size_t stem_rows =
+        has_stems ? std::max(sample.rows.size() / kStems, kLeastStem) : std::size_t{0};
     trees[t] = std::move(grower.grow(
         sample, {{sample.rows.begin(), sample.rows.end()}, 0, seed_of(t)}, stem_rows, left));
     for (auto& [leaf, stem] : left) branches.push_back({t, leaf, std::move(stem), {}});
