@@ -4,13 +4,15 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 NATIVE := $(shell find native -type f)
 
-.PHONY: help demo test test-all sanitize races cross lint format figures
+.PHONY: help demo demo-search test test-all test-page sanitize races cross lint format figures
 .PHONY: bench bench-full conformal outputs scaling clean
 
 help:
 	@echo "make demo        complete handwritten digits: a table and a figure (one minute)"
+	@echo "make demo-search an image search engine in the browser, on generated pictures"
 	@echo "make test        run the fast tests (two minutes)"
 	@echo "make test-all    run every test, with more random examples"
+	@echo "make test-page   run the tests of the page of the image search, in headless Chromium"
 	@echo "make sanitize    run the fast tests with the address and undefined-behaviour sanitizers"
 	@echo "make races       grow trees with the thread sanitizer"
 	@echo "make cross       compare the results of instruction sets, with aarch64 by emulation"
@@ -45,6 +47,14 @@ $(VENV)/.bench: pyproject.toml | $(VENV)/.test
 demo: $(VENV)/.built
 	@$(PY) examples/complete_digits.py
 
+$(VENV)/.serve: pyproject.toml | $(VENV)/.built
+	@echo "okforest: installing FastAPI, uvicorn and Pillow"
+	@$(PY) -m pip install --quiet --disable-pip-version-check 'okforest[serve]'
+	@touch $@
+
+demo-search: $(VENV)/.serve
+	@$(PY) examples/search_images.py
+
 # One process per core, each with one thread.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m pytest -n auto --dist worksteal
 EVERY_TEST := -m "" --hypothesis-profile full
@@ -54,6 +64,16 @@ test: $(VENV)/.test
 
 test-all: $(VENV)/.test
 	$(PYTEST) $(EVERY_TEST)
+
+$(VENV)/.page: pyproject.toml | $(VENV)/.test
+	@sh tools/setup.sh $(VENV) page
+	@touch $@
+
+# It needs Chromium: apt-get install chromium
+test-page: $(VENV)/.page
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
+		{ echo "okforest: Chromium is not installed; on Debian: apt-get install chromium"; exit 1; }
+	$(PY) -m pytest tests/retrieval/test_page.py
 
 # This build stops at an invalid memory access or undefined behaviour. It lives in its own virtual
 # environment, which sees the packages of the main one through a .pth file. Experiments in worker

@@ -29,6 +29,7 @@ PAGES = (
     "decoding.md",
     "graphs.md",
     "hierarchies.md",
+    "image_search.md",
     "images.md",
     "inspection.md",
     "label_sets.md",

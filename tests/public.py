@@ -10,6 +10,7 @@ LAZY = (
     "network",
     "papers",
     "refit",
+    "retrieval",
     "segments",
     "uncertainty",
 )

@@ -252,3 +252,17 @@ def test_dask(tmp_path):
     scores = [results[f"kernel R², {where}"] for where in ("rows in partitions", "one process")]
     assert scores[0] == pytest.approx(scores[1])
     assert not results["a worker was restarted"]
+
+
+@pytest.mark.slow
+def test_retrieval(tmp_path):
+    """Cost of image search and load of its server, at tiny sizes."""
+    figure, report = tmp_path / "growth.png", tmp_path / "growth.json"
+    options = ("--images", 40, "--figure", figure, "--json", report)
+    run("retrieval.speed", "growth", *options)
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    assert [row["images"] for row in json.loads(report.read_text())] == [10, 20, 30, 40]
+    assert "whole query (ms)" in run("retrieval.speed", "query", "--images", 5)
+    pytest.importorskip("fastapi", reason="FastAPI is not installed")
+    printed = run("retrieval.load", "--minutes", 0.05, "--images", 20, "--clients", 2)
+    assert "answers with 5xx other than 503, or none: 0" in printed

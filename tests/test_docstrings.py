@@ -31,6 +31,8 @@ def test_examples_run(name):
         pytest.importorskip("clarabel", reason="Clarabel is not installed")
     if name.startswith("okforest.dask"):
         pytest.importorskip("distributed", reason="Dask is not installed")
+    if name.removeprefix("okforest.retrieval.") in ("_guards", "_service", "_wire", "server"):
+        pytest.importorskip("fastapi", reason="FastAPI is not installed")
     results = doctest.testmod(importlib.import_module(name))
     assert results.failed == 0
 

@@ -13,6 +13,7 @@ OPTIONAL = {
     "PIL",
     "dask",
     "distributed",
+    "fastapi",
     "matplotlib",
     "networkx",
     "pandas",
@@ -53,6 +54,7 @@ before = set(sys.modules)
 import okforest
 with_models = set(sys.modules) - before
 okforest.dask, okforest.datasets, okforest.inspection, okforest.network, okforest.segments
+okforest.retrieval, okforest.uncertainty
 print(json.dumps([[*with_models], [*set(sys.modules) - before]]))
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -3,6 +3,7 @@
 
 namespace okforest {
 void bind_grow(nanobind::module_& m);
+void bind_postings(nanobind::module_& m);
 void bind_predict(nanobind::module_& m);
 void bind_prune(nanobind::module_& m);
 void bind_residuals(nanobind::module_& m);
@@ -12,6 +13,7 @@ void bind_segments(nanobind::module_& m);
 NB_MODULE(_core, m) {
   m.doc() = "The compiled core of okforest. Use okforest.engine, which documents it.";
   okforest::bind_grow(m);
+  okforest::bind_postings(m);
   okforest::bind_predict(m);
   okforest::bind_prune(m);
   okforest::bind_residuals(m);

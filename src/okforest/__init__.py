@@ -32,6 +32,7 @@ _LAZY = (
     "network",
     "papers",
     "refit",
+    "retrieval",
     "segments",
     "uncertainty",
 )

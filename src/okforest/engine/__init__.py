@@ -1,13 +1,16 @@
 """Growing trees and following them, on plain arrays."""
 
 from okforest.engine.cpu import (
+    FoundPostings,
     apply,
+    are_byte_trees,
     cut_subwindows,
     grow,
     leaf_means,
     leaf_weights,
     paste_subwindows,
     pruning_path,
+    reach_leaves,
 )
 from okforest.engine.drawing import draw
 from okforest.engine.leaf_partition import LeafPartition
@@ -16,11 +19,13 @@ from okforest.engine.pruning import prune
 from okforest.engine.trees import Trees
 
 __all__ = [
+    "FoundPostings",
     "GrowthPlan",
     "GrowthRules",
     "LeafPartition",
     "Trees",
     "apply",
+    "are_byte_trees",
     "cut_subwindows",
     "draw",
     "grow",
@@ -29,4 +34,5 @@ __all__ = [
     "paste_subwindows",
     "prune",
     "pruning_path",
+    "reach_leaves",
 ]

@@ -183,3 +183,39 @@ def paste_subwindows(squares: Ints, maps: Floats, sums: Floats, counts: Floats) 
     n, grid = maps.shape[:2]
     flat = np.ascontiguousarray(maps).reshape(n, -1)
     _core.paste_subwindows(squares, flat, grid, sums, counts)
+
+
+def are_byte_trees(
+    nodes: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int64], n_features: int
+) -> bool:
+    """Return whether these arrays are trees for :func:`reach_leaves`, every walk ending in a leaf.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (n_nodes, 2), uint32
+        The inner nodes of each tree, in preorder. A row is ``feature << 8 | threshold``, and the
+        node where the right subtree begins; the left one begins at the next node. Values above the
+        threshold go right. An empty subtree is a leaf.
+    offsets : ndarray of shape (n_trees + 1,), int64
+        Where the nodes of each tree begin.
+    n_features : int
+        Number of features.
+    """
+    return _core.are_byte_trees(nodes, offsets, n_features)
+
+
+def reach_leaves(
+    nodes: npt.NDArray[np.uint32],
+    offsets: npt.NDArray[np.int64],
+    values: npt.NDArray[np.uint8],
+    n_threads: int = 1,
+) -> npt.NDArray[np.uint32]:
+    """Return the leaf that each row of bytes reaches in each tree, shape (n, n_trees).
+
+    Leaves are numbered from left to right, one tree after the other. The arrays must have passed
+    :func:`are_byte_trees`: they are trusted.
+    """
+    return _core.reach_leaves(nodes, offsets, values, n_threads)
+
+
+FoundPostings = _core.FoundPostings

@@ -1,0 +1,61 @@
+"""How well a ranking finds the images of the query's class."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from okforest._typing import Booleans
+
+
+@dataclass(frozen=True)
+class RetrievalQuality:
+    """Means over queries.
+
+    Parameters
+    ----------
+    n_queries : int
+        Number of queries with at least one image of their class in the index.
+    n_left_out : int
+        Number of queries without such an image.
+    top_1 : float
+        Share of queries whose first hit is of their class.
+    mean_average_precision : float
+        The mean of the precision at each image of the class, over the ranking of all images.
+    precision, recall : dict of int to float
+        Share of the first k hits that are of the query's class, and share of the images of the
+        class that are among the first k hits.
+    """
+
+    n_queries: int
+    n_left_out: int
+    top_1: float
+    mean_average_precision: float
+    precision: dict[int, float]
+    recall: dict[int, float]
+
+
+def quality_of(rankings: Sequence[Booleans], ks: Sequence[int]) -> RetrievalQuality:
+    """Summarise rankings, each given as which of the ranked images are relevant."""
+    used = [relevant for relevant in rankings if relevant.any()]
+    if not used:
+        raise ValueError(
+            "no query has an image of its class in the index; pass labels that the index has."
+        )
+    at = {k: [relevant[:k].sum() for relevant in used] for k in ks}
+    return RetrievalQuality(
+        n_queries=len(used),
+        n_left_out=len(rankings) - len(used),
+        top_1=float(np.mean([relevant[0] for relevant in used])),
+        mean_average_precision=float(np.mean([average_precision(r) for r in used])),
+        precision={k: float(np.mean([n / k for n in at[k]])) for k in ks},
+        recall={
+            k: float(np.mean([n / r.sum() for n, r in zip(at[k], used, strict=True)])) for k in ks
+        },
+    )
+
+
+def average_precision(relevant: Booleans) -> float:
+    """Return the mean, over the relevant items of a ranking, of the precision at their ranks."""
+    ranks = np.flatnonzero(relevant) + 1
+    return float(np.mean(np.arange(1, len(ranks) + 1) / ranks))

@@ -1,0 +1,57 @@
+"""What a search is given, and what it returns."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from okforest.retrieval._pictures import Picture, as_picture, read_picture
+from okforest.retrieval._store import Snapshot
+
+
+class IndexChangedError(RuntimeError):
+    """The index has changed between the two steps of a search over several indexes."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """An image that a search has found.
+
+    Parameters
+    ----------
+    id : int
+        Its number in the index.
+    name : str
+        Its name; for a file, the path.
+    label : str
+        Its class; empty if it has none.
+    score : float
+        S(q, i); the scores of all images sum to one.
+    height, width : int
+        Pixels.
+    shard : int
+        Position of its index among those that are searched together; 0 for one index.
+    """
+
+    id: int
+    name: str
+    label: str
+    score: float
+    height: int
+    width: int
+    shard: int = 0
+
+
+def hit_at(snapshot: Snapshot, position: int, score: float) -> Hit:
+    """Return the image at a position, with its score."""
+    s, i = snapshot.locate(position)
+    table = snapshot.segments[s].table
+    numbers = {name: int(table.columns[name][i]) for name in ("id", "height", "width")}
+    label = table.texts["label_name"].text(int(table.columns["label"][i]))
+    return Hit(**numbers, name=table.texts["name"].text(i), label=label, score=score)
+
+
+def load_query(query: Any) -> Picture:
+    """Return a picture that is given as an array or a file."""
+    if isinstance(query, str | os.PathLike):
+        return read_picture(query)
+    return as_picture(query, "the query")

@@ -1,0 +1,147 @@
+"""Pictures as arrays of bytes: read from files or from memory within limits; thumbnails."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from okforest.segments._images import checked, require_pillow
+
+Picture = npt.NDArray[np.uint8]  # of shape (height, width, channels), one channel or three
+
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+ENDINGS = (
+    *(".bmp", ".gif", ".jpg", ".jpeg", ".png", ".pbm", ".pgm", ".ppm", ".tif", ".tiff", ".webp"),
+)
+HASH_BYTES = 16
+JPEG_QUALITY = 80
+
+
+class PictureError(ValueError):
+    """A picture that cannot be read; the message says why."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is refused before it is decoded.
+
+    Parameters
+    ----------
+    max_bytes : int
+        Bytes of a file.
+    max_pixels : int
+        Height times width.
+    formats : sequence of str
+        Names of formats, as Pillow spells them.
+    """
+
+    max_bytes: int = 256 * 2**20
+    max_pixels: int = 80_000_000
+    formats: Sequence[str] = FORMATS
+
+
+DEFAULT_LIMITS = Limits()
+
+
+def read_picture(
+    source: str | os.PathLike[str] | bytes, limits: Limits = DEFAULT_LIMITS
+) -> Picture:
+    """Read a picture from a file or from its bytes, or raise a PictureError."""
+    reader = require_pillow()
+    name = "the picture" if isinstance(source, bytes) else os.fspath(source)
+    try:
+        size = len(source) if isinstance(source, bytes) else os.stat(source).st_size
+        if size > limits.max_bytes:
+            raise PictureError(f"{name} has {size} bytes; at most {limits.max_bytes} are read.")
+        file = BytesIO(source) if isinstance(source, bytes) else source
+        with reader.open(file, formats=limits.formats) as image:
+            width, height = image.size
+            if width * height > limits.max_pixels:
+                raise PictureError(
+                    f"{name} has {width} × {height} pixels; at most {limits.max_pixels} are read. "
+                    "Make it smaller."
+                )
+            return as_picture(_pixels(image, name), name)
+    except PictureError:
+        raise
+    except FileNotFoundError as error:
+        raise PictureError(f"{name} does not exist.") from error
+    except reader.UnidentifiedImageError as error:
+        known = ", ".join(limits.formats)
+        raise PictureError(f"{name} is not a picture in a known format ({known}).") from error
+    except reader.DecompressionBombError as error:
+        raise PictureError(
+            f"{name} has too many pixels; at most {limits.max_pixels} are read. Make it smaller."
+        ) from error
+    # What Pillow raises for damaged files is not documented; none of it may end a server.
+    except Exception as error:
+        raise PictureError(
+            f"{name} cannot be read as a picture ({type(error).__name__}: {error}). It may be "
+            "damaged."
+        ) from error
+
+
+def _pixels(image: Any, name: str) -> npt.NDArray[Any]:
+    mode = image.mode
+    upright = import_module("PIL.ImageOps").exif_transpose(image)
+    if mode == "F":
+        raise PictureError(f"{name} has floating-point pixels; convert it to 8 or 16 bits.")
+    if mode.startswith("I"):  # 16 bits: the upper eight
+        return (np.clip(np.asarray(upright), 0, 2**16 - 1) >> 8).astype(np.uint8)
+    grey = mode in ("1", "L", "LA")
+    return np.asarray(upright.convert("L" if grey else "RGB"))
+
+
+def as_picture(image: Any, name: str) -> Picture:
+    """Return an array as a picture, or raise a PictureError that calls it by this name."""
+    try:
+        pixels = checked(image, name)
+    except ValueError as error:
+        raise PictureError(str(error)) from error
+    if pixels.dtype != np.uint8:
+        raise PictureError(
+            f"{name} has pixels of type {np.asarray(image).dtype}; an index holds bytes. Convert "
+            "it to np.uint8, from 0 to 255."
+        )
+    if pixels.shape[2] not in (1, 3):
+        raise PictureError(
+            f"{name} has {pixels.shape[2]} channels; expected one, or three (red, green, blue)."
+        )
+    return pixels
+
+
+def content_hash(picture: Picture) -> bytes:
+    """Return a hash of the shape and the pixels."""
+    digest = blake2b(str(picture.shape).encode(), digest_size=HASH_BYTES)
+    digest.update(picture.data)
+    return digest.digest()
+
+
+def thumbnail(picture: Picture, side: int) -> bytes:
+    """Return a JPEG whose longer side has at most so many pixels; nothing if that is 0."""
+    if side == 0:
+        return b""
+    grey = picture.shape[2] == 1
+    image = require_pillow().fromarray(picture[:, :, 0] if grey else picture)
+    image.thumbnail((side, side))
+    file = BytesIO()
+    image.save(file, "JPEG", quality=JPEG_QUALITY)
+    return file.getvalue()
+
+
+def list_pictures(folder: Path) -> list[Path]:
+    """Return the files of a folder and of its folders whose names end as those of pictures do."""
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is not a folder. Pass the folder of the images.")
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.suffix.lower() in ENDINGS and path.is_file() and not path.name.startswith(".")
+    )

@@ -1,0 +1,428 @@
+"""Reading an index: search, explanation and evaluation."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from okforest._progress import progress_of
+from okforest._typing import Booleans, Floats
+from okforest.retrieval._changes import Directory
+from okforest.retrieval._evaluation import RetrievalQuality, quality_of
+from okforest.retrieval._hits import Hit, IndexChangedError, hit_at, load_query
+from okforest.retrieval._matches import Explanation, explain_pair
+from okforest.retrieval._pictures import DEFAULT_LIMITS, Picture, content_hash, read_picture
+from okforest.retrieval._postings import UInt32s, UInt64s
+from okforest.retrieval._scoring import Lookup, Words, rank
+from okforest.retrieval._sources import Source, as_sources
+from okforest.retrieval._store import Snapshot, Store
+from okforest.retrieval._table import Row
+from okforest.retrieval.vocabulary import Reached, Vocabulary
+
+
+class IndexReader:
+    """An index as those who search see it: a snapshot, which stays as it is until it is refreshed.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The folder of the index.
+    verify : bool, default=True
+        Whether to compare all files with their checksums when they are opened.
+    n_jobs : int, optional
+        Number of threads, as in scikit-learn.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, verify: bool = True, n_jobs: int | None = None
+    ):
+        self.path = Path(path)
+        self.verify = verify
+        self.n_jobs = n_jobs
+        self._store = Store(self.path)
+        self._stamp = self._store.stamp()
+        self.snapshot = self._store.open(verify)
+
+    def __repr__(self) -> str:
+        return f"<SubwindowIndex of {len(self)} images in {self.path}>"
+
+    def __len__(self) -> int:
+        return int(self.snapshot.live.sum())
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The trees."""
+        return self.snapshot.vocabulary
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels of the images, sorted."""
+        names, codes = self.snapshot.labels
+        used = np.unique(codes[self.snapshot.live])
+        return [names[i] for i in used if names[i]]
+
+    def refresh(self) -> bool:
+        """Open the index as it is now; until then, changes by other processes are not seen.
+
+        Returns
+        -------
+        changed : bool
+            Whether it has changed.
+        """
+        stamp = self._store.stamp()
+        if stamp == self._stamp:
+            return False
+        before = self.snapshot
+        self.snapshot = self._store.open(self.verify, before)
+        self._stamp = stamp
+        return self.snapshot.manifest.generation != before.manifest.generation
+
+    def row(self, image: int | str) -> Row:
+        """Return what the index knows of an image.
+
+        Parameters
+        ----------
+        image : int or str
+            Its number or name.
+
+        Returns
+        -------
+        row : Row
+            Name, label, size, hash and thumbnail.
+        """
+        return self._row_at(self.snapshot, self._position(image))
+
+    def rows(self) -> Iterator[Row]:
+        """Return all images.
+
+        Returns
+        -------
+        rows : iterator of Row
+            Names, labels, sizes, hashes and thumbnails.
+        """
+        snapshot = self.snapshot
+        return (self._row_at(snapshot, int(p)) for p in np.flatnonzero(snapshot.live))
+
+    @staticmethod
+    def _row_at(snapshot: Snapshot, position: int) -> Row:
+        s, i = snapshot.locate(position)
+        return snapshot.segments[s].table[i]
+
+    def _position(self, image: int | str) -> int:
+        snapshot = self.snapshot
+        if isinstance(image, str):
+            found = Directory(snapshot).find(image)
+            if found:
+                return found[0]
+        elif image >= 0:
+            where = np.flatnonzero((snapshot.ids == image) & snapshot.live)
+            if len(where):
+                return int(where[0])
+        raise ValueError(f"the index has no image {image!r}; rows() lists those that it has.")
+
+    def picture(self, image: int | str) -> Picture:
+        """Return the pixels of an image, read from its file.
+
+        Parameters
+        ----------
+        image : int or str
+            Its number or name.
+
+        Returns
+        -------
+        picture : ndarray of shape (height, width, channels), uint8
+            The pixels. If the file is missing or has changed, an error is raised.
+        """
+        row = self.row(image)
+        picture = read_picture(self._file(row))
+        if content_hash(picture) != row.hash:
+            raise ValueError(f"the file of image {row.name!r} has changed; add it again.")
+        return picture
+
+    def _file(self, row: Row) -> Path:
+        if row.file_bytes < 0:
+            raise ValueError(f"image {row.name!r} was not indexed from a file; pass its pixels.")
+        return Path(self.snapshot.manifest.root) / row.name
+
+    def reach(self, query: Any, n_subwindows: int | None = None) -> Reached:
+        """Return the subwindows of a query and the leaves that they reach.
+
+        Parameters
+        ----------
+        query : ndarray, path-like or int
+            A picture, as an array of bytes or a file, or the number of an image of the index, whose
+            file is read.
+        n_subwindows : int, optional
+            Number of subwindows; by default as many as each image has.
+
+        Returns
+        -------
+        reached : Reached
+            Leaves and squares.
+        """
+        if isinstance(query, int | np.integer):
+            query = self.picture(int(query))
+        # One picture is too little work for threads.
+        return self.vocabulary.reach([load_query(query)], n_subwindows, query=True)
+
+    def search(
+        self,
+        query: Any,
+        top: int = 10,
+        *,
+        labels: Iterable[str] | None = None,
+        n_subwindows: int | None = None,
+        random_state: int = 0,
+    ) -> list[Hit]:
+        """Return the images with the largest scores.
+
+        Parameters
+        ----------
+        query : ndarray, path-like or int
+            A picture, as an array of bytes or a file, or the number of an image of the index, whose
+            file is read.
+        top : int, default=10
+            Number of hits, at most. Images that share no leaf with the query are no hits.
+        labels : iterable of str, optional
+            Only images with these labels are hits; scores do not change.
+        n_subwindows : int, optional
+            Number of subwindows of the query; by default as many as each image has.
+        random_state : int, default=0
+            Ties are broken at random, by this seed.
+
+        Returns
+        -------
+        hits : list of Hit
+            The hits, the best first.
+        """
+        words = Words.count(self.reach(query, n_subwindows).leaves)
+        return self.best_hits(
+            words, None, top, labels=labels, random_state=random_state, generation=None
+        )
+
+    def leaf_sizes(self, leaves: UInt32s) -> tuple[UInt64s, int]:
+        """Return the number of subwindows in leaves: the first step of a federated search.
+
+        Parameters
+        ----------
+        leaves : ndarray of shape (n,), uint32
+            Leaves, ascending.
+
+        Returns
+        -------
+        sizes : ndarray of shape (n,), uint64
+            Number of subwindows.
+        generation : int
+            The state of the index, for :meth:`best_hits`.
+        """
+        snapshot = self.snapshot
+        return Lookup(snapshot, leaves).sizes, snapshot.manifest.generation
+
+    def best_hits(
+        self,
+        words: Words,
+        sizes: UInt64s | None,
+        top: int,
+        *,
+        labels: Iterable[str] | None,
+        random_state: int,
+        generation: int | None,
+    ) -> list[Hit]:
+        """Return the best images for the leaves of a query: the second step of a federated search.
+
+        Parameters
+        ----------
+        words : Words
+            The leaves of the query.
+        sizes : ndarray of shape (n,), uint64, or None
+            Sizes of the leaves in all indexes; by default in this one.
+        top : int
+            Number of hits, at most.
+        labels : iterable of str or None
+            Only images with these labels are hits.
+        random_state : int
+            Ties are broken at random, by this seed.
+        generation : int or None
+            The state of the index that the sizes are of; if it has changed, IndexChangedError is
+            raised.
+
+        Returns
+        -------
+        hits : list of Hit
+            The hits, the best first.
+        """
+        snapshot = self.snapshot
+        if generation is not None and generation != snapshot.manifest.generation:
+            raise IndexChangedError(f"{self.path} has changed since its leaves were counted.")
+        if top < 1:
+            raise ValueError(f"top={top!r}; expected an integer from 1.")
+        lookup = Lookup(snapshot, words.leaves)
+        scores = lookup.scores(words, lookup.sizes if sizes is None else sizes)
+        allowed = snapshot.live & (scores > 0)
+        if labels is not None:
+            names, codes = snapshot.labels
+            wanted = set(labels)
+            allowed &= np.array([name in wanted for name in names], dtype=bool)[codes]
+        best = rank(scores, snapshot.keys, allowed, top, random_state)
+        return [hit_at(snapshot, int(position), float(scores[position])) for position in best]
+
+    def scores(self, query: Any, n_subwindows: int | None = None) -> tuple[UInt64s, Floats]:
+        """Return the scores of all images.
+
+        Parameters
+        ----------
+        query : ndarray, path-like or int
+            A picture, or the number of an image of the index.
+        n_subwindows : int, optional
+            Number of subwindows of the query.
+
+        Returns
+        -------
+        ids : ndarray of shape (n,), uint64
+            The numbers of the images.
+        scores : ndarray of shape (n,)
+            Their scores, with sum one (or zero, if no leaf of the query has an image).
+        """
+        words = Words.count(self.reach(query, n_subwindows).leaves)
+        snapshot = self.snapshot
+        lookup = Lookup(snapshot, words.leaves)
+        return snapshot.ids[snapshot.live], lookup.scores(words, lookup.sizes)[snapshot.live]
+
+    def explain(
+        self,
+        query: Any,
+        hit: Hit | int | str,
+        top: int = 20,
+        *,
+        hit_picture: Any = None,
+        n_subwindows: int | None = None,
+    ) -> Explanation:
+        """Return the pairs of subwindows that a score is made of.
+
+        Parameters
+        ----------
+        query : ndarray, path-like or int
+            A picture, or the number of an image of the index whose file is still there.
+        hit : Hit, int or str
+            A hit, or the number or name of an image.
+        top : int, default=20
+            Number of pairs, at most.
+        hit_picture : ndarray or path-like, optional
+            The pixels of the hit; by default they are read from its file.
+        n_subwindows : int, optional
+            Number of subwindows of the query.
+
+        Returns
+        -------
+        explanation : Explanation
+            Pairs of boxes and their weights, the largest first.
+        """
+        row = self.row(hit.id if isinstance(hit, Hit) else hit)
+        pixels = self.picture(row.id) if hit_picture is None else load_query(hit_picture)
+        if content_hash(pixels) != row.hash:
+            raise ValueError(f"hit_picture is not the image {row.name!r} of the index.")
+        mine = self.reach(query, n_subwindows)
+        its = self.vocabulary.reach([pixels], row.n_subwindows)
+        words = Words.count(mine.leaves)
+        sizes, _ = self.leaf_sizes(words.leaves)
+        return explain_pair(mine, its, words.leaves, sizes, words.n_used(sizes), top)
+
+    def evaluate(
+        self,
+        images: Any = None,
+        labels: Sequence[str] | None = None,
+        *,
+        ks: Sequence[int] = (1, 5, 10),
+        n_subwindows: int | None = None,
+        random_state: int = 0,
+        verbose: int = 0,
+        callback: Callable[[int], None] | None = None,
+    ) -> RetrievalQuality:
+        """Measure how well images of the same class are found.
+
+        Parameters
+        ----------
+        images : path-like, array-like or list, optional
+            Queries; by default the files of all labelled images of the index. A query that is in
+            the index, with the same pixels, is searched for as if it were not.
+        labels : sequence of str, optional
+            Classes of the queries; by default the folders of files in a folder.
+        ks : sequence of int, default=(1, 5, 10)
+            Numbers of hits for precision and recall.
+        n_subwindows : int, optional
+            Number of subwindows of a query.
+        random_state : int, default=0
+            Ties are broken at random, by this seed.
+        verbose : int, default=0
+            Whether to show progress.
+        callback : callable, optional
+            Called with the number of queries that are done.
+
+        Returns
+        -------
+        quality : RetrievalQuality
+            Top-1, precision and recall at k, and mean average precision.
+        """
+        snapshot = self.snapshot
+        names, codes = snapshot.labels
+        if images is None:
+            rows = [row for row in self.rows() if row.label]
+            sources = [Source(row.name, row.label, self._file(row)) for row in rows]
+        else:
+            sources = as_sources(images, None, labels)
+        known = snapshot.positions_by_hash()
+        progress = progress_of(0, max(1, len(sources)), verbose, callback, "searching")
+        rankings: list[Booleans] = []
+        for source in sources:
+            picture = source.read(DEFAULT_LIMITS)
+            words = Words.count(self.reach(picture, n_subwindows).leaves)
+            lookup = Lookup(snapshot, words.leaves)
+            sizes, allowed = lookup.sizes, snapshot.live.copy()
+            for position in known.get(content_hash(picture), ()):
+                allowed[position] = False
+                n_own = self._row_at(snapshot, position).n_subwindows
+                own = Words.count(self.vocabulary.reach([picture], n_own).leaves)
+                sizes = sizes - own.times_of(words.leaves)
+            scores = lookup.scores(words, sizes)
+            order = rank(scores, snapshot.keys, allowed, len(scores), random_state)
+            relevant = np.array([name == source.label for name in names], dtype=bool)[codes]
+            rankings.append(relevant[order])
+            progress(len(rankings))
+        progress.close()
+        return quality_of(rankings, ks)
+
+    def info(self) -> dict[str, Any]:
+        """Return what the index holds, and how large it is.
+
+        Returns
+        -------
+        info : dict
+            Numbers of images, subwindows, postings, trees and leaves; bytes; parameters.
+        """
+        snapshot = self.snapshot
+        vocabulary = snapshot.vocabulary
+        n_subwindows = snapshot.column("n_subwindows").astype(np.int64)
+        posting_bytes = sum(segment.postings.nbytes for segment in snapshot.segments)
+        tree_bytes = vocabulary.nodes.nbytes
+        indexed = int(n_subwindows.sum()) * vocabulary.n_trees
+        return {
+            "images": len(self),
+            "removed": int((~snapshot.live).sum()),
+            "labels": len(self.labels),
+            "segments": len(snapshot.segments),
+            "subwindows": int(n_subwindows[snapshot.live].sum()),
+            "postings": sum(len(segment.postings) for segment in snapshot.segments),
+            "trees": vocabulary.n_trees,
+            "leaves": vocabulary.n_leaves,
+            "vocabulary": vocabulary.key,
+            "bytes": self._store.nbytes(),
+            "posting_bytes": posting_bytes,
+            "tree_bytes": tree_bytes,
+            "thumbnail_bytes": sum(len(s.table.texts["thumbnail"].data) for s in snapshot.segments),
+            "bytes_per_subwindow_and_tree": (posting_bytes + tree_bytes) / max(1, indexed),
+            "generation": snapshot.manifest.generation,
+            "segmenter": repr(vocabulary.segmenter),
+            "random_state": vocabulary.seed,
+        }

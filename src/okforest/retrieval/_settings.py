@@ -1,0 +1,48 @@
+"""The settings of a server: what is bounded, and how."""
+
+from dataclasses import dataclass, field
+
+from okforest.retrieval._pictures import FORMATS, Limits
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Limits of a server.
+
+    Parameters
+    ----------
+    token : str, optional
+        Secret that requests which change the index must present; without one, none may change it.
+    max_bytes : int, default=20 MiB
+        Bytes of an uploaded picture.
+    max_pixels : int, default=50_000_000
+        Height times width of an uploaded picture.
+    formats : tuple of str
+        Formats of uploaded pictures.
+    workers : int, default=2
+        Requests that are computed at the same time.
+    queue : int, default=32
+        Requests that may wait; more are refused with status 503.
+    seconds : float, default=10.0
+        Time of a computation, the wait included; later, the answer is 503.
+    upload_seconds : float, default=20.0
+        Time that a client has to send its request; later, it is refused with 408.
+    hosts : tuple of str
+        Host names under which the server is reached; empty for any. It protects servers on a
+        local address from pages that resolve their own name to it.
+    """
+
+    token: str | None = field(default=None, repr=False)
+    max_bytes: int = 20 * 2**20
+    max_pixels: int = 50_000_000
+    formats: tuple[str, ...] = FORMATS
+    workers: int = 2
+    queue: int = 32
+    seconds: float = 10.0
+    upload_seconds: float = 20.0
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def limits(self) -> Limits:
+        """What is refused before it is decoded."""
+        return Limits(self.max_bytes, self.max_pixels, self.formats)

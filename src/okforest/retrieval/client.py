@@ -1,0 +1,245 @@
+"""A client of a server, in a few lines, without other packages."""
+
+import json
+import tempfile
+from collections.abc import Iterable
+from functools import cached_property
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlencode
+from urllib.request import Request, urlopen
+
+import numpy as np
+
+from okforest.retrieval._hits import Hit, IndexChangedError
+from okforest.retrieval._postings import UInt32s, UInt64s
+from okforest.retrieval._scoring import Words
+from okforest.retrieval.vocabulary import Vocabulary
+
+MAX_ANSWER = 2**30  # bytes
+
+
+class RemoteError(OSError):
+    """A server that cannot be reached, or that refused a request; the message has its reason."""
+
+
+class RemoteIndex:
+    """An index that a server has opened.
+
+    Parameters
+    ----------
+    url : str
+        The address of the server, such as ``"http://127.0.0.1:8000"``.
+    token : str, optional
+        The secret of the server, for changes.
+    timeout : float, default=30.0
+        Seconds to wait for an answer.
+
+    See Also
+    --------
+    FederatedIndex : Several indexes, local and remote, that are searched as one.
+
+    Examples
+    --------
+    >>> from okforest.retrieval import RemoteIndex
+    >>> RemoteIndex("http://127.0.0.1:8000")
+    RemoteIndex('http://127.0.0.1:8000')
+    """
+
+    def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0):
+        if not url.startswith(("http://", "https://")):
+            raise ValueError(
+                f"url={url!r}; expected an address that begins with http:// or https://"
+            )
+        self.url = url.rstrip("/")
+        self.token = token
+        self.timeout = timeout
+
+    def __repr__(self) -> str:
+        return f"RemoteIndex({self.url!r})"
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The trees, downloaded once."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "vocabulary.okf"
+            path.write_bytes(self._request("GET", "/api/vocabulary"))
+            return Vocabulary.load(path)  # mapped: it stays although the file is deleted
+
+    @cached_property
+    def vocabulary_key(self) -> str:
+        """The key of the trees."""
+        return str(self.info()["vocabulary"])
+
+    def info(self) -> dict[str, Any]:
+        """Return what the index of the server holds.
+
+        Returns
+        -------
+        info : dict
+            Numbers of images and subwindows, labels, key of the vocabulary, limits.
+        """
+        return self._json("GET", "/api/info")
+
+    def search(
+        self,
+        picture: bytes,
+        top: int = 10,
+        *,
+        labels: Iterable[str] | None = None,
+        n_subwindows: int | None = None,
+        random_state: int = 0,
+    ) -> list[Hit]:
+        """Search for a picture.
+
+        Parameters
+        ----------
+        picture : bytes
+            The content of an image file.
+        top : int, default=10
+            Number of hits, at most.
+        labels : iterable of str, optional
+            Only images with these labels are hits.
+        n_subwindows : int, optional
+            Number of subwindows of the query.
+        random_state : int, default=0
+            Ties are broken at random, by this seed.
+
+        Returns
+        -------
+        hits : list of Hit
+            The hits, the best first.
+        """
+        query: list[tuple[str, Any]] = [("top", top), ("random_state", random_state)]
+        query += [("label", label) for label in labels or ()]
+        if n_subwindows is not None:
+            query.append(("n_subwindows", n_subwindows))
+        answer = self._json("POST", f"/api/search?{urlencode(query)}", picture)
+        return [Hit(**hit) for hit in answer["hits"]]
+
+    def add(self, picture: bytes, name: str, label: str = "") -> dict[str, int]:
+        """Add a picture; it needs the token.
+
+        Parameters
+        ----------
+        picture : bytes
+            The content of an image file.
+        name : str
+            Its name, without slashes.
+        label : str, default=""
+            Its class.
+
+        Returns
+        -------
+        added : dict
+            How many pictures are new, replaced and unchanged.
+        """
+        query = urlencode({"name": name, "label": label})
+        return self._json("POST", f"/api/images?{query}", picture)
+
+    def remove(self, image: int) -> None:
+        """Remove an image; it needs the token.
+
+        Parameters
+        ----------
+        image : int
+            Its number.
+        """
+        self._json("DELETE", f"/api/images/{quote(str(image))}")
+
+    def leaf_sizes(self, leaves: UInt32s) -> tuple[UInt64s, int]:
+        """Return the number of subwindows in leaves: the first step of a federated search.
+
+        Parameters
+        ----------
+        leaves : ndarray of shape (n,), uint32
+            Leaves, ascending.
+
+        Returns
+        -------
+        sizes : ndarray of shape (n,), uint64
+            Number of subwindows.
+        generation : int
+            The state of the index.
+        """
+        body = {"vocabulary": self.vocabulary_key, "leaves": leaves.tolist()}
+        answer = self._json("POST", "/api/shard/sizes", body)
+        return np.array(answer["sizes"], dtype=np.uint64), answer["generation"]
+
+    def best_hits(
+        self,
+        words: Words,
+        sizes: UInt64s,
+        top: int,
+        *,
+        labels: Iterable[str] | None,
+        random_state: int,
+        generation: int,
+    ) -> list[Hit]:
+        """Return the best images for the leaves of a query: the second step of a federated search.
+
+        Parameters
+        ----------
+        words : Words
+            The leaves of the query.
+        sizes : ndarray of shape (n,), uint64
+            Sizes of the leaves in all indexes.
+        top : int
+            Number of hits, at most.
+        labels : iterable of str or None
+            Only images with these labels are hits.
+        random_state : int
+            Ties are broken at random, by this seed.
+        generation : int
+            The state of the index that the sizes are of.
+
+        Returns
+        -------
+        hits : list of Hit
+            The hits, the best first.
+        """
+        body = {
+            "vocabulary": self.vocabulary_key,
+            "leaves": words.leaves.tolist(),
+            "times": words.times.tolist(),
+            "sizes": sizes.tolist(),
+            "generation": generation,
+            "top": top,
+            "labels": None if labels is None else list(labels),
+            "random_state": random_state,
+        }
+        answer = self._json("POST", "/api/shard/hits", body)
+        return [Hit(**hit) for hit in answer["hits"]]
+
+    def _json(self, method: str, path: str, body: Any = None) -> Any:
+        return json.loads(self._request(method, path, body))
+
+    def _request(self, method: str, path: str, body: Any = None) -> bytes:
+        headers = {"Accept": "application/json"}
+        if isinstance(body, dict):
+            body = json.dumps(body).encode()
+            headers["Content-Type"] = "application/json"
+        elif body is not None:
+            headers["Content-Type"] = "application/octet-stream"
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        request = Request(self.url + path, data=body, headers=headers, method=method)
+        try:
+            with urlopen(request, timeout=self.timeout) as answer:
+                return bytes(answer.read(MAX_ANSWER))
+        except HTTPError as error:
+            reason = _reason(error)
+            if error.code == 409:
+                raise IndexChangedError(f"{self.url}: {reason}") from error
+            raise RemoteError(f"{self.url} refused the request ({error.code}): {reason}") from error
+        except (URLError, HTTPException, OSError) as error:
+            raise RemoteError(f"{self.url} cannot be reached: {error}") from error
+
+
+def _reason(error: HTTPError) -> str:
+    try:
+        return str(json.loads(error.read(2**16))["detail"])
+    except (ValueError, KeyError, TypeError, OSError):
+        return str(error.reason)

@@ -1,0 +1,298 @@
+"""A server of an index: an interface for programs, and a page for people.
+
+It needs FastAPI and uvicorn: ``pip install okforest[serve]``.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import uvicorn
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.responses import FileResponse, JSONResponse
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+from okforest.retrieval import _wire as wire
+from okforest.retrieval._guards import (
+    BoundedBody,
+    ImpatientProtocol,
+    SecurityHeaders,
+    WorkQueue,
+    check_token,
+    log,
+    read_body,
+    refusal,
+)
+from okforest.retrieval._hits import IndexChangedError
+from okforest.retrieval._postings import UInt32s
+from okforest.retrieval._service import SearchService
+from okforest.retrieval._settings import ServerSettings
+from okforest.retrieval._store import VOCABULARY, IndexBusyError
+from okforest.retrieval.index import SubwindowIndex
+
+STATIC = {
+    "/": ("page.html", "text/html; charset=utf-8"),
+    "/page.css": ("page.css", "text/css; charset=utf-8"),
+    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+NAME = re.compile(r"[^/\\\x00-\x1f\x7f]{1,200}")
+DAY = "public, max-age=86400"
+
+# Answers a request by a function that is run in a thread.
+Answer = Callable[[Request, Callable[[], Any]], Awaitable[Any]]
+
+Top = Annotated[int, Query(ge=1, le=100, description="Number of hits, at most.")]
+Count = Annotated[int | None, Query(ge=1, le=2000, description="Subwindows of the query.")]
+Seed = Annotated[int, Query(ge=0, lt=2**63, description="Seed that breaks ties.")]
+Label = Annotated[list[str] | None, Query(max_length=100, description="Only these labels.")]
+Box = Annotated[
+    str | None,
+    Query(
+        pattern=r"^\d{1,6},\d{1,6},\d{1,6},\d{1,6}$",
+        description="Part of the query: left, top, width and height in pixels.",
+    ),
+]
+
+
+def create_app(index: SubwindowIndex, settings: ServerSettings | None = None) -> FastAPI:
+    """Return an application for any ASGI server.
+
+    Parameters
+    ----------
+    index : SubwindowIndex
+        The index.
+    settings : ServerSettings, optional
+        Limits, and the token for changes.
+
+    Returns
+    -------
+    app : FastAPI
+        The application; ``/openapi.json`` documents its interface.
+    """
+    settings = ServerSettings() if settings is None else settings
+    service = SearchService(index, settings)
+    app = FastAPI(
+        title="okforest image search",
+        description="Search an index of images by parts that look alike.",
+        version=version("okforest"),
+        docs_url=None,  # they would load scripts from elsewhere
+        redoc_url=None,
+    )
+    app.add_middleware(BoundedBody, settings=settings)
+    if settings.hosts:
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(settings.hosts))
+    app.add_middleware(SecurityHeaders)
+    answer = _answer_by(WorkQueue(settings), index)
+    _add_searches(app, service, answer)
+    _add_shard(app, service, answer)
+    _add_changes(app, service, answer)
+    _add_files(app, index)
+
+    @app.exception_handler(Exception)
+    async def failure(request: Request, error: Exception) -> JSONResponse:
+        log.error("%s %r failed", request.method, request.url.path, exc_info=error)
+        return JSONResponse({"detail": "the server has failed; its log says why"}, 500)
+
+    return app
+
+
+class _Refused(NamedTuple):
+    """Why a request cannot be answered.
+
+    It is returned, not raised: an error would refer to what was computed with, such as a snapshot
+    of the index, and keep it for a while.
+    """
+
+    status: int
+    reason: str
+    retry_after: str = ""
+
+
+def _answer_by(queue: WorkQueue, index: SubwindowIndex) -> Answer:
+    """Return a function that runs work on the index as it is now, and answers its errors."""
+
+    def attempt(work: Callable[[], Any]) -> Any:
+        try:
+            index.refresh()
+            return work()
+        except IndexChangedError as error:
+            return _Refused(409, str(error))
+        except IndexBusyError:
+            return _Refused(503, "another change is being written; try again in a moment", "1")
+        except ValueError as error:  # PictureError is one
+            unknown = "the index has no image" in str(error)
+            return _Refused(404 if unknown else 422, str(error))
+
+    async def answer(request: Request, work: Callable[[], Any]) -> Any:
+        result = await queue.run(request, lambda: attempt(work))
+        if isinstance(result, _Refused):
+            headers = {"Retry-After": result.retry_after} if result.retry_after else {}
+            raise refusal(request, result.status, result.reason, **headers)
+        return result
+
+    return answer
+
+
+def _add_searches(app: FastAPI, service: SearchService, answer: Answer) -> None:
+    @app.get("/api/info", summary="What the index holds")
+    async def info(request: Request) -> wire.WireInfo:
+        return await answer(request, service.info)
+
+    @app.post("/api/search", summary="Search for the picture in the body")
+    async def search(
+        request: Request,
+        top: Top = 20,
+        label: Label = None,
+        box: Box = None,
+        n_subwindows: Count = None,
+        random_state: Seed = 0,
+    ) -> wire.WireHits:
+        body = await read_body(request)
+        return await answer(
+            request, lambda: service.search(body, box, top, label, n_subwindows, random_state)
+        )
+
+    @app.get("/api/images/{image}/search", summary="Search for an image of the index")
+    async def search_image(
+        request: Request,
+        image: int,
+        top: Top = 20,
+        label: Label = None,
+        box: Box = None,
+        random_state: Seed = 0,
+    ) -> wire.WireHits:
+        return await answer(
+            request, lambda: service.search(image, box, top, label, None, random_state)
+        )
+
+    @app.post("/api/explain/{hit}", summary="Why an image is a hit for the picture in the body")
+    async def explain(
+        request: Request, hit: int, top: Top = 20, box: Box = None, n_subwindows: Count = None
+    ) -> wire.WireExplanation:
+        body = await read_body(request)
+        return await answer(request, lambda: service.explain(body, box, hit, top, n_subwindows))
+
+    @app.get("/api/images/{image}/explain/{hit}", summary="Why an image is a hit for another")
+    async def explain_image(
+        request: Request, image: int, hit: int, top: Top = 20, box: Box = None
+    ) -> wire.WireExplanation:
+        return await answer(request, lambda: service.explain(image, box, hit, top, None))
+
+
+def _add_shard(app: FastAPI, service: SearchService, answer: Answer) -> None:
+    def checked(request: Request, key: str, leaves: list[int]) -> UInt32s:
+        vocabulary = service.index.vocabulary
+        if key != vocabulary.key:
+            raise refusal(request, 422, "this index has another vocabulary")
+        values = np.array(leaves, dtype=np.int64)
+        inside = (values >= 0) & (values < vocabulary.n_leaves)
+        if not inside.all() or (np.diff(values) <= 0).any():
+            raise refusal(request, 422, "leaves must ascend, and be those of the vocabulary")
+        return values.astype(np.uint32)
+
+    @app.post("/api/shard/sizes", summary="Federated search, step 1: sizes of leaves")
+    async def sizes(request: Request, body: wire.WireLeaves) -> wire.WireSizes:
+        leaves = checked(request, body.vocabulary, body.leaves)
+        return await answer(request, lambda: service.sizes(leaves))
+
+    @app.post("/api/shard/hits", summary="Federated search, step 2: hits, given all sizes")
+    async def shard_hits(request: Request, body: wire.WireWords) -> wire.WireHits:
+        leaves = checked(request, body.vocabulary, body.leaves)
+        if not len(leaves) == len(body.times) == len(body.sizes):
+            raise refusal(request, 422, "there must be one time and one size for each leaf")
+        return await answer(request, lambda: service.shard_hits(body, leaves))
+
+
+def _add_changes(app: FastAPI, service: SearchService, answer: Answer) -> None:
+    settings = service.settings
+
+    @app.post("/api/images", summary="Add the picture in the body (needs the token)")
+    async def add(
+        request: Request,
+        name: Annotated[str, Query(description="Name of the image: no path.")],
+        label: Annotated[str, Query(max_length=200)] = "",
+    ) -> wire.WireAdded:
+        check_token(request, settings)
+        if not NAME.fullmatch(name) or name in (".", ".."):
+            reason = f"the name {name[:80]!r} is not allowed; use up to 200 characters, no slashes"
+            raise refusal(request, 422, reason)
+        body = await read_body(request)
+        added = await answer(request, lambda: service.add(body, name, label))
+        log.info("image %r was added", name)
+        return added
+
+    @app.delete("/api/images/{image}", summary="Remove an image (needs the token)")
+    async def remove(request: Request, image: int) -> wire.WireRemoved:
+        check_token(request, settings)
+        removed = await answer(request, lambda: service.remove(image))
+        log.info("image %d was removed", image)
+        return removed
+
+
+def _add_files(app: FastAPI, index: SubwindowIndex) -> None:
+    @app.get("/api/vocabulary", summary="The file of the trees", response_class=FileResponse)
+    async def vocabulary() -> FileResponse:
+        return FileResponse(Path(index.path) / VOCABULARY, media_type="application/octet-stream")
+
+    @app.get("/api/images/{image}/thumbnail", summary="A small JPEG", response_class=Response)
+    def thumbnail(request: Request, image: int) -> Response:
+        try:
+            row = index.row(image)
+        except ValueError as error:
+            raise refusal(request, 404, str(error)) from error
+        if not row.thumbnail:
+            raise refusal(request, 404, f"image {image} has no thumbnail")
+        headers = {"Cache-Control": DAY, "ETag": f'"{row.hash.hex()}"'}
+        return Response(row.thumbnail, media_type="image/jpeg", headers=headers)
+
+    def static(name: str, media_type: str) -> Callable[[], Any]:
+        content = (files("okforest.retrieval") / "static" / name).read_bytes()
+
+        async def page() -> Response:
+            return Response(content, media_type=media_type, headers={"Cache-Control": "no-cache"})
+
+        return page
+
+    for path, (name, media_type) in STATIC.items():
+        app.get(path, include_in_schema=False)(static(name, media_type))
+
+
+def serve(
+    index: SubwindowIndex,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    settings: ServerSettings | None = None,
+) -> None:
+    """Serve an index until Ctrl-C.
+
+    Parameters
+    ----------
+    index : SubwindowIndex
+        The index.
+    host : str, default="127.0.0.1"
+        The address to listen on; the default is reached from this machine only.
+    port : int, default=8000
+        The port.
+    settings : ServerSettings, optional
+        Limits, and the token for changes.
+    """
+    settings = ServerSettings() if settings is None else settings
+    config = uvicorn.Config(
+        create_app(index, settings),
+        host=host,
+        port=port,
+        http=ImpatientProtocol,
+        ws="none",
+        limit_concurrency=4 * (settings.workers + settings.queue) + 64,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=5,
+        h11_max_incomplete_event_size=2**16,
+        server_header=False,
+        log_level="warning",
+    )
+    uvicorn.Server(config).run()

@@ -1,0 +1,73 @@
+"""Small images with parts in common."""
+
+import time
+from threading import Thread
+
+import pytest
+
+from okforest.retrieval import SubwindowIndex, Vocabulary
+from okforest.segments import RandomSubwindows
+from reference.retrieval import make_images
+
+SEGMENTER = RandomSubwindows(20, size=8)
+
+
+@pytest.fixture(scope="session")
+def images():
+    return make_images()[0]
+
+
+@pytest.fixture(scope="session")
+def labels():
+    return make_images()[1]
+
+
+@pytest.fixture(scope="session")
+def vocabulary(images):
+    return Vocabulary.grow(images, segmenter=SEGMENTER, n_trees=4, min_samples_split=12)
+
+
+@pytest.fixture
+def build(tmp_path, images, labels, vocabulary):
+    """Return a function that builds an index of some of the images, named by their numbers."""
+
+    def build_index(which=range(12), name="index", **options):
+        which = list(which)
+        return SubwindowIndex.build(
+            tmp_path / name,
+            images[which],
+            names=[str(i) for i in which],
+            labels=[labels[i] for i in which],
+            **{"vocabulary": vocabulary, "thumbnail_side": 0} | options,
+        )
+
+    return build_index
+
+
+@pytest.fixture
+def serving():
+    """Return a function that serves an index in a thread, and returns the address."""
+    uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+    from okforest.retrieval import server
+
+    running = []
+
+    def start(index, **settings):
+        application = server.create_app(index, server.ServerSettings(**settings))
+        config = uvicorn.Config(
+            application, port=0, log_level="error", http=server.ImpatientProtocol, ws="none"
+        )
+        one = uvicorn.Server(config)
+        thread = Thread(target=one.run, daemon=True)
+        thread.start()
+        running.append((one, thread))
+        while not one.started:
+            assert thread.is_alive(), "the server has not started"
+            time.sleep(0.01)
+        return f"http://127.0.0.1:{one.servers[0].sockets[0].getsockname()[1]}"
+
+    yield start
+    for one, _ in running:
+        one.should_exit = True
+    for _, thread in running:
+        thread.join(10)
