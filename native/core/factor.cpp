@@ -90,6 +90,7 @@ void FactorScorer::sum_over(Rows rows, double* sum) {
 }
 
 void FactorScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame) {
+  if (outputs_.rank() == 0) return;  // trees that ignore the outputs
   frame.sum.resize(static_cast<std::size_t>(outputs_.n_cols()));
   frame.mean.resize(static_cast<std::size_t>(outputs_.n_cols()));
   frame.part = {};
@@ -146,7 +147,7 @@ double FactorScorer::measure(Node& node, Rows rows, Frame& frame) const {
 }
 
 void FactorScorer::divide(Frame* frame, Rows left, Rows right) {
-  if (frame == nullptr) return;
+  if (frame == nullptr || outputs_.rank() == 0) return;
   frame->part = left.size() <= right.size() ? left : right;
   frame->part_sum.resize(frame->sum.size());
   sum_over(frame->part, frame->part_sum.data());

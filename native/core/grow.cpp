@@ -165,6 +165,11 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
   };
   Joiner joiner(plan.n_trees);
   const auto join = [&](std::int64_t t, const std::vector<Branch>& branches) {
+    std::size_t n_nodes = trees[t].nodes.size();
+    for (const Branch& branch : branches) {
+      if (branch.tree == t) n_nodes += branch.grown.nodes.size();
+    }
+    trees[t].nodes.reserve(n_nodes);
     for (const Branch& branch : branches) {
       if (branch.tree == t) trees[t].graft(branch.leaf, branch.grown);
     }

@@ -89,6 +89,7 @@ class Grower {
     values_.resize(rows_.size());
     frontier_.clear();
     tree_.nodes.clear();
+    tree_.nodes.reserve(2 * rows_.size());
     tree_.times.clear();
     tree_.subset_words.clear();
   }
