@@ -8,11 +8,10 @@ import argparse
 import resource
 import time
 import warnings
-from functools import partial
 
 import numpy as np
 from benchmarks.machine import describe, fix_threads
-from sklearn.datasets import make_friedman1, make_moons
+from sklearn.datasets import load_digits, make_friedman1, make_moons
 from sklearn.semi_supervised import LabelSpreading
 
 from okforest import OKExtraTrees, OKTotallyRandomTrees
@@ -119,9 +118,7 @@ def images(name, n_draws):
             "label spreading, 7 neighbours": LabelSpreading("knn", n_neighbors=7),
             "SemiSupervisedForest": SemiSupervisedForest(forest),
             "the same, regrow=True": SemiSupervisedForest(forest, regrow=True),
-            "the same, 3 neighbours": SemiSupervisedForest(
-                forest, laplacian=partial(knn_laplacian, n_neighbors=3)
-            ),
+            "the same, 3 neighbours": SemiSupervisedForest(forest, n_neighbors=3),
         }
         for label, model in models.items():
             rows = some if model is forest else slice(None)
@@ -138,6 +135,35 @@ def images(name, n_draws):
     ]
     title = f"{name}, {n_train} rows, {per_class} labels of each class, {n_draws} draws"
     print(f"\n{title}\n\n{Table(['', 'unlabelled', 'new'], rows).markdown()}", flush=True)
+
+
+def few(n_draws):
+    """Digits of scikit-learn with three labels of each class: which trees, on which rows."""
+    X, y = load_digits(return_X_y=True)
+    random = OKTotallyRandomTrees(100, kernel="dirac", random_state=0)
+    models = {
+        "extra-trees": OKExtraTrees(100, kernel="dirac", random_state=0),
+        "SemiSupervisedForest": SemiSupervisedForest(),
+        "the same, regrow=True": SemiSupervisedForest(regrow=True),
+        "OKTotallyRandomTrees, C=1": SemiSupervisedForest(random, C=1.0),
+        "the same, C=1 and regrow=True": SemiSupervisedForest(random, C=1.0, regrow=True),
+    }
+    scores = {}
+    for seed in range(n_draws):
+        order = np.random.default_rng(seed).permutation(len(y))
+        train, new = order[:1000], order[1000:]
+        some = np.concatenate([np.flatnonzero(y[train] == k)[:3] for k in range(10)])
+        known = np.full(1000, -1)
+        known[some] = y[train][some]
+        for name, model in models.items():
+            rows = some if name == "extra-trees" else slice(None)
+            model.fit(X[train][rows], known[rows])
+            parts = train[known < 0], new
+            found = [(model.predict(X[part]) == y[part]).mean() for part in parts]
+            scores.setdefault(name, []).append(found)
+    rows = [[name, *(f"{v:.3f}" for v in np.mean(found, axis=0))] for name, found in scores.items()]
+    table = Table(["", "unlabelled", "new"], rows)
+    print(f"\ndigits, 3 labels of each class, {n_draws} draws\n\n{table.markdown()}", flush=True)
 
 
 def limits(n_draws):
@@ -215,7 +241,7 @@ def priors(n_draws):
         X, X_test = rng.uniform(size=(150, 3)), rng.uniform(size=(1000, 3))
         y = _response(X) + rng.normal(0.0, 0.3, size=150)
         constraints = [Monotone(0), Bounds(0.0, 1.0)]
-        model = SemiSupervisedForest(forest, laplacian=None, C_leaves=100.0, priors=constraints)
+        model = SemiSupervisedForest(forest, laplacian=None, priors=constraints)
         model.fit(X, y)
         fits = (model.estimator_.predict(X_test), model.predict(X_test))
         errors.append([rmse(f, _response(X_test)) for f in fits])
@@ -258,6 +284,7 @@ def main() -> None:
         "moons": lambda n: moons(n),
         "usps": lambda n: images("usps", n),
         "faces": lambda n: images("faces", n),
+        "few": lambda n: few(n),
         "limits": lambda n: limits(n),
         "large": lambda n: large(),
         "priors": lambda n: priors(n),

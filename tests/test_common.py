@@ -43,8 +43,12 @@ ESTIMATORS = [
     CensoredForest(OKExtraTrees(5, min_samples_leaf=5, random_state=0), scale=None, tol=1e-14),
     SemiSupervisedForest(OKExtraTrees(5, min_samples_leaf=5, random_state=0), laplacian=None),
     SemiSupervisedForest(OKExtraTrees(5, random_state=0), adjust="outputs"),
-    ForestKernel(OKExtraTrees(5, random_state=0)),
-    ForestKernel(OKTotallyRandomTrees(5, random_state=0), features="nystrom", random_state=0),
+    ForestKernel(OKExtraTrees(5, min_samples_leaf=5, random_state=0)),
+    ForestKernel(
+        OKTotallyRandomTrees(5, min_samples_leaf=5, random_state=0),
+        features="nystrom",
+        random_state=0,
+    ),
     ConformalIntervals(OKTree(random_state=0), random_state=0),
     ConformalSets(OKTree(kernel="dirac", random_state=0), method="cross", cv=2, random_state=0),
 ]

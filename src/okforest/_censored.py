@@ -67,8 +67,9 @@ def right_censored(intervals: Floats, what: str) -> tuple[Booleans, Floats]:
     others = intervals[~exact]
     if not np.isposinf(others[:, 1]).all() or np.isneginf(others[:, 0]).any():
         raise ValueError(
-            f"{what} is defined for exact and right-censored times, but y also holds times with "
-            "another upper bound or none; select the rows with lower = upper or upper = inf."
+            f"{what} is defined for exact and right-censored times, but y also holds intervals or "
+            "left-censored times. For these use okforest.metrics.concordance_index and "
+            "concordance_scorer, or select the rows with lower = upper or upper = inf."
         )
     return exact, intervals[:, 0]
 
@@ -77,23 +78,40 @@ def _fields(array: Any) -> tuple[Any, Any]:
     names = array.dtype.names
     if len(names) != 2:
         raise ValueError(f"y has the fields {', '.join(names)}; pass {FORMS}.")
-    return array[names[0]], array[names[1]]
+    return _in_order(*(array[name] for name in names))
 
 
 def _read_frame(frame: Any) -> Floats:
     if len(frame.columns) != 2:
         raise ValueError(f"y is a frame with {len(frame.columns)} columns; pass {FORMS}.")
     first, second = (np.asarray(frame[name]) for name in frame.columns)
-    if first.dtype.kind == "b":
-        return _read_events(first, second)
+    if {str(name).lower() for name in frame.columns} == {"event", "time"}:
+        if str(frame.columns[0]).lower() == "time":
+            first, second = second, first
+        return _read_events(_as_events(first), second)
+    if "b" in (first.dtype.kind, second.dtype.kind):
+        return _read_events(*_in_order(first, second))
     return _read_bounds(np.column_stack([first, second]))
+
+
+def _in_order(first: Any, second: Any) -> tuple[Any, Any]:
+    """Return events and times, which are told apart by their type."""
+    reverse = second.dtype.kind == "b" and first.dtype.kind != "b"
+    return (second, first) if reverse else (first, second)
+
+
+def _as_events(values: Any) -> Any:
+    """Return a column with the name event as bool, if it holds only 0 and 1."""
+    if values.dtype.kind in "iuf" and np.isin(values, (0, 1)).all():
+        return values.astype(bool)
+    return values
 
 
 def _read_events(event: Any, time: Any) -> Floats:
     event, time = np.asarray(event), np.asarray(time)
     if event.dtype.kind != "b":
         raise ValueError(
-            f"the first field of y, the event, has type {event.dtype}; it must be bool: True if "
+            f"the event in y has type {event.dtype}; it must be bool: True if "
             "the event was observed, False if the case was censored."
         )
     time = _numbers(time)
@@ -117,7 +135,9 @@ def _read_bounds(bounds: Any) -> Floats:
             "lower and upper bounds, in this order. For events and times pass "
             "np.rec.fromarrays([event, time], names='event,time')."
         )
-    if set(lower) == {0.0, 1.0} and np.isfinite(upper).all() and (lower < upper).mean() > 0.5:
+    like_events = set(lower) == {0.0, 1.0} and np.isfinite(upper).all()
+    many_times = len(set(upper)) > max(2, 0.25 * len(upper))  # visits are fewer
+    if like_events and (lower < upper).mean() > 0.5 and many_times:
         raise ValueError(
             "the first column of y holds only 0 and 1, like events, but a plain array has the "
             "columns lower and upper. Pass np.rec.fromarrays([event, time], names='event,time') "

@@ -1,11 +1,13 @@
 """Survival functions of exact and censored times: Kaplan–Meier, and Turnbull for intervals."""
 
 from typing import NamedTuple
+from warnings import warn
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from okforest._censored import is_exact
-from okforest._typing import Booleans, Floats
+from okforest._typing import Booleans, Floats, Ints
 
 MAX_ITERATIONS = 2000  # of the self-consistency equations
 TOLERANCE = 1e-9  # on the change of the survival function
@@ -62,17 +64,39 @@ def turnbull(intervals: Floats) -> SurvivalEstimate:
     if not np.isposinf(upper).any():
         mass = np.append(np.full(len(times), 1.0 / len(times)), 0.0)
     for _ in range(MAX_ITERATIONS):
-        total = np.concatenate([[0.0], mass.cumsum()])
-        share = 1.0 / np.maximum(total[end] - total[first], 1e-300)
-        added = np.bincount(first, share, len(mass) + 1) - np.bincount(end, share, len(mass) + 1)
-        new = mass * added.cumsum()[:-1] / len(intervals)
-        change = np.abs((new - mass).cumsum()).max()
-        mass = new / new.sum()
+        once = _share_out(mass, first, end)
+        change = float(np.abs((once - mass).cumsum()).max())
         if change <= TOLERANCE:
             break
+        mass = _share_out(_extrapolate(mass, once, _share_out(once, first, end)), first, end)
+    else:
+        warn(
+            f"Turnbull's estimate of the survival function still changes by {change:.1e} after "
+            f"{MAX_ITERATIONS} iterations.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     survival = np.maximum(1.0 - mass.cumsum()[:-1], 0.0)
     fell = mass[:-1] > 1e-12
     return SurvivalEstimate(times[fell], survival[fell])
+
+
+def _share_out(mass: Floats, first: Ints, end: Ints) -> Floats:
+    """Return the self-consistent update: every case shares its weight among its cells by mass."""
+    total = np.concatenate([[0.0], mass.cumsum()])
+    share = 1.0 / np.maximum(total[end] - total[first], 1e-300)
+    added = np.bincount(first, share, len(mass) + 1) - np.bincount(end, share, len(mass) + 1)
+    new = mass * added.cumsum()[:-1]
+    return np.asarray(new / new.sum())
+
+
+def _extrapolate(start: Floats, once: Floats, twice: Floats) -> Floats:
+    """Continue two updates along their trend (squared extrapolation of Varadhan and Roland)."""
+    step = once - start
+    bend = twice - once - step
+    length = max(float(np.linalg.norm(step)) / max(float(np.linalg.norm(bend)), 1e-300), 1.0)
+    guess = start + 2.0 * length * step + length**2 * bend
+    return np.maximum(guess, 0.1 * twice)  # mass that is zero would stay zero
 
 
 def estimate_survival(intervals: Floats) -> SurvivalEstimate:

@@ -25,7 +25,7 @@ class Distinct(NamedTuple):
 
 def refuse_masked(values: Any, name: str) -> None:
     """Raise a ValueError if an array has masked entries, which would otherwise be used."""
-    if np.ma.is_masked(values):
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).tobytes().strip(b"\0"):
         raise ValueError(
             f"{name} is a masked array with masked entries; pass an array in which every entry is "
             "known."

@@ -32,6 +32,15 @@ class StepFunction:
     x: Floats
     y: Floats
 
+    def __repr__(self) -> str:
+        """Return the range of times and values."""
+        if not len(self.x):
+            return "StepFunction(x=[], y=[])"
+        return (
+            f"StepFunction({len(self.x)} times from {self.x[0]:g} to {self.x[-1]:g}, values from "
+            f"{self.y[0]:g} to {self.y[-1]:g})"
+        )
+
     def __call__(self, t: Any) -> Floats:
         """Return the values at times t."""
         return evaluate(np.asarray(self.x), np.atleast_2d(self.y), t)[0]

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from okforest import OKBoost, OKRandomForest, OKTree
+from okforest._kaplan_meier import turnbull
 from okforest.inspection import plot_calibration, plot_survival
+from okforest.inspection.survival import _observed
 from okforest.refit import CensoredForest
 
 rng = np.random.default_rng(0)
@@ -72,6 +74,35 @@ def test_greenwood():
     plt.close("all")
 
 
+def test_intervals():
+    """Intervals are drawn along the function; groups have the estimate of Turnbull."""
+    visits = np.array([-np.inf, 2.0, 3.0, 5.0, np.inf])
+    k = np.searchsorted(visits[1:-1], TIME)
+    intervals = np.column_stack([visits[k], visits[k + 1]])
+    forest = OKRandomForest(10, kernel="survival", min_samples_leaf=10, random_state=0)
+    forest.fit(X, intervals)
+    first = [int(np.flatnonzero(k == kind)[0]) for kind in (0, 1, 3)]
+    ax = plot_survival(forest, X[first], intervals[first])
+    thick = [line.get_xdata() for line in ax.lines if line.get_linewidth() == 5]
+    assert [(x[0], x[-1]) for x in thick] == [(0.0, 2.0), (2.0, 3.0)]
+    assert [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"] == [5.0]
+    ax = plot_calibration(forest, X, intervals, time=3.0, n_groups=2)
+    dots = [line for line in ax.lines if line.get_marker() == "o"]
+    order = np.argsort([f(3.0) for f in forest.predict_survival_function(X)], kind="stable")
+    for dot, group in zip(dots, np.array_split(order, 2), strict=True):
+        expected = turnbull(intervals[group])(np.array(3.0))
+        assert dot.get_ydata()[0] == pytest.approx(float(expected))
+    plt.close("all")
+
+
+def test_many_curves_differ():
+    """From the sixth row, curves have another line style."""
+    ax = plot_survival(FOREST, X[:6])
+    assert ax.lines[0].get_color() == ax.lines[5].get_color()
+    assert ax.lines[0].get_linestyle() != ax.lines[5].get_linestyle()
+    plt.close("all")
+
+
 def test_errors():
     """Each misuse has its own error."""
     with pytest.raises(TypeError, match="does not predict survival functions"):
@@ -80,3 +111,49 @@ def test_errors():
         plot_survival(FOREST, X)
     with pytest.raises(ValueError, match="n_groups=1"):
         plot_calibration(FOREST, X, Y, 3.0, n_groups=1)
+    with pytest.raises(ValueError, match="nothing is observed beyond"):
+        plot_calibration(FOREST, X, Y, 1e6)
+
+
+def test_dots_bands_and_steps():
+    """Lines are steps, dots lie on them, and bands have the width of their own row."""
+    functions = FOREST.predict_survival_function(X[:12])
+    W = FOREST.predict_weights(X[:12]).toarray()
+    ax = plot_survival(FOREST, X[:12], Y[:12])
+    lines = [line for line in ax.lines if len(line.get_xdata()) > 1]
+    dots = [line for line in ax.lines if len(line.get_xdata()) == 1]
+    for i, f in enumerate(functions):
+        assert lines[i].get_drawstyle() == "steps-post"
+        np.testing.assert_array_equal(lines[i].get_xdata(), np.append(0.0, f.x))
+        assert dots[i].get_ydata()[0] == f(TIME[i])
+        heights = ax.collections[i].get_paths()[0].vertices[:, 1]
+        half = 1.6448536 * np.sqrt(f.y * (1 - f.y) * (W[i] ** 2).sum())
+        k = int(np.abs(f.y - 0.5).argmin())
+        assert np.isclose(heights, min(1.0, f.y[k] + half[k])).any()
+        assert heights.min() >= 0
+        assert heights.max() <= 1
+        x, y = ax.collections[i].get_paths()[0].vertices.T
+        assert y[x < f.x[0]].min() == 1.0
+    plt.close("all")
+
+
+def test_twenty_curves_are_not_too_many():
+    """Twenty curves can be drawn."""
+    assert len(plot_survival(FOREST, X[:20], confidence=None).lines) == 20
+    plt.close("all")
+
+
+def test_calibration_at_the_time_of_an_event_with_ties():
+    """By hand: 4 cases, a death and a censored case at time 1, a death at 2: S = 3/4, then 3/8."""
+    intervals = np.array([[1.0, 1.0], [1.0, np.inf], [2.0, 2.0], [3.0, 3.0]])
+    survival, error = _observed(intervals, 2.0)
+    assert survival == pytest.approx(3 / 8)
+    assert error == pytest.approx(3 / 8 * np.sqrt(1 / (4 * 3) + 1 / (2 * 1)))
+
+
+def test_calibration_errors():
+    """Models and groups are checked."""
+    with pytest.raises(TypeError, match="does not predict survival functions"):
+        plot_calibration(OKTree().fit(X, TIME), X, Y, 3.0)
+    with pytest.raises(ValueError, match=r"n_groups=2\.5"):
+        plot_calibration(FOREST, X, Y, 3.0, n_groups=2.5)

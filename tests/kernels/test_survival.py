@@ -148,6 +148,12 @@ def test_forms_of_y():
     frame = pd.DataFrame({"dead": Y.event, "days": Y.time})
     for y in (Y, bounds, bounds.tolist(), frame, pd.DataFrame(bounds), frame.to_records(False)):
         np.testing.assert_array_equal(read_intervals(y), bounds)
+    named = pd.DataFrame({"time": Y.time, "Event": Y.event.astype(int)})
+    swapped = np.rec.fromarrays([Y.time, Y.event], names="time,event")
+    for y in (named, frame[["days", "dead"]], swapped):
+        np.testing.assert_array_equal(read_intervals(y), bounds)
+    visits = np.array([[0.0, 1.0], [1.0, 2.0], [1.0, 3.0]] * 5)
+    np.testing.assert_array_equal(read_intervals(visits), visits)
     assert read_intervals(bounds[:0].reshape(0, 2)).shape == (0, 2)
     times = np.rec.fromarrays([[True, True, False], [0.0, 1.0, 1.0]], names="event,time")
     np.testing.assert_array_equal(read_intervals(read_intervals(times)), read_intervals(times))
@@ -166,6 +172,10 @@ BAD = {
     "columns": (pd.DataFrame({"a": [1.0]}), "frame with 1 columns"),
     "infinite time": (np.rec.fromarrays([[True], [INF]], names="e,t"), "an infinite time"),
     "excluded": ([[INF, INF]], "exclude every value"),
+    "masked events": (
+        np.ma.masked_array(np.zeros(2, dtype=[("e", bool), ("t", float)]), mask=[(0, 1), (0, 0)]),
+        "y is a masked array",
+    ),
     "masked": (np.ma.masked_array([[1.0, 2.0]], mask=[[True, False]]), "y is a masked array"),
 }
 
@@ -262,9 +272,10 @@ def test_methods_need_the_kernel():
     """Other kernels do not have the methods, and the error says which one does."""
     model = OKTree(kernel=Linear()).fit(X, X)
     assert not hasattr(model, "predict_risk")
-    with pytest.raises(AttributeError) as raised:
+    with pytest.raises(AttributeError, match="only with kernel='survival'"):
         model.predict_survival_function(X)
-    assert "only with kernel='survival'" in str(raised.value.__cause__)
+    with pytest.raises(ValueError, match="use kernel='survival'"):
+        OKTree().fit(X, Y)
     assert not hasattr(OKTree(kernel="no such kernel"), "predict_risk")
     with pytest.raises(ValueError, match="needs kernel=Survival"):
         OKTree(kernel=Linear(), decoder="survival_time").fit(X, X)
@@ -301,3 +312,75 @@ def test_order_of_rows_does_not_matter(times):
         Survival().resolve(y).curves(y)[order], Survival().resolve(y[order]).curves(y[order])
     )
     assert estimate_survival(y).times.tolist() == sorted(set(times[1::2]))
+
+
+def test_excluded_from_below():
+    """An upper bound of minus infinity excludes every value."""
+    with pytest.raises(ValueError, match="exclude every value"):
+        read_intervals([[-INF, -INF], [1.0, 1.0]])
+
+
+def test_first_bad_row_is_named():
+    """The error names the first bad row."""
+    with pytest.raises(ValueError, match=r"y\[1\] has lower = 3 > upper = 2"):
+        read_intervals([[1.0, 1.0], [3.0, 2.0]])
+
+
+def test_frame_of_three_columns():
+    """A frame has two columns."""
+    with pytest.raises(ValueError, match="frame with 3 columns"):
+        read_intervals(pd.DataFrame({"a": [True], "b": [1.0], "c": [2.0]}))
+
+
+def test_objects_are_refused():
+    """Objects are not times."""
+    with pytest.raises(ValueError, match="values of type object"):
+        read_intervals(np.array([[{}, 1.0]], dtype=object))
+
+
+def test_bounds_of_zero_and_one_with_censored_cases():
+    """Bounds of 0 and 1 are not taken for events if cases are censored."""
+    y = [[0.0, INF], [1.0, INF], [1.0, 2.0]]
+    np.testing.assert_array_equal(read_intervals(y), y)
+
+
+def test_infinite_censored_time():
+    """A censored time is finite."""
+    with pytest.raises(ValueError, match="an infinite time"):
+        read_intervals(np.rec.fromarrays([[True, False], [1.0, INF]], names="e,t"))
+
+
+def test_outputs_are_copied():
+    """Reading copies, so that later changes of y do no harm."""
+    y = np.column_stack([Y.time, Y.time])
+    read = read_intervals(y)
+    assert not np.shares_memory(read, y)
+
+
+def test_survival_at_infinity():
+    """Nobody survives for ever."""
+    assert kaplan_meier(np.array([True, False]), np.array([1.0, 2.0]))(np.array(INF)) == 0.0
+
+
+def test_full_grid_is_kept():
+    """A grid with room for all event times has all of them."""
+    y = Survival().check(Y)
+    full = Survival(n_times=1000).resolve(y)
+    same = Survival(n_times=len(full.times)).resolve(y)
+    assert same.times.tolist() == full.times.tolist()
+
+
+def test_grid_size():
+    """The grid has as many times as asked for, if there are as many events."""
+    y = Survival().check(Y)
+    for n in (4, 8):
+        kernel = Survival(n_times=n)
+        assert len(kernel.resolve(y).times) <= kernel.feature_dim(y) == n
+    assert Survival(n_times=1000).feature_dim(y) == len(set(Y.time[Y.event]))
+
+
+def test_pairs_of_the_kernel():
+    """Kernels of pairs are those of the matrix."""
+    y = Survival().check(Y)
+    kernel = Survival().resolve(y)
+    np.testing.assert_allclose(kernel.pairs(y[:9], y[9:18]), np.diag(kernel(y[:9], y[9:18])))

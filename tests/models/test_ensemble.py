@@ -5,9 +5,18 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.utils import get_tags
 
 import okforest
-from okforest import OKBoost, OKEnsemble, OKExtraTrees, OKNeighbors, OKRandomForest
+from okforest import (
+    OKBoost,
+    OKEnsemble,
+    OKExtraTrees,
+    OKNeighbors,
+    OKRandomForest,
+    OKRidge,
+    OKTree,
+)
 from okforest.kernels import RBF, Precomputed
 
 rng = np.random.default_rng(0)
@@ -83,3 +92,54 @@ def test_damaged_state():
     model.estimators_[1] = MODELS[2].fit(X[:50], Y[:50])
     with pytest.raises(ValueError, match="different outputs"):
         model.check_state()
+
+
+def test_ensemble_weights_of_rows():
+    """Weights of rows reach the models."""
+    weight = rng.uniform(0.1, 3.0, 80)
+    model = OKEnsemble([OKRandomForest(5, random_state=0)]).fit(X, Y, weight)
+    expected = OKRandomForest(5, random_state=0).fit(X, Y, weight).predict(X)
+    np.testing.assert_allclose(model.predict(X), expected, atol=1e-10)
+
+
+def test_ensemble_with_a_share_of_zero():
+    """A model may have no share."""
+    model = OKEnsemble(MODELS[::2], weights=[1.0, 0.0]).fit(X, Y)
+    np.testing.assert_allclose(model.predict(X), MODELS[0].fit(X, Y).predict(X), atol=1e-10)
+
+
+def test_ensemble_models_have_kernels_of_their_own():
+    """Models do not share the kernel object."""
+    kernel = RBF(1.0)
+    model = OKEnsemble(MODELS, kernel=kernel).fit(X, Y)
+    assert all(part.kernel is not kernel for part in model.estimators_)
+
+
+@pytest.mark.parametrize("damage", ["tuple", "no model", "broken model"])
+def test_ensemble_damage(damage):
+    """A damaged ensemble is found when it is read."""
+    model = OKEnsemble(MODELS).fit(X, Y)
+    if damage == "tuple":
+        model.estimators_ = tuple(model.estimators_)
+    elif damage == "no model":
+        model.estimators_[1] = "model"
+    else:
+        model.estimators_[0].trees_ = None
+    with pytest.raises(ValueError, match=r"estimators_|trees_"):
+        model.check_state()
+
+
+def test_ensemble_tags():
+    """An ensemble takes what all its models take."""
+    both = get_tags(OKEnsemble([OKTree(), OKRidge()])).input_tags
+    assert get_tags(OKTree()).input_tags.allow_nan
+    assert both.allow_nan == get_tags(OKRidge()).input_tags.allow_nan
+    sparse = [get_tags(model).input_tags.sparse for model in (OKTree(), OKRidge())]
+    assert both.sparse == all(sparse)
+
+
+@pytest.mark.parametrize("share", [np.nan, np.inf])
+def test_shares_are_finite(share):
+    """Shares that are not numbers are refused."""
+    with pytest.raises(ValueError, match="pass one non-negative number for each of the 3"):
+        OKEnsemble(MODELS, weights=[1.0, share, 1.0]).fit(X, Y)

@@ -350,3 +350,37 @@ def test_needs_trees():
         with pytest.raises(TypeError, match="needs the leaves of a tree or a forest"):
             CensoredForest(estimator).fit(X, Y)
     assert CensoredForest(OKTree(min_samples_leaf=10)).fit(X, Y).score(X, Y) > 0.8
+
+
+def test_the_unit_of_time_does_not_matter():
+    """With a Laplacian on the logarithmic scale, days and years give the same predictions."""
+    model = CensoredForest(scale="log", laplacian="knn", C_laplacian=1.0)
+    expected = model.fit(X, Y).predict(X)
+    days = np.rec.fromarrays([Y["event"], Y["time"] * 365.0], names="event,time")
+    np.testing.assert_allclose(model.fit(X, days).predict(X) / 365.0, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("structure", ["exact", "km"])
+def test_rows_of_weight_zero(structure):
+    """Rows of weight zero are as if they were not there, also in the scale and the curves."""
+    weight = np.where(np.arange(150) % 3 == 0, 0.0, 1.0)
+    model = CensoredForest(FOREST, structure=structure).fit(X, Y, weight)
+    fewer = CensoredForest(FOREST, structure=structure).fit(X[weight > 0], Y[weight > 0])
+    np.testing.assert_allclose(model.predict(X), fewer.predict(X), rtol=1e-6)
+    curves, expected = (m.predict_survival_function(X, return_array=True) for m in (model, fewer))
+    np.testing.assert_allclose(curves, expected, atol=1e-12)
+    censored = (~Y.event).astype(float)
+    with pytest.raises(ValueError, match=r"y has 0 exact outputs among \d+ of positive|no event"):
+        CensoredForest(FOREST, scale="log").fit(X, Y, censored)
+
+
+def test_weights_need_adjusted_outputs():
+    """The error of a missing method names the parameter."""
+    with pytest.raises(AttributeError, match="with adjust='outputs'; this one has adjust='leaves'"):
+        CensoredForest(FOREST).fit(X, Y).predict_weights(X)
+
+
+def test_optimum_of_zero():
+    """Outputs that the forest reproduces up to rounding need no warning."""
+    for y in (np.zeros(150), np.full(150, 1e-160), np.full(150, 0.1)):
+        assert CensoredForest(FOREST, scale=None).fit(X, y).duality_gap_ <= 1e-6

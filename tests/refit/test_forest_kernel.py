@@ -4,13 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.cluster import SpectralClustering
 from sklearn.datasets import load_iris
 from sklearn.decomposition import KernelPCA
+from sklearn.linear_model import Lasso, SGDClassifier
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 
 import okforest
 from okforest import OKBoost, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees
@@ -98,3 +100,60 @@ def test_needs_trees():
     """Only trees and forests have leaves."""
     with pytest.raises(TypeError, match="needs the leaves of a tree or a forest"):
         ForestKernel(OKBoost()).fit(X, Y)
+
+
+def test_linear_machines():
+    """Leaf features have 32-bit indices, which the linear and support vector machines need."""
+    features = ForestKernel(FOREST).fit_transform(X, Y)
+    assert features.indices.dtype == features.indptr.dtype == np.int32
+    for machine in (
+        SVC(kernel="linear", C=100.0),
+        LinearSVC(C=10.0),
+        SGDClassifier(random_state=0),
+    ):
+        assert machine.fit(features, Y).score(features, Y) > 0.9
+    assert np.isfinite(Lasso(0.01).fit(features, Y).coef_).all()
+
+
+def test_full_grown_trees():
+    """A kernel that is zero between all rows gives a warning."""
+    with pytest.warns(UserWarning, match="two different training rows is about 0"):
+        ForestKernel(OKTotallyRandomTrees(10, random_state=0)).fit(X)
+
+
+WEIGHT = np.random.default_rng(1).uniform(0.2, 3.0, 150)
+
+
+def test_forest_kernel_weights_and_refits():
+    """Weights of rows count, and a second fit leaves nothing of the first one."""
+    kernel = ForestKernel(FOREST, features="nystrom", n_components=9, random_state=0)
+    kernel.fit(X, Y, WEIGHT)
+    plain = clone(FOREST).fit(X, Y, WEIGHT)
+    np.testing.assert_allclose(kernel.gram(X[:9]), plain.tree_kernel(X[:9]), atol=1e-12)
+    kernel.set_params(features="gram").fit(X, Y)
+    assert not hasattr(kernel, "projection_")
+    kernel.set_params(features="leaves").fit(X, Y)
+    assert not hasattr(kernel, "landmarks_")
+
+
+def test_landmarks_are_different_rows():
+    """Landmarks are drawn without replacement."""
+    UNTIED = np.random.default_rng(0).normal(size=(150, 4))
+    trees = OKTotallyRandomTrees(50, min_samples_leaf=2, random_state=0)
+    kernel = ForestKernel(trees, features="nystrom", n_components=100, random_state=0).fit(UNTIED)
+    assert len(np.unique(kernel.landmarks_.toarray(), axis=0)) == 100
+
+
+def test_damaged_projection():
+    """A damaged projection is found when a kernel is read."""
+    kernel = ForestKernel(FOREST, features="nystrom", n_components=9, random_state=0).fit(X, Y)
+    kernel.projection_ = kernel.projection_[:-1]
+    with pytest.raises(ValueError, match="projection_ has shape"):
+        kernel.check_state()
+
+
+def test_names_of_stumps():
+    """A tree of one leaf has its own name."""
+    stumps = OKExtraTrees(3, max_depth=1, min_samples_leaf=75, kernel="dirac", random_state=0)
+    kernel = ForestKernel(stumps).fit(X, Y * 0)
+    assert kernel.get_feature_names_out().tolist() == ["tree0_leaf0", "tree1_leaf0", "tree2_leaf0"]

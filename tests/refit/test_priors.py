@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 
 from okforest import OKExtraTrees
@@ -80,8 +81,8 @@ def test_symmetry():
 
 def test_satisfied_priors_change_nothing():
     """If the refit satisfies a prior already, the solution is the same, by both solvers."""
-    plain = refit()
-    with_prior = refit(Bounds(-100.0, 100.0))
+    plain = refit(C_leaves=0.01)
+    with_prior = refit(Bounds(-100.0, 100.0), C_leaves=0.01)
     np.testing.assert_allclose(with_prior.predict(X), plain.predict(X), atol=1e-4)
     assert with_prior.objective_ == pytest.approx(plain.objective_, rel=1e-6)
 
@@ -90,7 +91,7 @@ def test_laplacian_and_unlabelled_rows():
     """Priors, a Laplacian and unlabelled rows are combined; objectives of both solvers agree."""
     y = Y.copy()
     y[::2] = np.nan
-    parameters = {"laplacian": "knn", "C": 0.5}
+    parameters = {"laplacian": "knn", "C": 0.5, "C_leaves": 0.01}
     plain = SemiSupervisedForest(FOREST, **parameters).fit(X, y)
     loose = SemiSupervisedForest(FOREST, priors=[Bounds(-100.0)], **parameters).fit(X, y)
     assert loose.objective_ == pytest.approx(plain.objective_, rel=1e-6)
@@ -147,6 +148,29 @@ ERRORS = {
     "coefficients": (lambda: refit(LinearRelation([1.0])), ValueError, r"need \(3,\)"),
     "name": (lambda: refit(Monotone("a")), ValueError, "is a name, and X has none"),
     "transform": (lambda: refit(Symmetry(lambda X: X[:2])), ValueError, "returned 2 rows"),
+    "column": (
+        lambda: SemiSupervisedForest(FOREST, laplacian=None, priors=[Monotone("Dose")]).fit(
+            pd.DataFrame(X, columns=["dose", "b"]), Y
+        ),
+        ValueError,
+        r"not a column of X, which has \['dose', 'b'\]",
+    ),
+    "categories": (
+        lambda: SemiSupervisedForest(FOREST, laplacian=None, priors=[Monotone("sex")]).fit(
+            pd.DataFrame({"sex": ["m", "f"] * 30, "b": X[:, 1]}), Y
+        ),
+        ValueError,
+        "Monotone needs a feature with numbers",
+    ),
+    "position": (lambda: refit(Monotone(7)), ValueError, "at positions from 0 to 1"),
+    "values": (lambda: refit(Monotone(0, n_values=1)), ValueError, "at least 2"),
+    "no bound": (lambda: refit(Bounds()), ValueError, "has no bound"),
+    "NaN": (lambda: refit(Bounds(np.nan, 0.2)), ValueError, "allows no value"),
+    "infinite": (lambda: refit(Bounds(np.inf)), ValueError, "allows no value"),
+    "same": (lambda: refit(Order(0, 0)), ValueError, "compares a value with itself"),
+    "names of values": (lambda: refit(Order("low", "high")), ValueError, "pass its position"),
+    "function": (lambda: refit(Symmetry(3)), TypeError, "pass a function"),
+    "zeros": (lambda: refit(LinearRelation([0, 0, 0])), ValueError, "not all 0"),
     "type": (lambda: refit("monotone"), TypeError, "pass objects of okforest.refit"),
     "single": (
         lambda: SemiSupervisedForest(FOREST, laplacian=None, priors=Bounds(0.0)).fit(X, Y),
@@ -206,3 +230,133 @@ def test_missing_solver(monkeypatch):
     monkeypatch.setitem(sys.modules, "clarabel", None)
     with pytest.raises(ImportError, match=r"pip install okforest\[convex\]"):
         refit(Bounds(0.0))
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e5, 1e9])
+def test_the_unit_of_outputs_does_not_matter(unit):
+    """Refits of rescaled outputs are rescaled: the solver works in a unit of its own."""
+    expected = refit(Monotone(1), Bounds(-0.5, 1.0), y=Y[:, 0]).predict(X)
+    priors = [Monotone(1), Bounds(-0.5 * unit, 1.0 * unit)]
+    model = refit(*priors, y=Y[:, 0] * unit)
+    np.testing.assert_allclose(model.predict(X) / unit, expected, atol=1e-5)
+    for parameters in ({"norm": "l1"}, {"priors": [Bounds(0.0)]}):
+        intervals = np.column_stack([Y[:, 0], np.where(X[:, 1] > 0, np.inf, Y[:, 0])])
+        model = CensoredForest(FOREST, scale=None, **parameters)
+        expected_l1 = model.fit(X, intervals).predict(X)
+        found = clone(model).fit(X, intervals * unit)
+        assert found.duality_gap_ <= 1e-6
+        np.testing.assert_allclose(found.predict(X) / unit, expected_l1, atol=1e-4)
+
+
+def test_contradictory_equations():
+    """Equations that cannot hold together are refused; opposite inequalities make an equation."""
+    with pytest.raises(ValueError, match="contradict each other"):
+        refit(LinearRelation([1, -1, -1]), LinearRelation([1, -1, -1], 1.0, 1.0))
+    with pytest.raises(ValueError, match="10 points"):
+        refit(Bounds(0.0, 0.1, points=X[:10]), Bounds(0.2, 0.3))
+    priors = [Bounds(0.1), Bounds(upper=0.1)]
+    np.testing.assert_allclose(refit(*priors, y=Y[:, 0]).predict(X), 0.1, atol=1e-5)
+
+
+def test_default_penalty():
+    """With priors, leaves change as far as they must: the fit beats the forest on noisy outputs."""
+    inputs, new = rng.uniform(size=(150, 1)), rng.uniform(size=(500, 1))
+    y = inputs[:, 0] + rng.normal(0.0, 0.3, size=150)
+    forest = OKExtraTrees(20, min_samples_leaf=3, random_state=0)
+    model = SemiSupervisedForest(forest, laplacian=None, priors=[Monotone(0), Bounds(0.0, 1.0)])
+    model.fit(inputs, y)
+    error, plain = (
+        np.sqrt(np.mean((m.predict(new) - new[:, 0]) ** 2)) for m in (model, model.estimator_)
+    )
+    assert error < plain
+
+
+@pytest.mark.parametrize("scale", ["km", "log", None])
+def test_bounds_of_times(scale):
+    """Bounds are in the unit of y on every scale, and hold at all training rows."""
+    inputs = rng.uniform(size=(150, 2))
+    time = np.exp(2 * inputs[:, 0] + rng.normal(0.0, 0.3, size=150))
+    y = np.rec.fromarrays([rng.random(150) < 0.7, time], names="event,time")
+    model = CensoredForest(scale=scale)
+    predicted = model.fit(inputs, y).predict(inputs)
+    low, high = np.quantile(predicted, [0.2, 0.8])
+    for prior in (Bounds(low, high), LinearRelation([-2.0], -2.0 * high, -2.0 * low)):
+        bounded = clone(model).set_params(priors=[prior]).fit(inputs, y).predict(inputs)
+        assert bounded.min() >= low - 1e-4
+        assert bounded.max() <= high + 1e-4
+    if scale == "km":
+        with pytest.raises(ValueError, match="cannot hold"):
+            clone(model).set_params(priors=[Bounds(lower=100.0)]).fit(inputs, y)
+    if scale is not None:
+        with pytest.raises(ValueError, match="cannot hold"):
+            clone(model).set_params(priors=[Bounds(upper=-1.0)]).fit(inputs, y)
+
+
+def test_inputs_of_all_kinds():
+    """Frames with integer names, polars and sparse inputs have points, too."""
+    expected = refit(Monotone(1), y=Y[:, 0]).predict(X)
+    polars = pytest.importorskip("polars")
+    for inputs in (
+        pd.DataFrame(X),
+        polars.DataFrame(X, schema=["a", "b"]),
+        sp.csr_array(X),
+        pd.DataFrame(X, columns=["a", "b"]),
+    ):
+        for prior in (Monotone(1), Monotone(1, points=X[:30]), Symmetry(lambda Z: Z)):
+            model = SemiSupervisedForest(FOREST, laplacian=None, priors=[prior])
+            if prior.points is not None and hasattr(inputs, "columns"):
+                prior.points = inputs[:30]
+            model.fit(inputs, Y[:, 0])
+            if isinstance(prior, Monotone) and prior.points is None:
+                np.testing.assert_allclose(model.predict(inputs), expected, atol=1e-4)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    flipped = Symmetry(lambda points: -np.asarray(points))
+    model = SemiSupervisedForest(FOREST, laplacian=None, priors=[flipped]).fit(frame, Y[:, 0])
+    np.testing.assert_allclose(model.predict(frame), model.predict(-frame), atol=SLACK)
+
+
+def test_three_contradictions():
+    """If no single prior is to blame, all are named."""
+    priors = [Bounds(lower=1.0), Bounds(lower=1.5), Bounds(upper=0.0), Bounds(upper=0.5)]
+    names = r"Bounds\(lower=1.0\) and Bounds\(lower=1.5\) and Bounds\(upper=0.0\) and"
+    with pytest.raises(ValueError, match=names):
+        refit(*priors)
+
+
+def test_monotone_with_missing_values():
+    """Missing values of the feature do not count among its quantiles."""
+    inputs = X[:40].copy()
+    inputs[::7, 1] = np.nan
+    model = SemiSupervisedForest(FOREST, laplacian=None, priors=[Monotone(1)])
+    model.fit(inputs, inputs[:, 0])
+    assert np.isfinite(model.predict(inputs)).all()
+    found = Monotone(1).constraints(inputs, 1, np.asarray)
+    assert found.matrix.shape[0] == 40 * 9
+
+
+def test_order_at_given_points():
+    """Points may be given."""
+    points = np.random.default_rng(3).uniform(size=(7, 2))
+    assert len(Order(0, 1, points=points).constraints(X, 2, np.asarray).lower) == 7
+
+
+def test_default_relation_is_an_equation():
+    """Without bounds, a relation is an equation with 0."""
+    found = LinearRelation([1.0, -1.0]).constraints(X, 2, np.asarray)
+    assert (found.lower == 0).all()
+    assert (found.upper == 0).all()
+
+
+def test_default_points():
+    """Bounds are at all training rows; priors that make points use at most a hundred rows."""
+    many = rng.uniform(size=(150, 2))
+    bounds = Bounds(0.0).constraints(many, 1, np.asarray)
+    assert bounds.points is None
+    assert bounds.matrix.shape == (150, 150)
+    assert Monotone(0, n_values=2).constraints(many, 1, np.asarray).points.shape == (200, 2)
+
+
+def test_negative_positions_of_outputs():
+    """Positions do not count from the end."""
+    with pytest.raises(ValueError, match="positions go from 0 to 1"):
+        Bounds(0.0, output=-1).constraints(X, 2, np.asarray)

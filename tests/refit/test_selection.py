@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import KFold, cross_val_score
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from okforest import OKExtraTrees
 from okforest.refit import Bounds, CensoredForest, SemiSupervisedForest, select_C_leaves
@@ -29,7 +30,23 @@ def test_path_is_a_grid_search(adjust):
     assert choice.C_leaves == choice.candidates[best]
 
 
+def test_intervals():
+    """Interval- and left-censored outputs are scored by pairs of intervals that have an order."""
+    visits = np.array([-np.inf, 1.0, 2.0, 4.0, 6.0, np.inf])
+    k = np.searchsorted(visits[1:-1], TIME)
+    intervals = np.column_stack([visits[k], visits[k + 1]])
+    model = CensoredForest(FOREST, structure="km")
+    choice = select_C_leaves(model, X, intervals, candidates=[1.0, 10.0], cv=3)
+    assert choice.scores.min() > 0.7
+    search = GridSearchCV(model, {"C_leaves": [1.0, 10.0]}, cv=3, error_score="raise")
+    search.fit(X, intervals)
+    expected = choice.scores.mean(axis=0)[::-1]
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], expected, atol=1e-3)
+
+
 ERRORS = {
+    "Laplacian": (CensoredForest(laplacian=np.eye(120)), {}, ValueError, "pass a function of X"),
+    "NaN": (CensoredForest(), {"candidates": [np.nan]}, ValueError, "positive numbers"),
     "model": (SemiSupervisedForest(), {}, TypeError, "takes a CensoredForest"),
     "adjust": (CensoredForest(adjust="outputs"), {}, ValueError, "adjust='outputs'"),
     "norm": (CensoredForest(norm="l1"), {}, ValueError, "norm='l1'"),
@@ -43,3 +60,13 @@ def test_errors(model, extra, error, message):
     """Each misuse has its own error."""
     with pytest.raises(error, match=message):
         select_C_leaves(model, X, Y, **extra)
+
+
+def test_selection_errors_and_warnings():
+    """Penalties are needed; equal ones are tried once."""
+    with pytest.raises(ValueError, match="one or more positive"):
+        select_C_leaves(CensoredForest(FOREST), X, Y, candidates=[])
+    hasty = CensoredForest(FOREST, max_iter=1, tol=1e-15)
+    with pytest.warns(ConvergenceWarning):
+        choice = select_C_leaves(hasty, X, Y, candidates=[1.0, 1.0], cv=2)
+    assert choice.candidates.tolist() == [1.0]

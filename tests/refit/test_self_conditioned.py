@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import okforest
 from okforest import OKExtraTrees, OKRandomForest
+from okforest.kernels.survival import conditional_curves
 from okforest.metrics import concordance_scorer
 from okforest.refit import SelfConditionedForest
 from reference import survival as reference
@@ -58,3 +60,42 @@ def test_errors():
     for forest in (OKExtraTrees(kernel="survival"), OKRandomForest()):
         with pytest.raises(ValueError, match="needs kernel='survival' and bootstrap=True"):
             SelfConditionedForest(forest).fit(X, Y)
+
+
+WEIGHT = np.random.default_rng(1).uniform(0.2, 3.0, 200)
+
+
+def self_conditioned(n_iter, weight, forest=FOREST):
+    """Return the last forest and its curves, by definition."""
+    model = clone(forest).set_params(oob_score=True).fit(X, Y, weight)
+    kernel, outputs = model.kernel_, model.outputs_
+    curves = kernel.curves(outputs)
+    for _ in range(n_iter):
+        W = model.oob_weights_.toarray()
+        predicted = np.where(W.any(axis=1)[:, None], W @ curves, kernel.survival)
+        curves = conditional_curves(kernel.times, predicted, outputs)
+        model = clone(forest).set_params(kernel="linear", oob_score=True)
+        model.fit(X, curves * np.sqrt(kernel.falls), weight)
+    return model, curves
+
+
+@pytest.mark.parametrize(("n_iter", "weight"), [(1, WEIGHT), (2, None)])
+def test_self_conditioned_iterations(n_iter, weight):
+    """Every iteration conditions on the forest before; weights of rows count in all of them."""
+    expected, curves = self_conditioned(n_iter, weight)
+    model = SelfConditionedForest(clone(FOREST), n_iter=n_iter).fit(X, Y, weight)
+    np.testing.assert_allclose(model.curves_, curves, atol=1e-12)
+    np.testing.assert_allclose(
+        model.predict_weights(X).toarray(), expected.predict_weights(X).toarray(), atol=1e-12
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.*out-of-bag")
+def test_self_conditioned_cases_in_every_sample():
+    """A case that no tree leaves out continues as the curve of all cases."""
+    few = OKRandomForest(2, kernel="survival", min_samples_leaf=8, random_state=0)
+    _, curves = self_conditioned(1, None, few)
+    model = SelfConditionedForest(few).fit(X, Y)
+    np.testing.assert_allclose(model.curves_, curves, atol=1e-12)
+    assert not few.oob_score
+    assert not hasattr(few, "trees_")

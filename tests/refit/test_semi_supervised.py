@@ -9,11 +9,12 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris, make_moons
+from sklearn.model_selection import GridSearchCV
 
 import okforest
 from okforest import OKBoost, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees
 from okforest.kernels import RBF, FromCallable, Precomputed
-from okforest.refit import SemiSupervisedForest, knn_laplacian
+from okforest.refit import Bounds, LabelledKFold, SemiSupervisedForest, knn_laplacian
 from okforest.refit._adjustments import Adjustments
 from okforest.refit._leaves import LeafExpansion
 from okforest.refit._manifold import solve_smooth
@@ -100,7 +101,10 @@ def test_training_rows_are_predicted_as_fitted(adjust):
 
 
 def test_outputs_form_is_that_of_the_slides():
-    """With adjusted outputs, f = K'Y' and the unlabelled Y' solve the least-squares problem."""
+    """With adjusted outputs, f = K'Y' and the unlabelled Y' solve the least-squares problem.
+
+    Y' is penalised by its distance from the forest's predictions, and f is smooth around the mean.
+    """
     forest = OKExtraTrees(10, min_samples_leaf=3, random_state=0)
     y = np.where(np.arange(150) < 40, X[:, 0] * 2.0, np.nan)
     model = SemiSupervisedForest(forest, adjust="outputs", C=0.3, C_outputs=0.02).fit(X, y)
@@ -110,11 +114,28 @@ def test_outputs_form_is_that_of_the_slides():
     laplacian = knn_laplacian(X).toarray()
     known, unknown = K[:, :40], K[:, 40:]
     Q = np.diag((np.arange(150) < 40).astype(float)) + 0.3 * laplacian
-    f0 = known @ y[:40]
-    target = np.where(np.arange(150) < 40, y, 0.0)
-    right = -unknown.T @ (Q @ f0 - np.where(np.arange(150) < 40, target, 0.0))
+    mean = y[:40].mean()
+    f0 = known @ y[:40] + unknown @ model.estimator_.predict(X[40:])
+    target = np.where(np.arange(150) < 40, y - mean, 0.0)
+    right = -unknown.T @ (Q @ (f0 - mean) - target)
     new = np.linalg.solve(unknown.T @ Q @ unknown + 0.02 * np.eye(110), right)
     np.testing.assert_allclose(model.predict(X), f0 + unknown @ new, atol=1e-8)
+    huge = SemiSupervisedForest(forest, adjust="outputs", C_outputs=1e14).fit(X, y)
+    np.testing.assert_allclose(huge.predict(X), f0, atol=1e-8)
+
+
+@pytest.mark.parametrize("adjust", ["leaves", "outputs"])
+def test_the_origin_does_not_matter(adjust):
+    """Adding a constant to all outputs adds it to predictions, also with priors."""
+    forest = OKExtraTrees(10, min_samples_leaf=3, random_state=0)
+    y = np.where(np.arange(150) < 40, X[:, 0] * 2.0, np.nan)
+    model = SemiSupervisedForest(forest, adjust=adjust, C=0.3)
+    expected = model.fit(X, y).predict(X)
+    np.testing.assert_allclose(model.fit(X, y + 1e4).predict(X) - 1e4, expected, atol=1e-5)
+    if adjust == "leaves":
+        pytest.importorskip("clarabel", reason="Clarabel is not installed")
+        bounded = SemiSupervisedForest(forest, C=0.3, C_leaves=0.01, priors=[Bounds(-1e9)])
+        np.testing.assert_allclose(bounded.fit(X, y + 1e4).predict(X) - 1e4, expected, atol=1e-3)
 
 
 def test_large_penalty_is_the_forest():
@@ -177,6 +198,40 @@ OUTPUTS = {
         [frozenset([int(k)]) if k >= 0 else None for k in Y],
     ),
     "times": ("survival", np.where(Y[:, None] >= 0, X[:, [0, 0]], [-np.inf, np.inf])),
+    "NaN times": ("survival", np.where(Y[:, None] >= 0, X[:, [0, 0]], np.nan)),
+    "masked times": (
+        "survival",
+        np.ma.masked_array(
+            np.rec.fromarrays([X[:, 0] > 0, X[:, 0]], names="event,time"),
+            mask=[(bool(k < 0),) * 2 for k in Y],
+        ),
+    ),
+    "masked and NaN": (
+        "linear",
+        np.ma.masked_array(np.where(Y >= 0, X[:, 0], np.nan), mask=np.arange(150) > 100),
+    ),
+    "lists of vectors": (
+        "linear",
+        [list(row) if k >= 0 else [float("nan")] * 2 for k, row in zip(Y, X[:, :2], strict=True)],
+    ),
+    "text and -1": (
+        "dirac",
+        np.array([["a", "b", "c"][k] if k >= 0 else -1 for k in Y], dtype=object),
+    ),
+    "list of NumPy integers": ("dirac", list(Y)),
+    "integers as objects": ("dirac", Y.astype(object)),
+    "column": ("dirac", Y[:, None]),
+    "frame of labels": ("dirac", pd.DataFrame({"y": Y})),
+    "float labels": ("dirac", Y.astype(float)),
+    "None and -1": ("dirac", [int(k) if k >= 0 else [-1, None][i % 2] for i, k in enumerate(Y)]),
+    "NA among text": (
+        "dirac",
+        pd.Series([["a", "b", "c"][k] if k >= 0 else pd.NA for k in Y], dtype="string"),
+    ),
+    "NA among booleans": (
+        "dirac",
+        pd.Series([bool(k) if k >= 0 else pd.NA for k in Y], dtype="boolean"),
+    ),
 }
 
 
@@ -195,6 +250,20 @@ def test_outputs_of_all_kinds(kernel, y):
         assert error < 0.1 * np.var(np.asarray(plain))
     else:
         assert [str(v) for v in model.predict(X)] != []
+
+
+LOOK_WRONG = {
+    "-1 is a class": (np.where(np.arange(150) % 2, 1, -1), "all labelled rows have the class 1"),
+    "text": (np.array(["a", "b", "-1"])[Y], "the text '-1' in y is a class"),
+    "real numbers": (X[:, 0] + 0.01 * np.arange(150), "different real numbers"),
+}
+
+
+@pytest.mark.parametrize(("y", "message"), LOOK_WRONG.values(), ids=LOOK_WRONG)
+def test_labels_that_look_wrong(y, message):
+    """Outputs that are probably not what their type says give a warning."""
+    with pytest.warns(UserWarning, match=message):
+        SemiSupervisedForest(FOREST).fit(X, y)
 
 
 def test_regrow():
@@ -245,54 +314,6 @@ def test_compact():
     np.testing.assert_array_equal(small.predict(X), model.predict(X))
 
 
-def test_given_laplacians():
-    """A matrix, dense or sparse, and a function of X give the same result as the name."""
-    expected = SemiSupervisedForest(FOREST).fit(X, Y).predict_weights(X).toarray()
-    matrix = knn_laplacian(X)
-    for laplacian in (matrix, matrix.toarray(), knn_laplacian):
-        model = SemiSupervisedForest(FOREST, laplacian=laplacian).fit(X, Y)
-        np.testing.assert_allclose(model.predict_weights(X).toarray(), expected, atol=1e-12)
-
-
-def test_laplacian_by_definition():
-    """The normalised Laplacian of a small graph, entry by entry."""
-    points = np.array([[0.0], [1.0], [3.0], [7.0]])
-    L = knn_laplacian(points, n_neighbors=1, sigma=2.0).toarray()
-    W = np.zeros((4, 4))
-    for i, j in ((0, 1), (1, 2), (2, 3)):
-        W[i, j] = W[j, i] = np.exp(-((points[i, 0] - points[j, 0]) ** 2) / 8.0)
-    D = W.sum(axis=1)
-    np.testing.assert_allclose(L, np.eye(4) - W / np.sqrt(np.outer(D, D)))
-
-
-BAD_LAPLACIANS = {
-    "size": (np.eye(3), r"laplacian has shape \(3, 3\); expected \(150, 150\)"),
-    "indefinite": (np.diag(np.r_[-1.0, np.ones(149)]), "negative eigenvalue -1"),
-    "asymmetric": (np.triu(np.ones((150, 150))), "not symmetric"),
-    "NaN": (np.full((150, 150), np.nan), "NaN or infinite"),
-    "name": ("tree", "use 'knn', a matrix, a function"),
-}
-
-
-@pytest.mark.parametrize(("laplacian", "message"), BAD_LAPLACIANS.values(), ids=BAD_LAPLACIANS)
-def test_bad_laplacians(laplacian, message):
-    """Each kind of bad matrix has its own error."""
-    with pytest.raises(ValueError, match=message):
-        SemiSupervisedForest(FOREST, laplacian=laplacian).fit(X, Y)
-
-
-def test_large_indefinite_laplacian():
-    """Large matrices are tested, too, by iterations or by their diagonal."""
-    n = 1200
-    inputs = np.random.default_rng(0).normal(size=(n, 2))
-    y = np.where(np.arange(n) < 20, np.arange(n) % 2, -1)
-    W = sp.eye_array(n, k=1) + sp.eye_array(n, k=-1)
-    forest = OKExtraTrees(3, kernel="dirac", random_state=0)
-    with pytest.raises(ValueError, match="negative eigenvalue"):
-        SemiSupervisedForest(forest, laplacian=W).fit(inputs, y)
-    SemiSupervisedForest(forest, laplacian=2.0 * sp.eye_array(n) - W).fit(inputs, y)
-
-
 ERRORS = {
     "all unlabelled": (Y * 0 - 1, "y has 0 labelled rows among 150"),
     "one label": (np.where(np.arange(150) == 3, 1, -1), "y has 1 labelled rows"),
@@ -315,14 +336,38 @@ def test_needs_trees():
         SemiSupervisedForest(OKBoost(kernel="dirac")).fit(X, Y)
 
 
-def test_neighbours():
-    """The number of neighbours is checked."""
-    with pytest.raises(ValueError, match="at most 2 neighbours"):
-        knn_laplacian([[0.0], [1.0], [2.0]], n_neighbors=3)
-
-
 def test_progress(capsys, monkeypatch):
     """Iterations of large problems are shown."""
     monkeypatch.setattr("okforest.refit._manifold.DENSE", 10)
     SemiSupervisedForest(FOREST, verbose=1).fit(X, Y)
     assert "refit iterations" in capsys.readouterr().err
+
+
+def test_score_of_labelled_rows():
+    """Unlabelled rows do not count in the score, so that searches work on partly labelled data."""
+    model = SemiSupervisedForest(FOREST).fit(X, Y)
+    assert model.score(X, Y) == model.score(X[:30], LABELS[:30])
+    weight = np.linspace(1.0, 2.0, 150)
+    assert model.score(X, Y, weight) == model.score(X[:30], LABELS[:30], weight[:30])
+    with pytest.raises(ValueError, match="y has no labelled row to score"):
+        model.score(X, np.full(150, -1))
+    search = GridSearchCV(
+        SemiSupervisedForest(FOREST), {"C": [0.1, 10.0]}, cv=LabelledKFold(3), error_score="raise"
+    )
+    for y in (Y, [["a", "b", "c"][k] if k >= 0 else None for k in Y]):
+        assert search.fit(X, y).best_params_ == {"C": 0.1}
+
+
+def test_labelled_folds():
+    """Test parts share out the labelled rows, and training parts hold all unlabelled ones."""
+    parts = list(LabelledKFold(3, shuffle=True, random_state=0).split(X, Y))
+    tests = np.concatenate([test for _, test in parts])
+    np.testing.assert_array_equal(np.sort(tests), np.arange(30))
+    for train, test in parts:
+        np.testing.assert_array_equal(np.sort(np.r_[train, test]), np.arange(150))
+        assert set(LABELS[test]) == {0, 1, 2}
+    numbers = np.where(np.arange(150) < 31, X[:, 0], np.nan)
+    assert sorted(len(test) for _, test in LabelledKFold().split(X, numbers)) == [6, 6, 6, 6, 7]
+    assert LabelledKFold(4).get_n_splits() == 4
+    with pytest.raises(ValueError, match="y has 2 labelled rows"):
+        next(LabelledKFold(3).split(X[:3], [0, 1, -1]))

@@ -145,3 +145,10 @@ def test_trees_that_do_not_contribute_have_no_entries():
     reached = [(t, W.leaves[i, t]) for i, t in np.argwhere(W.leaves >= 0)]
     assert len(reached) < W.leaves.size
     assert W.max_entries == sum(W.trees[t].end[j] - W.trees[t].begin[j] for t, j in reached)
+
+
+def test_max_entries_of_a_combination():
+    """A row of a combination has at most the entries of all its parts."""
+    one = SparseWeights(sp.csr_array(np.array([[1.0, 0, 0, 0]])))
+    two = SparseWeights(sp.csr_array(np.array([[0, 1.0, 1.0, 0]])))
+    assert CombinedWeights([one, two], [0.5, 0.5]).max_entries == 3

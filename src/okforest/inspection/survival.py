@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from okforest._censored import read_intervals, right_censored
-from okforest._kaplan_meier import kaplan_meier
+from okforest._censored import is_exact, read_intervals
+from okforest._kaplan_meier import estimate_survival
 from okforest._plotting import CURVES, LINE, new_axes
 from okforest._typing import Floats
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_CURVES = 20
+STYLES = ("-", "--", "-.", ":")  # one for every five colours
 
 
 def plot_survival(
@@ -40,7 +41,8 @@ def plot_survival(
     X : array-like, frame or sparse matrix of shape (n, p)
         Inputs, at most 20.
     y : structured array or array-like of shape (n, 2), optional
-        What was observed: a filled dot marks an event, an open one a censored time.
+        What was observed: a filled dot marks an event, an open one a censored time, and a thick
+        line the interval in which an event happened.
     labels : sequence of n str, optional
         Names for the legend.
     confidence : float or None, default=0.9
@@ -70,21 +72,20 @@ def plot_survival(
         raise ValueError(f"X has {len(functions)} rows; pass at most {MOST_CURVES} to plot.")
     sizes = None if confidence is None else _effective_sizes(model, X)
     width = 0.0 if confidence is None else NormalDist().inv_cdf(0.5 + confidence / 2)
-    observed = None if y is None else right_censored(read_intervals(y), "the plot")
+    observed = None if y is None else read_intervals(y)
     ax = new_axes(ax, (5.6, 4.0))
     for i, function in enumerate(functions):
         color = CURVES[i % len(CURVES)]
+        style = STYLES[i // len(CURVES)]
         times, values = np.append(0.0, function.x), np.append(1.0, function.y)
         label = None if labels is None else labels[i]
-        ax.step(times, values, where="post", color=color, lw=1.6, label=label)
+        ax.step(times, values, where="post", color=color, ls=style, lw=1.6, label=label)
         if sizes is not None:
             error = width * np.sqrt(values * (1.0 - values) / sizes[i])
             low, high = np.clip(values - error, 0, 1), np.clip(values + error, 0, 1)
             ax.fill_between(times, low, high, step="post", color=color, alpha=0.15, lw=0)
         if observed is not None:
-            event, time = observed[0][i], observed[1][i]
-            face = color if event else "white"
-            ax.plot(time, function(time), "o", color=color, markerfacecolor=face, ms=6)
+            _mark(ax, function, observed[i], color)
     ax.set(xlabel="time", ylabel="probability of survival", ylim=(0, 1.02))
     ax.set_xlim(left=0)
     if labels is not None:
@@ -109,9 +110,10 @@ def plot_calibration(
     X : array-like, frame or sparse matrix of shape (n, p)
         Inputs.
     y : structured array or array-like of shape (n, 2)
-        Their times, exact or right-censored.
+        Their times, which may be intervals: the observed probability of a group is then the
+        estimate of Turnbull, without a bar.
     time : float
-        The time.
+        The time, at most the last one of y.
     n_groups : int, default=5
         Number of groups.
     ax : matplotlib Axes, optional
@@ -134,17 +136,25 @@ def plot_calibration(
     >>> ax = plot_calibration(forest.fit(X[:100], y[:100]), X[100:], y[100:], time=1.5)
     """
     _check_survival(model)
+    intervals = read_intervals(y)
+    finite = intervals[np.isfinite(intervals)]
+    if not 0 <= time <= finite.max(initial=0.0):
+        raise ValueError(
+            f"time={time!r}; the times of y go from 0 to {finite.max(initial=0.0):.6g}, and "
+            "nothing is observed beyond."
+        )
     if not isinstance(n_groups, Integral) or n_groups < 2:
         raise ValueError(f"n_groups={n_groups!r}; use an integer of at least 2.")
-    event, times = right_censored(read_intervals(y), "the plot")
     predicted = np.array([function(time) for function in model.predict_survival_function(X)])
     groups = np.array_split(np.argsort(predicted, kind="stable"), n_groups)
     ax = new_axes(ax, (4.4, 4.2))
     ax.plot([0, 1], [0, 1], color=LINE, lw=0.8, ls=":")
     for group in groups:
-        estimate, error = _observed(event[group], times[group], time)
+        estimate, error = _observed(intervals[group], time)
         x = predicted[group].mean()
-        ax.errorbar(x, estimate, yerr=2 * error, fmt="o", color=CURVES[0], ms=5, lw=1.2)
+        ax.errorbar(
+            x, estimate, yerr=2 * error, fmt="o", color=CURVES[0], ms=5, lw=1.2, clip_on=False
+        )
     ax.set(
         xlabel=f"predicted probability of survival at {time:g}",
         ylabel="observed (Kaplan–Meier)",
@@ -173,10 +183,30 @@ def _effective_sizes(model: Any, X: Any) -> Floats | None:
     return np.asarray(1.0 / W.multiply(W).sum(axis=1)).ravel()
 
 
-def _observed(event: Any, times: Floats, t: float) -> tuple[float, float]:
-    """Return the Kaplan–Meier estimate at a time, and its standard error by Greenwood."""
-    estimate = kaplan_meier(event, times)
-    survival = float(estimate(np.array(t)))
+def _mark(ax: "Axes", function: Any, interval: Floats, color: str) -> None:
+    """Draw a dot at an exact or a censored time, and a line along an interval."""
+    lower, upper = interval
+    if lower == upper or np.isinf(upper):
+        time = max(lower, 0.0)
+        face = color if lower == upper else "white"
+        ax.plot(time, function(time), "o", color=color, markerfacecolor=face, ms=6, clip_on=False)
+        return
+    start = max(lower, 0.0)
+    inside = function.x[(function.x > start) & (function.x < upper)]
+    times = np.concatenate([[start], inside, [upper]])
+    ax.step(times, function(times), where="post", color=color, lw=5, alpha=0.6)
+
+
+def _observed(intervals: Floats, t: float) -> tuple[float, float]:
+    """Return the estimate of survival at a time, and its standard error by Greenwood.
+
+    There is no error (0) if some times are known up to an interval.
+    """
+    estimate = estimate_survival(intervals) if np.isfinite(intervals[:, 1]).any() else None
+    survival = 1.0 if estimate is None else float(estimate(np.array(t)))
+    event, times = is_exact(intervals), intervals[:, 0]
+    if estimate is None or not (event | np.isposinf(intervals[:, 1])).all():
+        return survival, 0.0
     before = estimate.times[estimate.times <= t]
     deaths = np.array([(event & (times == s)).sum() for s in before])
     at_risk = np.array([(times >= s).sum() for s in before])

@@ -132,6 +132,11 @@ def _check_label_types(labels: Outputs) -> None:
 
 def _explain_objects(array: Outputs) -> str | None:
     """Describe the first entry that is not a number, and what to do about it."""
+    if array.dtype.names is not None:
+        return (
+            f"y is a structured array with the fields {', '.join(array.dtype.names)}; a numeric "
+            "kernel takes numbers. For events and times, use kernel='survival'."
+        )
     for value in array.ravel().tolist():
         if _is_missing(value):
             return _missing(value)

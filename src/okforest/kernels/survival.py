@@ -17,9 +17,9 @@ class Survival(OutputKernel):
     and 0 after its event. If the case was censored, the curve continues as the Kaplan–Meier curve
     of the training outputs, given survival so far; for an interval (lower, upper] it falls from 1
     to 0 within the interval. Differences of curves are weighted by the fall of the Kaplan–Meier
-    curve at each time. The weighted mean of the curves is a predicted survival function: models
-    with this kernel have the methods ``predict_survival_function``, ``predict_quantiles`` and
-    ``predict_risk``.
+    curve at each time. (Weights of rows count in models, not in the Kaplan–Meier curve.) The
+    weighted mean of the curves is a predicted survival function: models with this kernel have the
+    methods ``predict_survival_function``, ``predict_quantiles`` and ``predict_risk``.
 
     Parameters
     ----------

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from okforest._censored import read_intervals, right_censored
+from okforest._censored import is_exact, read_intervals, right_censored
 from okforest._kaplan_meier import SurvivalEstimate, censoring_survival
 from okforest._typing import Booleans, Floats
 
 BLOCK = 512  # rows of the table of pairs that are compared at a time
-TIED = 1e-8  # risks that differ by less are tied
+TIED = 1e-8  # risks whose relative difference is less are tied
 
 
 class BrierScore(NamedTuple):
@@ -24,12 +24,13 @@ def concordance_index(y: Any, risk: Any) -> float:
     """Return Harrell's C: the share of comparable pairs whose risks are in the right order.
 
     A pair is comparable if the case of the earlier time had its event. Of two cases with equal
-    times, an event comes before a censored time. A pair with equal risks counts one half.
+    times, an event comes before a censored time. In general, a pair is comparable if the intervals
+    of both cases have an order: upper ≤ lower. A pair with equal risks counts one half.
 
     Parameters
     ----------
     y : structured array or array-like of shape (n, 2)
-        Exact and right-censored times: (event, time), or (lower, upper).
+        Exact and censored times: (event, time), or (lower, upper).
     risk : array-like of shape (n,)
         Predicted risks; higher means earlier.
 
@@ -54,8 +55,8 @@ def concordance_index(y: Any, risk: Any) -> float:
     >>> concordance_index(y, [3.0, 1.0, 2.0])
     1.0
     """
-    event, time = _read(y, "the concordance index")
-    return _concordance(event, time, _check_risk(risk, time), np.ones(len(time)))
+    intervals = read_intervals(y)
+    return _concordance(intervals, _check_risk(risk, intervals), np.ones(len(intervals)))
 
 
 def concordance_ipcw(y_train: Any, y: Any, risk: Any, tau: float | None = None) -> float:
@@ -91,13 +92,14 @@ def concordance_ipcw(y_train: Any, y: Any, risk: Any, tau: float | None = None) 
     >>> concordance_ipcw(y, y, [3.0, 1.0, 2.0])
     1.0
     """
-    event, time = _read(y, "the concordance index")
+    event, time = _read(y, "Uno's C")
     G = _censoring(y_train)(time)
     counted = event & (G > 0)
     if tau is not None:
         counted &= time < tau
     weight = np.divide(1.0, G**2, out=np.zeros(len(G)), where=counted)
-    return _concordance(event, time, _check_risk(risk, time), weight)
+    intervals = np.column_stack([time, np.where(event, time, np.inf)])
+    return _concordance(intervals, _check_risk(risk, time), weight)
 
 
 def brier_score(y_train: Any, y: Any, survival: Any, times: Any = None) -> BrierScore:
@@ -139,15 +141,23 @@ def brier_score(y_train: Any, y: Any, survival: Any, times: Any = None) -> Brier
     """
     event, time = _read(y, "the Brier score")
     censoring = _censoring(y_train)
-    times = _brier_times(time, censoring) if times is None else np.asarray(times, dtype=float)
+    last = _read(y_train, "the Brier score")[1].max()
+    times = _brier_times(time, censoring, last) if times is None else np.asarray(times, dtype=float)
     if times.ndim != 1 or len(times) == 0 or (np.diff(times) <= 0).any():
         raise ValueError(f"times={times!r}; pass one or more times in ascending order.")
     S = _values(survival, times, len(time))
+    if not np.isfinite(S).all():
+        raise ValueError("survival has values that are NaN or infinite; pass probabilities.")
     G_time, G = censoring(time), censoring(times)
     if (G <= 0).any():
         raise ValueError(
             f"all training cases are censored by the time {times[G <= 0][0]:.6g}, so errors at it "
             "cannot be estimated; pass earlier times."
+        )
+    if times[-1] > last:
+        raise ValueError(
+            f"times go to {times[-1]:.6g}, and the training cases were observed until {last:.6g}; "
+            "pass earlier times."
         )
     inverse = np.divide(1.0, G_time, out=np.zeros(len(time)), where=event & (G_time > 0))
     died = (time[:, None] <= times) & event[:, None]
@@ -200,27 +210,31 @@ def _check_risk(risk: Any, time: Floats) -> Floats:
     return risk
 
 
-def _concordance(event: Booleans, time: Floats, risk: Floats, weight: Floats) -> float:
+def _concordance(intervals: Floats, risk: Floats, weight: Floats) -> float:
+    """Return the weighted share of pairs in order; the earlier case of a pair has its weight."""
     right = total = 0.0
-    earlier = np.flatnonzero(event & (weight > 0))
+    lower, upper = intervals.T
+    open_ended = ~is_exact(intervals)  # such a time is later than its lower bound
+    earlier = np.flatnonzero(np.isfinite(upper) & (weight > 0))
     for start in range(0, len(earlier), BLOCK):
         some = earlier[start : start + BLOCK, None]
-        pairs = (time[some] < time) | ((time[some] == time) & ~event)
+        pairs = (upper[some] < lower) | ((upper[some] == lower) & open_ended)
         difference = risk[some] - risk
-        order = np.where(np.abs(difference) <= TIED, 0.5, difference > 0)
+        size = np.maximum(np.abs(risk[some]), np.abs(risk))
+        order = np.where(np.abs(difference) <= TIED * size, 0.5, difference > 0)
         right += float((weight[some] * (pairs * order)).sum())
         total += float((weight[some] * pairs).sum())
     if total == 0.0:
         raise ValueError(
-            "no pair of cases is comparable: every event, if any, comes after all other times. "
-            "Pass more cases."
+            "no pair of cases is comparable: every event, if any, comes after all other times, or "
+            "all intervals overlap. Pass more cases."
         )
     return right / total
 
 
-def _brier_times(time: Floats, censoring: SurvivalEstimate) -> Floats:
+def _brier_times(time: Floats, censoring: SurvivalEstimate, last: float) -> Floats:
     times = np.unique(time)
-    times = times[(times <= np.quantile(time, 0.9)) & (censoring(times) > 0)]
+    times = times[(times <= min(np.quantile(time, 0.9), last)) & (censoring(times) > 0)]
     if len(times) < 2:
         raise ValueError("y has too few different times for a Brier score; pass times=.")
     return times
@@ -235,6 +249,6 @@ def _values(survival: Any, times: Floats, n: int) -> Floats:
     if values.shape != (n, len(times)):
         raise ValueError(
             f"survival has shape {values.shape}; expected ({n}, {len(times)}), one value for each "
-            "case and time, or a list of functions."
+            "case and time. Pass times=model.event_times_ with an array, or a list of functions."
         )
     return values

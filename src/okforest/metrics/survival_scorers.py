@@ -1,12 +1,17 @@
 """Scorers of survival models, to pass as ``scoring=`` to scikit-learn's tools.
 
-A higher score is better. They take any model with ``predict_risk`` and
-``predict_survival_function``. The distribution of censoring is estimated from the outputs that the
-model was fitted to.
+A higher score is better. They take models of okforest with ``predict_risk`` or
+``predict_survival_function``, pipelines that end with one, and searches for their parameters, such
+as ``GridSearchCV``. The distribution of censoring is estimated from the outputs that the model was
+fitted to.
 """
 
 from typing import Any
 
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from okforest._typing import Floats
 from okforest.metrics.losses import unwrap
 from okforest.metrics.survival import concordance_index, concordance_ipcw, integrated_brier_score
 
@@ -17,17 +22,19 @@ def concordance_scorer(model: Any, X: Any, y: Any) -> float:
     Parameters
     ----------
     model : estimator
-        A fitted model with ``predict_risk``, or a pipeline that ends with one.
+        A fitted model with ``predict_risk``, or a pipeline that ends with one. Models of other
+        libraries, such as scikit-survival's, are scored by ``predict``, which returns risks there.
     X, y : array-like
-        Inputs and their times.
+        Inputs and their times, which may be intervals.
 
     Returns
     -------
     score : float
         :func:`concordance_index`.
     """
-    model, X = unwrap(model, X)
-    return concordance_index(y, model.predict_risk(X))
+    model, X = _best(model, X)
+    risk = model.predict_risk(X) if hasattr(model, "predict_risk") else _other_risk(model, X)
+    return concordance_index(y, risk)
 
 
 def concordance_ipcw_scorer(model: Any, X: Any, y: Any) -> float:
@@ -45,7 +52,7 @@ def concordance_ipcw_scorer(model: Any, X: Any, y: Any) -> float:
     score : float
         :func:`concordance_ipcw`.
     """
-    model, X = unwrap(model, X)
+    model, X = _fitted(model, X, "predict_risk")
     return concordance_ipcw(model.outputs_, y, model.predict_risk(X))
 
 
@@ -64,6 +71,36 @@ def integrated_brier_scorer(model: Any, X: Any, y: Any) -> float:
     score : float
         Minus :func:`integrated_brier_score`, at its default times.
     """
-    model, X = unwrap(model, X)
+    model, X = _fitted(model, X, "predict_survival_function")
     functions = model.predict_survival_function(X)
     return -integrated_brier_score(model.outputs_, y, functions)
+
+
+def _best(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return the model within pipelines and searches, and X as it takes it."""
+    while isinstance(model, Pipeline) or hasattr(model, "best_estimator_"):
+        if isinstance(model, Pipeline):
+            model, X = unwrap(model, X)
+        else:
+            model = model.best_estimator_
+    return model, X
+
+
+def _fitted(model: Any, X: Any, method: str) -> tuple[Any, Any]:
+    model, X = _best(model, X)
+    if not hasattr(model, method) or not hasattr(model, "outputs_"):
+        raise TypeError(
+            f"the scorer takes models of okforest that predict survival, got a "
+            f"{type(model).__name__}. Use kernel='survival'; for other models, call the function "
+            "of okforest.metrics with their predictions."
+        )
+    return model, X
+
+
+def _other_risk(model: Any, X: Any) -> Floats:
+    if hasattr(model, "weight_matrix"):
+        raise TypeError(
+            f"the scorer takes models that predict survival; this {type(model).__name__} needs "
+            "kernel='survival'."
+        )
+    return np.asarray(model.predict(X), dtype=np.float64)

@@ -2,15 +2,14 @@
 
 from typing import Any
 
-from sklearn.utils.metaestimators import available_if
-
+from okforest._available import available_if
 from okforest._step_function import step_functions
 from okforest._typing import Floats, Outputs
 from okforest.decode.survival import quantile_times, survival_curves, survival_kernel
 from okforest.kernels import Survival, as_kernel
 
 
-def _predicts_survival(model: Any) -> bool:
+def _predicts_survival(model: Any) -> None:
     try:
         known = survival_kernel(as_kernel(model.kernel)) is not None
     except ValueError:  # fit raises an error that explains it
@@ -19,7 +18,6 @@ def _predicts_survival(model: Any) -> bool:
         raise AttributeError(
             f"{type(model).__name__} predicts survival only with kernel='survival'."
         )
-    return True
 
 
 class SurvivalMixin:
@@ -77,7 +75,8 @@ class SurvivalMixin:
         -------
         risk : ndarray of shape (n,)
             The predicted probability that the event comes by the time of the event of a case
-            drawn at random, by the Kaplan–Meier curve of the training outputs.
+            drawn at random, by the Kaplan–Meier curve of the training outputs. If many cases are
+            censored, this curve does not fall to 0, and the mean risk is below 0.5.
         """
         return (1.0 - self._survival_curves(X)) @ self._curve_kernel().falls
 

@@ -110,7 +110,8 @@ class OKEnsemble(OKModel):
                 )
         n = len(self.estimators)
         shares = np.ones(n) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
-        if shares.shape != (n,) or (shares < 0).any() or shares.sum() <= 0:
+        valid = shares.shape == (n,) and np.isfinite(shares).all() and (shares >= 0).all()
+        if not valid or shares.sum() <= 0:
             raise ValueError(
                 f"weights={self.weights!r}; pass one non-negative number for each of the {n} "
                 "models, not all of them zero."

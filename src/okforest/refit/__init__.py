@@ -1,6 +1,7 @@
 """Refits of grown forests by convex optimisation: censored outputs, unlabelled inputs, priors."""
 
 from okforest.refit.censored import CensoredForest
+from okforest.refit.folds import LabelledKFold
 from okforest.refit.forest_kernel import ForestKernel
 from okforest.refit.laplacian import knn_laplacian
 from okforest.refit.priors import Bounds, LinearRelation, Monotone, Order, Prior, Symmetry
@@ -12,6 +13,7 @@ __all__ = [
     "Bounds",
     "CensoredForest",
     "ForestKernel",
+    "LabelledKFold",
     "LinearRelation",
     "Monotone",
     "Order",

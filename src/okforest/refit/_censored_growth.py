@@ -66,13 +66,16 @@ def grow_censored(
 ) -> GrownForest:
     """Grow the forest, and express all rows by its leaves."""
     weight = check_weights(sample_weight, intervals)
-    scale = Scale.learn(scale_name, intervals)
+    used = weight > 0
+    scale = Scale.learn(scale_name, intervals[used])
     scaled = scale.forward(intervals)
-    rows, targets = _targets(intervals, scale, structure)
-    rows &= weight > 0
+    rows, targets = _targets(intervals, scale, structure, used)
     own = None if sample_weight is None else weight[rows]
     forest.fit(rows_of(X, np.flatnonzero(rows)), targets[rows], own)
-    warn_if_full_grown(forest.trees_, int(rows.sum()))
+    effect = (
+        "the forest reproduces the outputs that it was grown on, and the refit has little to learn"
+    )
+    warn_if_full_grown(forest.trees_, int(rows.sum()), effect)
     expansion, leaves = LeafExpansion(forest.trees_), training_leaves(forest, X, rows)
     return GrownForest(
         model=forest,
@@ -88,13 +91,15 @@ def grow_censored(
     )
 
 
-def _targets(intervals: Floats, scale: Scale, structure: Structure) -> tuple[Booleans, Floats]:
+def _targets(
+    intervals: Floats, scale: Scale, structure: Structure, used: Booleans
+) -> tuple[Booleans, Floats]:
     """Return the rows that trees are grown on, and their outputs on the scale."""
-    exact = is_exact(intervals)
-    rows = exact.copy() if structure == "exact" else ~is_unlabelled(intervals)
+    exact = is_exact(intervals) & used
+    rows = exact.copy() if structure == "exact" else ~is_unlabelled(intervals) & used
     if rows.sum() < 2:
         raise ValueError(
-            f"y has {int(exact.sum())} exact outputs among {len(intervals)}; "
+            f"y has {int(exact.sum())} exact outputs among {int(used.sum())} of positive weight; "
             f"structure={structure!r} grows trees on {int(rows.sum())} rows, and needs at least 2. "
             "Use structure='km' or 'all' to grow them on censored rows, too."
         )

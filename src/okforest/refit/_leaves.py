@@ -45,7 +45,8 @@ class LeafExpansion:
         """Return L for inputs that reach these leaves (n, n_trees), of shape (n, n_leaves)."""
         n, n_trees = leaves.shape
         columns = self._number[(leaves + self.trees.node_offsets[:-1]).ravel()]
-        parts = (np.full(len(columns), 1.0 / n_trees), columns, np.arange(n + 1) * n_trees)
+        starts = np.arange(n + 1, dtype=np.int32 if n * n_trees < 2**31 else np.int64) * n_trees
+        parts = (np.full(len(columns), 1.0 / n_trees), columns, starts)
         return sp.csr_array(parts, shape=(n, self.n_leaves))
 
     @cached_property
@@ -106,22 +107,21 @@ def training_leaves(model: TreeModel, X: Any, grown: Booleans) -> Ints:
     return leaves
 
 
-def check_trees(estimator: Any) -> None:
+def check_trees(estimator: Any, user: str = "a refit") -> None:
     """Raise a TypeError unless the estimator is a tree or a forest of okforest."""
     if not isinstance(estimator, TreeModel):
         raise TypeError(
-            f"estimator is a {type(estimator).__name__}; a refit needs the leaves of a tree or a "
-            "forest of okforest, such as OKExtraTrees(min_samples_leaf=15)."
+            f"estimator is of type {type(estimator).__name__}; {user} needs the leaves of a tree "
+            "or a forest of okforest, such as OKExtraTrees(min_samples_leaf=15)."
         )
 
 
-def warn_if_full_grown(trees: Trees, n_rows: int) -> None:
-    """Warn if leaves hold about one training row each, so that there is nothing to refit."""
+def warn_if_full_grown(trees: Trees, n_rows: int, effect: str) -> None:
+    """Warn if leaves hold about one training row each, and name the effect of it."""
     n_leaves = int((trees.left < 0).sum())
     if n_rows * len(trees) < 1.5 * n_leaves:
         warn(
-            "the trees are grown fully: most leaves hold one training row, so the forest "
-            "reproduces the outputs that it was grown on, and the refit has little to learn. Set "
+            f"the trees are grown fully: most leaves hold one training row, so {effect}. Set "
             "min_samples_leaf of the estimator, for example to 15.",
             stacklevel=4,
         )

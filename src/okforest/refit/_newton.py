@@ -1,8 +1,9 @@
 """Newton's method with conjugate gradients for least squares to intervals.
 
-It minimises ½‖v‖² + ½ Σ_i c_i d_i² + ½ C fᵀ𝓛f over v, where f = f0 + B v, d = f − clip(f, lower,
-upper), and 𝓛 is an optional graph Laplacian. The loss is piecewise quadratic: a Newton step solves
-the linear system of the cases outside their intervals, and few steps find the right set of them.
+It minimises ½‖v‖² + ½ Σ_i c_i d_i² + ½ C (f − m)ᵀ𝓛(f − m) over v, where f = f0 + B v, d = f −
+clip(f, lower, upper), 𝓛 is an optional graph Laplacian, and m the mean output. The loss is
+piecewise quadratic: a Newton step solves the linear system of the cases outside their intervals,
+and few steps find the right set of them.
 """
 
 from dataclasses import dataclass
@@ -29,12 +30,15 @@ class IntervalLoss:
         The weights c.
     smoothness : csr_array of shape (n, n) or None
         The matrix C·𝓛.
+    centre : float
+        The mean output, from which smooth predictions are measured.
     """
 
     lower: Floats
     upper: Floats
     weight: Floats
     smoothness: sp.csr_array | None = None
+    centre: float = 0.0
 
     def distances(self, f: Floats) -> Floats:
         """Return f − clip(f, lower, upper)."""
@@ -44,13 +48,15 @@ class IntervalLoss:
         """Return the loss."""
         value = float(self.weight @ self.distances(f) ** 2)
         if self.smoothness is not None:
-            value += float(f @ (self.smoothness @ f))
+            value += float((f - self.centre) @ (self.smoothness @ (f - self.centre)))
         return 0.5 * value
 
     def gradient(self, f: Floats) -> Floats:
         """Return the derivatives of the loss by f."""
         gradient = self.weight * self.distances(f)
-        return gradient if self.smoothness is None else gradient + self.smoothness @ f
+        if self.smoothness is None:
+            return gradient
+        return gradient + self.smoothness @ (f - self.centre)
 
     def curvature(self, f: Floats, u: Floats) -> Floats:
         """Return the second derivatives at f times u."""
@@ -90,6 +96,8 @@ def minimise(
         if loss.smoothness is None:
             bound = loss.lower_bound(B, f0, f)
             gap = (objective - bound) / max(abs(objective), 1e-300)
+            if objective - bound <= 1e-16 * float(loss.weight @ (f**2 + f0**2)):  # rounding
+                gap = 0.0
         if objective <= 1e-24 * float(loss.weight @ f**2):  # zero, up to rounding
             gap = 0.0
         converged = bool(gap <= tol)

@@ -28,15 +28,18 @@ def gather_constraints(
     rows, found = [L], []
     for prior in priors:
         found.append(prior.constraints(X, n_outputs, scale))
-        rows.append(leaf_rows(found[-1].points))
+        if found[-1].points is not None:
+            rows.append(leaf_rows(found[-1].points))
     n_all = sum(part.shape[0] for part in rows)
-    constraints, first = [], L.shape[0]
-    for prior, own, part in zip(priors, found, rows[1:], strict=True):
+    constraints, end = [], L.shape[0]
+    for prior, own in zip(priors, found, strict=True):
+        size = own.matrix.shape[1] // n_outputs
+        first = 0 if own.points is None else end
+        end += 0 if own.points is None else size
         before = sp.csr_array((own.matrix.shape[0], first * n_outputs))
-        first += part.shape[0]
-        after = sp.csr_array((own.matrix.shape[0], (n_all - first) * n_outputs))
+        after = sp.csr_array((own.matrix.shape[0], (n_all - first - size) * n_outputs))
         matrix = sp.csr_array(sp.hstack([before, own.matrix, after]))
-        constraints.append(Constraint(repr(prior), matrix, own.lower, own.upper))
+        constraints.append(Constraint(str(prior), matrix, own.lower, own.upper))
     return sp.csr_array(sp.vstack(rows)), constraints
 
 

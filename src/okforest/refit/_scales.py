@@ -54,11 +54,27 @@ class Scale:
         values = 1.0 - self.estimate(t)
         return np.where(np.isfinite(t), values, t)
 
+    def place(self, t: Floats) -> Floats:
+        """Return the values whose inverse is t; infinite where there is none.
+
+        On the scale "km" it differs from ``forward`` between two times of the curve.
+        """
+        if self.name != "km":
+            return self.forward(t)
+        times, levels = self._knots()
+        with np.errstate(invalid="ignore"):
+            values = np.interp(t, times, levels)
+        return np.where(t < 0, -np.inf, np.where(t > times[-1], np.inf, values))
+
     def inverse(self, u: Floats) -> Floats:
         """Return outputs from values on the scale; between times of the curve by interpolation."""
         if self.name is None:
             return u
         if self.name == "log":
             return np.exp(u)
+        times, levels = self._knots()
+        return np.interp(u, levels, times)
+
+    def _knots(self) -> tuple[Floats, Floats]:
         levels = np.concatenate([[0.0], 1.0 - self.survival])
-        return np.interp(u, levels, np.concatenate([[0.0], self.times]))
+        return np.concatenate([[0.0], self.times]), levels

@@ -1,51 +1,124 @@
-"""Which outputs are missing: -1, NaN, None, masked, or without any bound."""
+"""Which outputs are missing: -1, NaN, None, NA, masked, or without any bound."""
 
+from numbers import Integral, Real
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
 from okforest._columns import is_frame
 from okforest._typing import Booleans
-from okforest.kernels import OutputKernel, Survival
+from okforest.kernels import Dirac, OutputKernel
+
+FORMS = (
+    "Unlabelled are -1 among integers and class labels, NaN among numbers, None or NA among other "
+    "outputs, and masked entries."
+)
+MARKERS = {"-1", "", "nan", "NaN", "None", "<NA>"}  # texts that were probably meant as missing
 
 
-def labelled_rows(y: Any, kernel: OutputKernel) -> Booleans:
+def labelled_rows(y: Any, kernel: OutputKernel | None = None) -> Booleans:
     """Return which entries of y are outputs.
 
-    Missing are -1 among integers, NaN (in every value of a vector), None among objects, masked
-    entries, and for times intervals without bounds.
+    Missing are -1 among integers and, with the Dirac kernel, among labels of any type; NaN (in
+    every value of a vector); None and NA among objects; masked entries; and intervals without
+    bounds.
     """
+    labels = isinstance(kernel, Dirac)
     if isinstance(y, np.ma.MaskedArray):
-        return ~_all_or_none(np.ma.getmaskarray(y).reshape(len(y), -1), "masked")
+        masked = _all_or_none(_flat_mask(y), "masked")
+        known = np.flatnonzero(~masked)
+        found = ~masked
+        found[known] = labelled_rows(np.asarray(y.data)[known], kernel)
+        return found
     array = np.asarray(y) if is_frame(y) or hasattr(y, "__array__") else _as_array(y)
-    if isinstance(kernel, Survival) and array.dtype.names is None:
-        bounds = np.asarray(array, dtype=np.float64).reshape(len(array), -1)
-        return np.asarray(~np.isinf(bounds).all(axis=1))
+    if array.dtype.names is not None:
+        return np.ones(len(array), dtype=bool)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
     if array.dtype.kind == "f":
-        return ~_all_or_none(np.isnan(array).reshape(len(array), -1), "NaN")
+        return _labelled_floats(array, labels)
     if array.dtype.kind == "i" and array.ndim == 1:
         return np.asarray(array != -1)
+    if array.dtype.kind == "O" and array.ndim == 1:
+        return np.array([not _is_missing(entry, labels) for entry in array], dtype=bool)
     if array.dtype.kind == "O":
-        return np.array([not _is_missing(entry) for entry in array], dtype=bool)
+        missing = [[_is_missing(value, False) for value in row] for row in array]
+        return ~_all_or_none(np.array(missing, dtype=bool).reshape(len(array), -1), "missing")
     return np.ones(len(array), dtype=bool)
+
+
+def warn_about_labels(labelled: Booleans, outputs: Any, kernel: OutputKernel) -> None:
+    """Warn if outputs that are probably not classes are taken for classes, or the reverse."""
+    if not isinstance(kernel, Dirac):
+        return
+    classes = np.unique(outputs) if outputs.dtype.kind in "biufUT" else outputs[:0]
+    if len(classes) == 1 and not labelled.all():
+        warn(
+            f"all labelled rows have the class {classes[0]}, so no other is ever predicted. -1 "
+            "stands for unlabelled rows: if it is a class, rename it, for example with "
+            "np.where(y == -1, 0, y).",
+            stacklevel=4,
+        )
+    if classes.dtype.kind in "UT" and MARKERS & set(classes.tolist()):
+        marker = min(MARKERS & set(classes.tolist()))
+        warn(
+            f"the text {marker!r} in y is a class like any other. {FORMS}",
+            stacklevel=4,
+        )
+    if classes.dtype.kind == "f" and not (classes == np.round(classes)).all():
+        warn(
+            f"y holds {len(classes)} different real numbers, which the Dirac kernel takes for "
+            "classes. For regression pass an estimator with the linear kernel, such as "
+            "SemiSupervisedForest(OKExtraTrees()).",
+            stacklevel=4,
+        )
 
 
 def select(y: Any, rows: Any) -> Any:
     """Return some of the outputs, of any collection."""
     if is_frame(y):
+        if len(y.columns) == 1:
+            return _narrowed(np.asarray(y)[rows, 0])
         return y.iloc[rows] if hasattr(y, "iloc") else y[rows]
     if isinstance(y, np.ma.MaskedArray):
-        return y.data[rows]
+        return np.asarray(y.data)[rows]
     if hasattr(y, "__array__"):
         return _narrowed(np.asarray(y)[rows])
     return [y[i] for i in rows]
 
 
 def _narrowed(kept: Any) -> Any:
-    """Return labels of an array of objects with their own type, if they all have one."""
-    if kept.dtype.kind != "O" or not len(kept) or not all(isinstance(v, str) for v in kept):
+    """Return outputs of an array of objects with their own type, if they all have one."""
+    if kept.dtype.kind != "O" or not len(kept):
         return kept
-    return kept.astype(str)
+    values = kept.ravel().tolist()
+    if all(isinstance(value, str) for value in values):
+        return kept.astype(str)
+    if all(isinstance(value, bool | np.bool_) for value in values):
+        return kept.astype(bool)
+    if all(isinstance(value, Integral) for value in values):
+        return kept.astype(np.int64)
+    if all(isinstance(value, Real) for value in values):
+        return kept.astype(np.float64)
+    return kept
+
+
+def _labelled_floats(array: Any, labels: bool) -> Booleans:
+    values = array.reshape(len(array), -1)
+    known = ~_all_or_none(np.isnan(values), "NaN")
+    if values.shape[1] == 2:
+        known &= ~(np.isneginf(values[:, 0]) & np.isposinf(values[:, 1]))
+    elif values.shape[1] == 1 and labels:
+        known &= values[:, 0] != -1
+    return np.asarray(known)
+
+
+def _flat_mask(y: Any) -> Booleans:
+    mask = np.ma.getmaskarray(y)
+    if mask.dtype.names is not None:
+        mask = np.column_stack([mask[name] for name in mask.dtype.names])
+    return np.asarray(mask.reshape(len(y), -1))
 
 
 def _all_or_none(missing: Booleans, what: str) -> Booleans:
@@ -69,7 +142,13 @@ def _as_array(y: Any) -> Any:
     return objects
 
 
-def _is_missing(entry: Any) -> bool:
-    if entry is None or (isinstance(entry, float) and np.isnan(entry)):
+def _is_missing(entry: Any, labels: bool) -> bool:
+    if entry is None or type(entry).__name__ in ("NAType", "NaTType"):
         return True
-    return isinstance(entry, np.ndarray) and entry.dtype.kind == "f" and bool(np.isnan(entry).all())
+    if isinstance(entry, Integral) and not isinstance(entry, bool):
+        return entry == -1
+    if isinstance(entry, Real):
+        return bool(np.isnan(float(entry))) or (labels and entry == -1)
+    if isinstance(entry, list | tuple | np.ndarray) and len(entry):
+        return all(isinstance(value, float) and value != value for value in entry)
+    return False

@@ -3,42 +3,45 @@
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from okforest._available import available_if
 from okforest._censored import read_intervals, times_only
 from okforest._compat import Interval, StrOptions, fit_context
-from okforest._progress import progress_of
-from okforest._step_function import step_functions
-from okforest._typing import Floats, Ints, Outputs
+from okforest._typing import Floats, Ints
 from okforest._validation import adopt_inputs
-from okforest.decode.survival import quantile_times
 from okforest.kernels import Survival, as_kernel
 from okforest.metrics import concordance_index
 from okforest.models import OKExtraTrees
 from okforest.refit._adjustments import Adjust, Adjustments
 from okforest.refit._censored_growth import GrownForest, Structure, grow_censored
-from okforest.refit._convex import Norm, Programme
-from okforest.refit._convex import solve as solve_convex
+from okforest.refit._convex import Norm
+from okforest.refit._interval_refit import refit_intervals
+from okforest.refit._leaf_curves import LeafCurves
 from okforest.refit._leaves import (
     LeafExpansion,
     check_rows,
     check_trees,
     leaves_of,
 )
-from okforest.refit._newton import IntervalLoss, minimise
-from okforest.refit._points import check_priors, gather_constraints
+from okforest.refit._points import check_priors
 from okforest.refit._scales import Scale, ScaleName
 from okforest.refit._solution import Solution, warn_unless_converged
 from okforest.refit._state import check_refit
-from okforest.refit.laplacian import check_laplacian
 
 
-class CensoredForest(BaseEstimator):
+def _adjusts_outputs(model: Any) -> None:
+    if model.adjust != "outputs":
+        raise AttributeError(
+            f"CensoredForest has weights over outputs with adjust='outputs'; this one has "
+            f"adjust={model.adjust!r}."
+        )
+
+
+class CensoredForest(LeafCurves, BaseEstimator):
     """A forest for censored outputs, refitted so that predictions lie within known intervals.
 
     The trees are grown first. Then the values of their leaves (or the outputs that they average)
@@ -49,20 +52,22 @@ class CensoredForest(BaseEstimator):
 
     Use it for outputs with bounds of any kind. To predict survival functions, forests with
     ``kernel="survival"`` are more accurate. Predicted times are values on the chosen scale, turned
-    back into times. They rank cases well, but they are not calibrated means.
+    back into times. They rank cases well, but they are not calibrated means: for times, use
+    ``predict_quantiles``.
 
     Parameters
     ----------
     estimator : estimator, optional
         A tree or forest of okforest with a numeric kernel. By default
-        ``OKExtraTrees(100, min_samples_leaf=15, max_features="sqrt", random_state=0)``. Fully grown
-        trees leave nothing to refit.
+        ``OKExtraTrees(100, min_samples_leaf=15, max_features="sqrt", random_state=0)``; pass it to
+        search its parameters. Fully grown trees leave nothing to refit.
     adjust : {"leaves", "outputs", "both"}, default="leaves"
         What is adjusted: values of leaves, outputs of the rows that the trees were grown on, or
         both.
     norm : {"l2", "l1"}, default="l2"
         Sums of squares, or of absolute values. "l1" needs Clarabel (``pip install
-        okforest[convex]``), and suits up to about a thousand rows.
+        okforest[convex]``), suits up to about a thousand rows, and needs penalties of its own:
+        choose ``C_leaves`` by cross-validation.
     C_leaves : float, default=3.0
         The penalty of leaves, λ, with C2 = λ/M for M trees: larger values stay closer to the
         forest.
@@ -81,8 +86,10 @@ class CensoredForest(BaseEstimator):
     laplacian : "knn", matrix, callable or None, default=None
         A graph on all rows whose neighbours should have similar predictions; see
         :class:`SemiSupervisedForest`. Rows without any bound, (-inf, inf), then contribute, too.
+    n_neighbors : int, default=7
+        Number of neighbours in the graph of ``laplacian="knn"``.
     C_laplacian : float, default=0.01
-        The weight of the Laplacian.
+        The weight of the Laplacian: what ``C`` is in :class:`SemiSupervisedForest`.
     priors : list of priors, default=()
         Constraints on predictions, such as :class:`Monotone`; they need Clarabel.
     tol : float, default=1e-6
@@ -95,16 +102,18 @@ class CensoredForest(BaseEstimator):
     Attributes
     ----------
     estimator_ : estimator
-        The forest before the refit.
+        The forest before the refit. Its predictions are on the scale of the fit.
     leaf_values_ : ndarray of shape (n_leaves,)
         The refitted values of the leaves of all trees, in the order of their nodes.
     refitted_outputs_ : ndarray
         The refitted outputs of the rows that the trees were grown on, with ``adjust="outputs"``:
         predictions on the scale are ``predict_weights(X) @ refitted_outputs_``.
     outputs_ : ndarray of shape (n, 2)
-        The training outputs as intervals.
+        The training outputs as intervals, without rows of weight 0.
     training_leaves_ : ndarray of shape (n, n_trees)
-        The leaves of the training rows.
+        The leaves of these rows.
+    event_times_ : ndarray of shape (n_times,)
+        The times of the predicted survival functions.
     curves_ : Survival
         The kernel with the survival curves of the training outputs.
     objective_, duality_gap_ : float
@@ -149,6 +158,7 @@ class CensoredForest(BaseEstimator):
         "structure": [StrOptions({"exact", "all", "km"})],
         "scale": [StrOptions({"km", "log"}), None],
         "laplacian": "no_validation",  # check_laplacian has better messages
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "C_laplacian": [Interval(Real, 0.0, None, closed="left")],
         "priors": "no_validation",
         "tol": [Interval(Real, 0.0, None, closed="neither")],
@@ -175,6 +185,7 @@ class CensoredForest(BaseEstimator):
         structure: Structure = "exact",
         scale: ScaleName = "km",
         laplacian: Any = None,
+        n_neighbors: int = 7,
         C_laplacian: float = 0.01,
         priors: Any = (),
         tol: float = 1e-6,
@@ -191,6 +202,7 @@ class CensoredForest(BaseEstimator):
         self.structure = structure
         self.scale = scale
         self.laplacian = laplacian
+        self.n_neighbors = n_neighbors
         self.C_laplacian = C_laplacian
         self.priors = priors
         self.tol = tol
@@ -209,7 +221,8 @@ class CensoredForest(BaseEstimator):
             Outputs: (event, time), or (lower, upper) with infinite values where there is no bound,
             or numbers if all are exact.
         sample_weight : array-like of shape (n,), optional
-            Weights of the rows.
+            Weights of the rows in growth and refit. Rows of weight 0 do not count at all; other
+            weights do not change the Kaplan–Meier scale and the survival functions.
 
         Returns
         -------
@@ -220,7 +233,7 @@ class CensoredForest(BaseEstimator):
         X = check_rows(self._new_forest(), X)
         intervals = self._read(X, y)
         grown = self._grow(X, intervals, sample_weight)
-        solution = self._solve(X, grown)
+        solution = refit_intervals(self, X, grown)
         self._store(grown, intervals, solution)
         warn_unless_converged(solution, self.tol)
         return self
@@ -251,50 +264,6 @@ class CensoredForest(BaseEstimator):
             )
         return clone(self.estimator)
 
-    def _solve(
-        self, X: Any, grown: GrownForest, C_leaves: float | None = None, start: Any = None
-    ) -> Solution:
-        """Solve the programme, for another penalty of leaves or from a first guess if given."""
-        C = self.C_leaves if C_leaves is None else C_leaves
-        A, L, f0 = grown.expansion.means, grown.L, grown.L @ grown.values
-        laplacian = check_laplacian(self.laplacian, X, L.shape[0])
-        smoothness = None if laplacian is None else sp.csr_array(self.C_laplacian * laplacian)
-        weight = grown.row_weight * np.where(grown.exact, self.C_exact, self.C_censored)
-        if self.norm == "l2" and not len(self.priors):
-            B = Adjustments.create(L, A, self.adjust, C, self.C_outputs)
-            loss = IntervalLoss(grown.lower, grown.upper, weight, smoothness)
-            progress = progress_of(0, self.max_iter, self.verbose, None, label="refit steps")
-            try:
-                return minimise(
-                    B,
-                    f0,
-                    loss,
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    start=start,
-                    progress=progress,
-                )
-            finally:
-                progress.close()
-
-        def leaf_rows(points: Any) -> sp.csr_array:
-            return grown.expansion.rows(leaves_of(grown.model, points))
-
-        rows, constraints = gather_constraints(
-            self.priors, X, L, leaf_rows, scale=grown.scale.forward
-        )
-        programme = Programme(
-            B=Adjustments.create(rows, A, self.adjust, C, self.C_outputs),
-            f0=(rows @ grown.values)[:, None],
-            lower=grown.lower[:, None],
-            upper=grown.upper[:, None],
-            weight=weight[:, None],
-            smoothness=smoothness,
-            constraints=constraints,
-            norm=self.norm,
-        )
-        return solve_convex(programme, tol=self.tol, max_iter=self.max_iter)
-
     def _store(self, grown: GrownForest, intervals: Floats, solution: Solution) -> None:
         B = Adjustments.create(
             grown.L, grown.expansion.means, self.adjust, self.C_leaves, self.C_outputs
@@ -306,9 +275,10 @@ class CensoredForest(BaseEstimator):
         if self.adjust == "outputs":
             self.refitted_outputs_ = grown.model.outputs_.reshape(-1) + B.outputs(v)
         self.scale_times_, self.scale_survival_ = grown.scale.times, grown.scale.survival
-        self.outputs_ = intervals
-        self.training_leaves_ = grown.leaves
-        self.curves_ = Survival().resolve(intervals)
+        used = grown.row_weight > 0
+        self.outputs_ = intervals[used]
+        self.training_leaves_ = grown.leaves[used]
+        self.curves_ = Survival().resolve(self.outputs_)
         self.objective_, self.duality_gap_ = solution.objective, solution.gap
         self.n_iter_ = solution.n_iterations
         adopt_inputs(self, grown.model)
@@ -349,7 +319,7 @@ class CensoredForest(BaseEstimator):
         """
         return -(self._rows(X) @ self.leaf_values_)
 
-    @available_if(lambda self: self.adjust == "outputs")
+    @available_if(_adjusts_outputs)
     def predict_weights(self, X: Any) -> sp.csr_array:
         """Return the weights of the outputs that trees were grown on, with ``adjust="outputs"``.
 
@@ -366,74 +336,15 @@ class CensoredForest(BaseEstimator):
         check_is_fitted(self, "leaf_values_")
         return self.estimator_.predict_weights(X)
 
-    def predict_survival_function(self, X: Any, return_array: bool = False) -> Outputs:
-        """Predict survival functions: means of the curves of training rows in the same leaves.
-
-        Censored rows have the Kaplan–Meier curve, given survival so far. The refit changes
-        predicted values, not these curves.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n, p)
-            Inputs.
-        return_array : bool, default=False
-            Whether to return an array of values at the times ``event_times_``, or functions.
-
-        Returns
-        -------
-        survival : ndarray of n functions, or of shape (n, n_times)
-            The probability to survive beyond a time.
-        """
-        rows = self._rows(X)
-        curves = (rows @ self._members()) @ self.curves_.curves(self.outputs_)
-        return curves if return_array else step_functions(self.event_times_, curves)
-
-    def _members(self) -> sp.csr_array:
-        """Return the training rows of every leaf, made when they are needed first."""
-        kept = self.__dict__.get("_kept_members")
-        if kept is None or kept[0] is not self.training_leaves_:
-            expansion = LeafExpansion(self.estimator_.trees_)
-            members = expansion.means_over(expansion.rows(self.training_leaves_))
-            kept = self._kept_members = (self.training_leaves_, members)
-        return kept[1]
-
-    def __getstate__(self) -> Any:
-        state = super().__getstate__().copy()
-        state.pop("_kept_members", None)
-        return state
-
-    @property
-    def event_times_(self) -> Floats:
-        """The times of the predicted survival functions."""
-        return self.curves_.estimate.times
-
-    def predict_quantiles(self, X: Any, quantiles: Any = 0.5) -> Floats:
-        """Predict quantiles of the output, from the predicted survival functions.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n, p)
-            Inputs.
-        quantiles : float or array-like of shape (q,), default=0.5
-            Levels between 0 and 1; 0.5 is the median.
-
-        Returns
-        -------
-        times : ndarray of shape (n,) or (n, q)
-            Infinite where the predicted function does not fall that low.
-        """
-        curves = self.predict_survival_function(X, return_array=True)
-        return quantile_times(self.event_times_, curves, quantiles)
-
     def score(self, X: Any, y: Any) -> float:
-        """Return Harrell's C of the predicted risks.
+        """Return Harrell's C of the predicted risks, over pairs whose intervals have an order.
 
         Parameters
         ----------
         X : array-like, frame or sparse matrix of shape (n, p)
             Inputs.
         y : structured array or array-like of shape (n, 2)
-            Exact and right-censored outputs.
+            Exact and censored outputs.
 
         Returns
         -------

@@ -15,7 +15,7 @@ from okforest._typing import Floats, Outputs
 from okforest._validation import adopt_inputs
 from okforest.models import OKExtraTrees
 from okforest.models._tree_model import TreeModel
-from okforest.refit._leaves import LeafExpansion, check_trees, leaves_of
+from okforest.refit._leaves import LeafExpansion, check_trees, leaves_of, warn_if_full_grown
 
 
 class ForestKernel(TransformerMixin, BaseEstimator):
@@ -23,22 +23,26 @@ class ForestKernel(TransformerMixin, BaseEstimator):
 
     Two inputs are similar if they often reach the same leaf. With ``weighted=True`` this is the
     kernel of the forest's own predictions, the mean over trees of 1 / (weight of the leaf) where
-    two inputs share a leaf. Use it in support vector machines, kernel principal components,
-    spectral clustering, or any linear model.
+    two inputs share a leaf (for forests without bootstrap). Use it in support vector machines,
+    kernel principal components, spectral clustering, or any linear model.
 
     Parameters
     ----------
     estimator : estimator, optional
         A tree or forest of okforest; by default
-        ``OKExtraTrees(100, min_samples_leaf=5, random_state=0)``.
-        ``OKTotallyRandomTrees`` need no outputs.
+        ``OKExtraTrees(100, min_samples_leaf=5, random_state=0)``, which takes integers for numbers:
+        for class labels pass a forest with ``kernel="dirac"``. ``OKTotallyRandomTrees`` need no
+        outputs. Fully grown trees give a kernel that is zero between different rows, with a
+        warning: set ``min_samples_leaf``.
     features : {"leaves", "gram", "nystrom"}, default="leaves"
         What ``transform`` returns: sparse features, one for each leaf, whose inner products are the
         kernel; the kernel to the training rows, for methods that take ``kernel="precomputed"``; or
         a few dense features that approximate the kernel.
     weighted : bool, default=True
         Whether small leaves count more, or all leaves the same (the share of trees in which two
-        inputs meet).
+        inputs meet). The kernel of a row with itself is 1 / (size of leaves) if weighted, and 1
+        otherwise: methods with a penalty, such as support vector machines, need a larger ``C`` with
+        the first one.
     n_components : int, default=100
         Number of training rows that span the Nyström features.
     random_state : int, RandomState or None, default=None
@@ -115,8 +119,11 @@ class ForestKernel(TransformerMixin, BaseEstimator):
             The fitted transformer.
         """
         forest = self._forest()
-        check_trees(forest)
+        check_trees(forest, "ForestKernel")
         self.estimator_ = clone(forest).fit(X, y, sample_weight)
+        trees = self.estimator_.trees_
+        effect = "the kernel of two different training rows is about 0"
+        warn_if_full_grown(trees, len(trees.row_weight), effect)
         adopt_inputs(self, self.estimator_)
         for name in ("landmarks_", "projection_"):
             self.__dict__.pop(name, None)

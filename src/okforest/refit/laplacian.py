@@ -8,6 +8,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils.validation import check_array
 
+CHOICES = "'knn', a matrix, a function of X that returns one, or None"
 SMALL = 1000  # rows up to which eigenvalues are computed exactly
 
 
@@ -46,39 +47,44 @@ def knn_laplacian(X: Any, n_neighbors: int = 7, sigma: float | None = None) -> s
         raise ValueError(
             f"n_neighbors={n_neighbors}; {n} rows have at most {n - 1} neighbours each."
         )
-    graph = sp.csr_array(kneighbors_graph(X, n_neighbors, mode="distance"))
-    width = float(graph.data.mean()) if sigma is None else float(sigma)
-    graph.data = np.exp(-(graph.data**2) / (2.0 * max(width, 1e-300) ** 2))
+    values: Any = X.data if hasattr(X, "tocsr") else X
+    size = float(np.abs(values).max(initial=0.0)) or 1.0
+    graph = sp.csr_array(kneighbors_graph(X / size, n_neighbors, mode="distance"))
+    # With nearest neighbours at the same place, the width does not matter.
+    width = (float(graph.data.mean()) if sigma is None else float(sigma) / size) or 1.0
+    graph.data = np.exp(-0.5 * (graph.data / width) ** 2)
     W = graph.maximum(sp.csr_array(graph.T))
     root = 1.0 / np.sqrt(np.maximum(np.asarray(W.sum(axis=1)).ravel(), 1e-300))
     scaled = sp.diags_array(root) @ W @ sp.diags_array(root)
     return sp.csr_array(sp.eye_array(n) - scaled)
 
 
-def check_laplacian(laplacian: Any, X: Any, n: int) -> sp.csr_array | None:
+def check_laplacian(laplacian: Any, X: Any, n: int, n_neighbors: int = 7) -> sp.csr_array | None:
     """Return the Laplacian of n rows from a name, a matrix, a function of X, or None."""
     if laplacian is None:
         return None
     if isinstance(laplacian, str):
         if laplacian != "knn":
-            raise ValueError(
-                f"laplacian={laplacian!r}; use 'knn', a matrix, a function of X that returns one, "
-                "or None."
-            )
-        return knn_laplacian(X, min(7, n - 1))
+            raise ValueError(f"laplacian={laplacian!r}; use {CHOICES}.")
+        return _knn(X, min(n_neighbors, n - 1))
     given = laplacian(X) if callable(laplacian) else laplacian
-    matrix = sp.csr_array(given, dtype=np.float64)
+    array: Any = given if sp.issparse(given) else np.asarray(given)
+    if len(array.shape) != 2 or array.dtype.kind not in "biuf":
+        what = "the function of laplacian returned" if callable(laplacian) else "laplacian is"
+        kind = f"an array of shape {array.shape} and type {array.dtype}"
+        raise ValueError(f"{what} {kind}, not a matrix of numbers; use {CHOICES}.")
+    matrix: Any = sp.csr_array(array, dtype=np.float64)
     if matrix.shape != (n, n):
         raise ValueError(
             f"laplacian has shape {matrix.shape}; expected ({n}, {n}), a row and a column for each "
-            "row of X, labelled or not."
+            "row of X, labelled or not. In cross-validation, pass a function of X that returns it."
         )
     if not np.isfinite(matrix.data).all():
         raise ValueError("laplacian has entries that are NaN or infinite.")
     size = float(np.abs(matrix.data).max(initial=0.0))
     if abs(matrix - matrix.T).max() > 1e-8 * size:
         raise ValueError("laplacian is not symmetric; pass (A + A.T) / 2.")
-    smallest = _smallest_eigenvalue(matrix)
+    smallest = _smallest_eigenvalue(matrix, size)
     if smallest < -1e-6 * size:
         raise ValueError(
             f"laplacian has the negative eigenvalue {smallest:.3g}, so the programme has no "
@@ -87,11 +93,22 @@ def check_laplacian(laplacian: Any, X: Any, n: int) -> sp.csr_array | None:
     return matrix
 
 
-def _smallest_eigenvalue(matrix: sp.csr_array) -> float:
+def _knn(X: Any, n_neighbors: int) -> sp.csr_array:
+    try:
+        return knn_laplacian(X, n_neighbors)
+    except ValueError as error:
+        raise ValueError(
+            f"laplacian='knn' measures distances, which needs complete numbers in X ({error}). "
+            "Impute and encode X, or pass laplacian=None, a matrix, or a function of X, for "
+            "example one that calls okforest.refit.knn_laplacian with some columns."
+        ) from error
+
+
+def _smallest_eigenvalue(matrix: sp.csr_array, size: float) -> float:
     if matrix.shape[0] <= SMALL:
         return float(np.linalg.eigvalsh(matrix.toarray())[0])
     off = np.asarray(abs(matrix).sum(axis=1)).ravel() - np.abs(matrix.diagonal())
-    if (matrix.diagonal() >= off - 1e-12).all():  # Gershgorin
+    if (matrix.diagonal() >= off - 1e-12 * size).all():  # Gershgorin
         return 0.0
     start = np.ones(matrix.shape[0])
     try:

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from okforest._compat import rows_of
 from okforest._typing import Floats
+from okforest.refit._virtual_points import n_rows, numbers_of, position_of, repeated, stacked
 
-MOST_POINTS = 100  # training rows that a prior takes by default, evenly spaced
+MOST_POINTS = 100  # training rows at which a prior makes points of its own, evenly spaced
 
 ScaleFunction = Callable[[Floats], Floats]
 
@@ -23,7 +24,7 @@ ScaleFunction = Callable[[Floats], Floats]
 class PointConstraints(NamedTuple):
     """Points, and constraints lower ≤ E f ≤ upper on their predictions.
 
-    The column of output k at point i is i·q + k.
+    The column of output k at point i is i·q + k. If ``points`` is None, they are the training rows.
     """
 
     points: Any
@@ -51,21 +52,34 @@ class Prior(ABC, BaseEstimator):
         n_outputs : int
             Number q of values of an output.
         scale : callable
-            Converts values of outputs to the scale on which the model is fitted.
+            Converts values of outputs to the scale on which the model is fitted. Values beyond all
+            possible predictions become infinite.
         """
 
     def _points(self, X: Any) -> Any:
+        """Return the given points, or some training rows."""
         if self.points is not None:
             return self.points
-        some = np.unique(np.linspace(0, _length(X) - 1, MOST_POINTS).astype(int))
+        some = np.unique(np.linspace(0, n_rows(X) - 1, MOST_POINTS).astype(int))
         return rows_of(X, some)
+
+    def _n_points(self, X: Any) -> int:
+        """Return the number of given points, or of all training rows."""
+        return n_rows(X if self.points is None else self.points)
+
+    def __str__(self) -> str:
+        """Return the parameters, without the values of points."""
+        if self.points is None:
+            return repr(self)
+        return repr(clone(self).set_params(points=f"{n_rows(self.points)} points"))
 
 
 class Monotone(Prior):
     """Predictions increase, or decrease, with a feature.
 
     At every point, the feature takes a range of values while the others stay as they are. Between
-    two values, predictions may still vary.
+    two values, predictions may still vary. The cost grows with points × values: for a model of one
+    or two features many values at few points are best.
 
     Parameters
     ----------
@@ -111,11 +125,16 @@ class Monotone(Prior):
 
     def constraints(self, X: Any, n_outputs: int, scale: ScaleFunction) -> PointConstraints:
         """Return f(next value) − f(value) ≥ 0 at every point."""
-        column = np.asarray(_column(X, self.feature), dtype=np.float64)
-        values = np.unique(np.nanquantile(column, np.linspace(0.0, 1.0, self.n_values)))
+        if not isinstance(self.n_values, int | np.integer) or self.n_values < 2:
+            raise ValueError(
+                f"n_values={self.n_values!r}; Monotone needs an integer of at least 2."
+            )
+        j = position_of(self.feature, X)
+        levels = np.linspace(0.0, 1.0, self.n_values)
+        values = np.unique(np.nanquantile(numbers_of(X, j), levels))
         points = self._points(X)
-        n, m = _length(points), len(values)
-        varied = _repeated(points, m, {self.feature: np.tile(values, n)})
+        n, m = n_rows(points), len(values)
+        varied = repeated(points, m, j, np.tile(values, n))
         steps = np.arange(n * m).reshape(n, m)
         first, second = steps[:, :-1].ravel(), steps[:, 1:].ravel()
         sign = 1.0 if self.increasing else -1.0
@@ -130,11 +149,27 @@ class Bounds(Prior):
     Parameters
     ----------
     lower, upper : float or None, default=None
-        The bounds; None for no bound.
+        The bounds, in the unit of y, whatever the ``scale`` of a :class:`CensoredForest`; None for
+        no bound.
     output : int, default=0
         The position of the value of an output that the prior is about.
     points : array-like of shape (m, p), optional
-        Points; by default at most 100 of the training rows.
+        Points; by default all training rows. Predictions of other inputs may leave the bounds a
+        little.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest import OKExtraTrees
+    >>> from okforest.refit import Bounds, SemiSupervisedForest
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(60, 1))
+    >>> y = X[:, 0] + rng.normal(0.0, 0.3, size=60)
+    >>> forest = OKExtraTrees(20, min_samples_leaf=5, random_state=0)
+    >>> model = SemiSupervisedForest(forest, laplacian=None, priors=[Bounds(0.2, 0.8)]).fit(X, y)
+    >>> f = model.predict(X)
+    >>> bool(f.min() > 0.2 - 1e-6 and f.max() < 0.8 + 1e-6)
+    True
     """
 
     def __init__(
@@ -151,13 +186,27 @@ class Bounds(Prior):
 
     def constraints(self, X: Any, n_outputs: int, scale: ScaleFunction) -> PointConstraints:
         """Return lower ≤ f ≤ upper at every point."""
-        points = self._points(X)
-        n = _length(points)
+        lower, upper = self._scaled(scale)
+        n = self._n_points(X)
         columns = np.arange(n)[:, None] * n_outputs + _position(self.output, n_outputs)
-        lower = -np.inf if self.lower is None else float(scale(np.array([self.lower]))[0])
-        upper = np.inf if self.upper is None else float(scale(np.array([self.upper]))[0])
         matrix = _rows(columns, np.ones((n, 1)), n * n_outputs)
-        return PointConstraints(points, matrix, np.full(n, lower), np.full(n, upper))
+        return PointConstraints(self.points, matrix, np.full(n, lower), np.full(n, upper))
+
+    def _scaled(self, scale: ScaleFunction) -> tuple[float, float]:
+        """Return the bounds on the scale of the fit; raise a ValueError if none are possible."""
+        lower = -np.inf if self.lower is None else float(self.lower)
+        upper = np.inf if self.upper is None else float(self.upper)
+        if not lower <= upper or lower == np.inf or upper == -np.inf:
+            raise ValueError(f"{self} allows no value; pass numbers with lower ≤ upper.")
+        if np.isinf(lower) and np.isinf(upper):
+            raise ValueError(f"{self} has no bound; pass lower=, upper= or both.")
+        low, high = (float(value) for value in scale(np.array([lower, upper])))
+        if low == np.inf or high == -np.inf:
+            raise ValueError(
+                f"{self} cannot hold: predictions of times lie between 0 and the last time of the "
+                "scale. With scale=None they may be any numbers."
+            )
+        return low, high
 
 
 class LinearRelation(Prior):
@@ -171,7 +220,7 @@ class LinearRelation(Prior):
         Bounds of aᵀy; equal ones make it an equation. ``[-1, 1]`` with ``upper=np.inf`` is the
         order y₁ ≤ y₂.
     points : array-like of shape (m, p), optional
-        Points; by default at most 100 of the training rows.
+        Points; by default all training rows.
     """
 
     def __init__(
@@ -190,12 +239,16 @@ class LinearRelation(Prior):
                 f"LinearRelation has coefficients of shape {a.shape}; outputs with {n_outputs} "
                 f"values need ({n_outputs},)."
             )
-        points = self._points(X)
-        n = _length(points)
+        if not a.any() or not self.lower <= self.upper:
+            raise ValueError(f"{self}; pass coefficients that are not all 0, and lower ≤ upper.")
+        if n_outputs == 1:  # bounds of a single number, which may have a scale
+            low, high = sorted([self.lower / a[0], self.upper / a[0]])
+            return Bounds(low, high, points=self.points).constraints(X, 1, scale)
+        n = self._n_points(X)
         columns = np.arange(n * n_outputs).reshape(n, n_outputs)
         matrix = _rows(columns, np.tile(a, (n, 1)), n * n_outputs)
         lower, upper = np.full(n, float(self.lower)), np.full(n, float(self.upper))
-        return PointConstraints(points, matrix, lower, upper)
+        return PointConstraints(self.points, matrix, lower, upper)
 
 
 class Order(Prior):
@@ -206,7 +259,20 @@ class Order(Prior):
     smaller, larger : int
         Positions of the two values.
     points : array-like of shape (m, p), optional
-        Points; by default at most 100 of the training rows.
+        Points; by default all training rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest import OKExtraTrees
+    >>> from okforest.refit import Order, SemiSupervisedForest
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(60, 1))
+    >>> Y = np.column_stack([X[:, 0], X[:, 0] + 0.1]) + rng.normal(0.0, 0.2, size=(60, 2))
+    >>> forest = OKExtraTrees(20, min_samples_leaf=5, random_state=0)
+    >>> model = SemiSupervisedForest(forest, laplacian=None, priors=[Order(0, 1)]).fit(X, Y)
+    >>> bool((np.diff(model.predict(X)) > -1e-6).all())
+    True
     """
 
     def __init__(self, smaller: int, larger: int, points: Any = None):
@@ -216,6 +282,8 @@ class Order(Prior):
 
     def constraints(self, X: Any, n_outputs: int, scale: ScaleFunction) -> PointConstraints:
         """Return f_larger − f_smaller ≥ 0 at every point."""
+        if self.smaller == self.larger:
+            raise ValueError(f"{self} compares a value with itself; pass two positions.")
         a = np.zeros(n_outputs)
         a[_position(self.larger, n_outputs)] += 1.0
         a[_position(self.smaller, n_outputs)] -= 1.0
@@ -239,64 +307,34 @@ class Symmetry(Prior):
 
     def constraints(self, X: Any, n_outputs: int, scale: ScaleFunction) -> PointConstraints:
         """Return f(x) − f(transform(x)) = 0 at every point."""
+        if not callable(self.transform):
+            raise TypeError(f"transform={self.transform!r}; pass a function of the points.")
         points = self._points(X)
-        n = _length(points)
+        n = n_rows(points)
         images = self.transform(points)
-        if _length(images) != n:
+        if n_rows(images) != n:
             raise ValueError(
-                f"the transform of Symmetry returned {_length(images)} rows for {n} points; it "
+                f"the transform of Symmetry returned {n_rows(images)} rows for {n} points; it "
                 "must return one row for each."
             )
         size = n * n_outputs
         columns = np.column_stack([np.arange(size), np.arange(size) + size])
         matrix = _rows(columns, np.tile([1.0, -1.0], (size, 1)), 2 * size)
-        return PointConstraints(_stack(points, images), matrix, np.zeros(size), np.zeros(size))
+        return PointConstraints(stacked(points, images), matrix, np.zeros(size), np.zeros(size))
 
 
-def _length(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def _column(X: Any, feature: Any) -> Any:
-    if hasattr(X, "columns"):
-        return X[feature] if isinstance(feature, str) else X[list(X.columns)[feature]]
-    if isinstance(feature, str):
-        raise ValueError(f"feature={feature!r} is a name, and X has none; pass a position.")
-    return np.asarray(X)[:, feature]
-
-
-def _repeated(points: Any, times: int, values: dict[Any, Floats]) -> Any:
-    """Return every point several times, with new values of a feature."""
-    repeated = rows_of(points, np.repeat(np.arange(_length(points)), times))
-    for feature, column in values.items():
-        if hasattr(repeated, "columns"):
-            name = feature if isinstance(feature, str) else list(repeated.columns)[feature]
-            repeated = repeated.assign(**{str(name): column})
-        else:
-            repeated = np.array(repeated, dtype=np.float64)
-            repeated[:, feature] = column
-    return repeated
-
-
-def _stack(a: Any, b: Any) -> Any:
-    if hasattr(a, "columns"):
-        return rows_of(_concatenated(a, b), np.arange(_length(a) + _length(b)))
-    return np.concatenate([np.asarray(a), np.asarray(b)])
-
-
-def _concatenated(a: Any, b: Any) -> Any:
-    import pandas as pd
-
-    return pd.concat([a, b], ignore_index=True)
-
-
-def _position(output: int, n_outputs: int) -> int:
+def _position(output: Any, n_outputs: int) -> int:
+    if not isinstance(output, int | np.integer):
+        raise ValueError(
+            f"a prior is about the value {output!r} of the outputs; pass its position, an integer "
+            f"from 0 to {n_outputs - 1}."
+        )
     if not 0 <= output < n_outputs:
         raise ValueError(
             f"a prior is about the value {output} of the outputs, which have {n_outputs}; "
             f"positions go from 0 to {n_outputs - 1}."
         )
-    return output
+    return int(output)
 
 
 def _rows(columns: Any, values: Floats, width: int) -> sp.csr_array:

@@ -11,6 +11,7 @@ from okforest._compat import rows_of
 from okforest._typing import Floats
 from okforest.metrics import concordance_index
 from okforest.refit._adjustments import Adjustments
+from okforest.refit._interval_refit import refit_intervals
 from okforest.refit._leaves import check_rows, leaves_of
 from okforest.refit._solution import warn_unless_converged
 from okforest.refit.censored import CensoredForest
@@ -83,8 +84,15 @@ def select_C_leaves(
             f"priors; got adjust={model.adjust!r}, norm={model.norm!r} and {len(model.priors)} "
             "priors. Use sklearn.model_selection.GridSearchCV."
         )
+    if not (
+        model.laplacian is None or isinstance(model.laplacian, str) or callable(model.laplacian)
+    ):
+        raise ValueError(
+            "the laplacian is a matrix of all rows, and every fold needs one of its own; pass a "
+            "function of X that returns it, or 'knn'."
+        )
     penalties = np.sort(np.unique(np.asarray(candidates, dtype=np.float64)))[::-1]
-    if not len(penalties) or penalties[-1] <= 0:
+    if not len(penalties) or not penalties.min() > 0:
         raise ValueError(f"candidates={candidates!r}; pass one or more positive numbers.")
     X = check_rows(model._new_forest(), X)
     intervals = model._read(X, y)
@@ -113,7 +121,7 @@ def _path(
     for C in penalties:
         if start is not None:  # adjustments are stored times the root of their penalty
             start[n_outputs:] *= np.sqrt(C / previous)
-        solution = model._solve(X_train, grown, C, start)
+        solution = refit_intervals(model, X_train, grown, C, start)
         warn_unless_converged(solution, model.tol)
         B = Adjustments.create(grown.L, grown.expansion.means, model.adjust, C, model.C_outputs)
         values = grown.values + B.leaf_values(solution.v)

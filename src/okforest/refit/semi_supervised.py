@@ -9,18 +9,15 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from okforest._compat import Interval, StrOptions, fit_context
-from okforest._progress import progress_of
+from okforest._columns import as_columns
+from okforest._compat import Interval, StrOptions, fit_context, rows_of
 from okforest._typing import Booleans, Floats, Outputs
 from okforest._validation import adopt_inputs
 from okforest.decode import as_decoder
-from okforest.kernels import Linear, as_kernel
+from okforest.kernels import as_kernel
 from okforest.models import OKExtraTrees
 from okforest.models._tree_model import TreeModel
-from okforest.refit._adjustments import Adjustments
 from okforest.refit._base import RefittedModel
-from okforest.refit._convex import Programme
-from okforest.refit._convex import solve as solve_convex
 from okforest.refit._labelled_growth import (
     LabelledForest,
     base_weights,
@@ -28,11 +25,10 @@ from okforest.refit._labelled_growth import (
     solution_columns,
 )
 from okforest.refit._leaves import LeafExpansion, check_rows, check_trees, leaves_of
-from okforest.refit._manifold import solve_smooth
-from okforest.refit._points import check_priors, gather_constraints
-from okforest.refit._solution import Solution, warn_unless_converged
-from okforest.refit._unlabelled import labelled_rows, select
-from okforest.refit.laplacian import check_laplacian
+from okforest.refit._points import check_priors
+from okforest.refit._smooth_refit import refit_labelled
+from okforest.refit._solution import warn_unless_converged
+from okforest.refit._unlabelled import FORMS, labelled_rows, select, warn_about_labels
 from okforest.weights import (
     CombinedWeights,
     LeafWeights,
@@ -49,9 +45,10 @@ class SemiSupervisedForest(RefittedModel):
     The trees are grown on the labelled rows (totally randomised trees, on all). Then the values of
     their leaves are adjusted by ΔZ, in the feature space of the output kernel, so that predictions
     f are close to the known outputs and smooth on a graph of all rows. With the Laplacian 𝓛 of the
-    graph, the sum ‖f − Y‖² over labelled rows, plus C tr fᵀ𝓛f, plus C2‖ΔZ‖², is minimised. This is
-    a linear problem for any output kernel: predictions are weights over the labelled outputs, as in
-    every model of okforest, and new inputs are predicted by the trees.
+    graph, the sum ‖f − Y‖² over labelled rows, plus C tr (f − ȳ)ᵀ𝓛(f − ȳ), plus C2‖ΔZ‖², is
+    minimised, where ȳ is the mean of the known outputs. This is a linear problem for any output
+    kernel: predictions are weights over the labelled outputs, as in every model of okforest, and
+    new inputs are predicted by the trees.
 
     It helps in classification with few labels, if classes are clusters of inputs that are larger
     than the number of neighbours. For vector outputs expect no gain.
@@ -63,21 +60,24 @@ class SemiSupervisedForest(RefittedModel):
         ``OKExtraTrees(kernel="dirac", random_state=0)``. With fewer than about five labels of each
         class, take ``OKTotallyRandomTrees``.
     laplacian : "knn", matrix, callable or None, default="knn"
-        The Laplacian of a graph on all rows of X, labelled or not: :func:`knn_laplacian` with seven
-        neighbours, a symmetric positive semi-definite matrix, a function of X that returns one, or
-        None for no smoothing. (Proximities of trees link all rows: predictions become nearly
-        constant.)
+        The Laplacian of a graph on all rows of X, labelled or not: :func:`knn_laplacian`, which
+        needs numbers on comparable scales; a symmetric positive semi-definite matrix; a function of
+        X that returns one; or None for no smoothing. (Proximities of trees link all rows:
+        predictions become nearly constant.)
+    n_neighbors : int, default=7
+        Number of neighbours in the graph of ``laplacian="knn"``; fewer, if classes are small.
     adjust : {"leaves", "outputs"}, default="leaves"
         What is adjusted: values of leaves, or the outputs of unlabelled rows, which the trees then
         average as if they were known.
     C : float, default=0.1
         The weight of the Laplacian. From about 10 it does no good, and with 100 classes collapse
         into the largest one. For vector outputs use 0.01.
-    C_leaves : float, default=0.01
-        The penalty of leaves, M·C2 for M trees. For vector outputs use 0.03; with priors on noisy
-        outputs use 100, so that leaves change only as far as the priors require.
+    C_leaves : float or "auto", default="auto"
+        The penalty of leaves, M·C2 for M trees. "auto" is 0.01; with priors it is 100, so that
+        leaves change only as far as the priors require, and not to fit the noise of outputs.
     C_outputs : float, default=0.01
-        The penalty of the unlabelled rows' outputs, with ``adjust="outputs"``.
+        The penalty of the unlabelled rows' outputs, with ``adjust="outputs"``: of their distance
+        from the predictions of the forest.
     regrow : bool, default=False
         Whether to grow a new forest on the refitted predictions of all rows.
     priors : list of priors, default=()
@@ -150,9 +150,10 @@ class SemiSupervisedForest(RefittedModel):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": "no_validation",  # check_trees has better messages
         "laplacian": "no_validation",  # check_laplacian has better messages
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "adjust": [StrOptions({"leaves", "outputs"})],
         "C": [Interval(Real, 0.0, None, closed="left")],
-        "C_leaves": [Interval(Real, 0.0, None, closed="neither")],
+        "C_leaves": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
         "C_outputs": [Interval(Real, 0.0, None, closed="neither")],
         "regrow": ["boolean"],
         "priors": "no_validation",
@@ -166,9 +167,10 @@ class SemiSupervisedForest(RefittedModel):
         estimator: Any = None,
         *,
         laplacian: Any = "knn",
+        n_neighbors: int = 7,
         adjust: Literal["leaves", "outputs"] = "leaves",
         C: float = 0.1,
-        C_leaves: float = 0.01,
+        C_leaves: float | Literal["auto"] = "auto",
         C_outputs: float = 0.01,
         regrow: bool = False,
         priors: Any = (),
@@ -178,6 +180,7 @@ class SemiSupervisedForest(RefittedModel):
     ):
         self.estimator = estimator
         self.laplacian = laplacian
+        self.n_neighbors = n_neighbors
         self.adjust = adjust
         self.C = C
         self.C_leaves = C_leaves
@@ -200,8 +203,9 @@ class SemiSupervisedForest(RefittedModel):
         X : array-like, frame or sparse matrix of shape (n, p)
             Inputs, labelled or not.
         y : array-like of n outputs
-            Outputs. Unlabelled are -1 among integers (labels or positions), NaN among numbers (in
-            all values of a vector), None among other objects, and masked entries.
+            Outputs. Unlabelled are -1 among integers (labels or positions) and among class labels
+            of any type, also text; NaN among numbers (in all values of a vector); None or NA among
+            other objects; masked entries; and, for times, intervals without bounds.
         sample_weight : array-like of shape (n,), optional
             Weights of the labelled rows.
 
@@ -217,14 +221,16 @@ class SemiSupervisedForest(RefittedModel):
         positions = np.flatnonzero(labelled)
         known = select(y, positions)
         kernel, outputs = self.validate_outputs(positions, known)
+        warn_about_labels(labelled, outputs, kernel)
         grown = grow_labelled(clone(self._forest()), X, known, labelled, sample_weight)
         features, basis = solution_columns(Span(kernel, outputs))
-        solution, adjustments = self._solve(X, grown, kernel, features)
+        solution, adjustments = refit_labelled(self, X, grown, kernel, features)
         self._store(grown, adjustments, basis)
         self.store_outputs(kernel, outputs)
         self.objective_, self.gradient_norm_ = solution.objective, solution.gap
         self.n_iter_ = solution.n_iterations
-        self.__dict__.pop("regrown_", None)
+        for name in ("regrown_", "regrown_on_"):
+            self.__dict__.pop(name, None)
         fitted = self._weights_of_rows(grown.L)
         if self.regrow:
             self.regrown_ = self._regrow(X, fitted)
@@ -242,81 +248,9 @@ class SemiSupervisedForest(RefittedModel):
         if labelled.sum() < 2:
             raise ValueError(
                 f"y has {int(labelled.sum())} labelled rows among {len(labelled)}; at least 2 are "
-                "needed. Unlabelled are -1 among integers, NaN among numbers, None among objects."
+                f"needed. {FORMS}"
             )
         return labelled
-
-    def _solve(
-        self, X: Any, grown: LabelledForest, kernel: Any, features: Floats
-    ) -> tuple[Solution, Floats]:
-        """Return the solution, and the adjustments of leaves as rows of features."""
-        L, rows, n = grown.L, np.flatnonzero(grown.labelled), grown.L.shape[0]
-        laplacian = check_laplacian(self.laplacian, X, n)
-        smoothness = None if laplacian is None else sp.csr_array(self.C * laplacian)
-        targets = np.zeros((n, features.shape[1]))
-        targets[rows] = features
-        if self.adjust == "outputs":
-            if len(self.priors):
-                raise ValueError("priors need adjust='leaves'.")
-            all_means = grown.expansion.means_over(L)
-            columns = sp.csc_array(all_means)
-            A = sp.csr_array(columns[:, ~grown.labelled])
-            base = np.asarray(columns[:, rows] @ features)
-            B, f0 = Adjustments(L, A, None, self.C_outputs), L @ base
-        else:
-            base = np.zeros((grown.expansion.n_leaves, features.shape[1]))
-            B = Adjustments.create(L, grown.means, "leaves", self.C_leaves, self.C_outputs)
-            f0 = np.asarray(base_weights(L, grown.means) @ features)
-        if len(self.priors):
-            solution = self._solve_with_priors(X, grown, kernel, features, targets, smoothness)
-        else:
-            progress = progress_of(0, self.max_iter, self.verbose, None, label="refit iterations")
-            try:
-                solution = solve_smooth(
-                    B,
-                    f0,
-                    targets,
-                    grown.weight,
-                    smoothness,
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    progress=progress,
-                )
-            finally:
-                progress.close()
-        return solution, base + B.leaf_values(solution.v)
-
-    def _solve_with_priors(
-        self,
-        X: Any,
-        grown: LabelledForest,
-        kernel: Any,
-        features: Floats,
-        targets: Floats,
-        smoothness: sp.csr_array | None,
-    ) -> Solution:
-        if not isinstance(kernel, Linear):
-            raise ValueError(
-                f"priors are about numbers, and the kernel is {kernel!r}; use an estimator with "
-                "kernel='linear'."
-            )
-
-        def leaf_rows(points: Any) -> sp.csr_array:
-            return grown.expansion.rows(leaves_of(grown.model, points))
-
-        L, constraints = gather_constraints(self.priors, X, grown.L, leaf_rows, features.shape[1])
-        known = grown.labelled[:, None]
-        programme = Programme(
-            B=Adjustments.create(L, grown.means, "leaves", self.C_leaves, self.C_outputs),
-            f0=np.asarray(base_weights(L, grown.means) @ features),
-            lower=np.where(known, targets, -np.inf),
-            upper=np.where(known, targets, np.inf),
-            weight=np.broadcast_to(grown.weight[:, None], targets.shape),
-            smoothness=smoothness,
-            constraints=constraints,
-            norm="l2",
-        )
-        return solve_convex(programme, tol=self.tol, max_iter=self.max_iter)
 
     def _store(self, grown: LabelledForest, adjustments: Floats, basis: Floats) -> None:
         self.estimator_ = grown.model
@@ -371,6 +305,35 @@ class SemiSupervisedForest(RefittedModel):
         if decoded.shape[1:] == outputs.shape[1:]:
             decoded[self.labelled_] = outputs
         return decoded
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the kernel R² of the labelled rows; unlabelled ones do not count.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+        y : array-like of n outputs
+            Their true outputs, some of which may be missing as in ``fit``.
+        sample_weight : array-like of shape (n,), optional
+            Weights.
+
+        Returns
+        -------
+        score : float
+            See :func:`okforest.metrics.kernel_r2`.
+        """
+        check_is_fitted(self, "leaf_adjustments_")
+        rows = np.flatnonzero(labelled_rows(y, self.kernel_))
+        if not len(rows):
+            raise ValueError(
+                "y has no labelled row to score; with few labels, use cv=LabelledKFold() of "
+                "okforest.refit, which puts labelled rows into every test part."
+            )
+        if len(rows) == len(y):
+            return super().score(X, y, sample_weight)
+        weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
+        return super().score(rows_of(as_columns(X), rows), select(y, rows), weight)
 
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""

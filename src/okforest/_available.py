@@ -1,0 +1,33 @@
+"""Methods that exist under a condition, with an error that names it."""
+
+from collections.abc import Callable
+from functools import update_wrapper
+from types import MethodType
+from typing import Any
+
+
+class available_if:
+    """Decorate a method that exists only if ``check(object)`` raises no AttributeError.
+
+    It is :func:`sklearn.utils.metaestimators.available_if`, except that the error of the check
+    reaches the user: it says what to change.
+    """
+
+    def __init__(self, check: Callable[[Any], Any]):
+        self.check = check
+
+    def __call__(self, method: Callable[..., Any]) -> Any:
+        """Return the method, as a descriptor."""
+        return _Conditional(method, self.check)
+
+
+class _Conditional:
+    def __init__(self, method: Callable[..., Any], check: Callable[[Any], Any]):
+        self.method, self.check = method, check
+        update_wrapper(self, method)  # type: ignore[arg-type]
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        if owner is None:
+            return self.method
+        self.check(owner)
+        return MethodType(self.method, owner)
