@@ -65,8 +65,7 @@ def read_arff(lines: Iterable[str]) -> Arff:
             raise ValueError(
                 f"row {i + 1} of the ARFF file has {len(row)} values for {len(names)} attributes."
             )
-        for j, cell in enumerate(row):
-            values[i, j] = _number(cell, codes[j], f"row {i + 1}", names[j], types[j])
+        values[i] = _numbers(row, range(len(row)), codes, i, names, types)
     for j in np.flatnonzero(is_text).tolist():
         texts[names[j]] = [row[j] for row in cells]
     return Arff(names, types, values, texts, relation)
@@ -96,6 +95,14 @@ def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in COMMENT.sub("", line).split(",")]
 
 
+def _entries(line: str) -> list[tuple[str, str]]:
+    """Return the positions and values of a sparse row, without quotes."""
+    if "'" in line or '"' in line:
+        return [(match[1], _plain(match[2])) for match in ENTRY.finditer(f"{line},")]
+    pairs = [entry.split(None, 1) for entry in line.split(",") if entry.strip()]
+    return [(position, value.strip()) for position, value in pairs]
+
+
 def _plain(text: str) -> str:
     """Return a name or value without quotes, and without the backslashes before characters."""
     return re.sub(r"\\(.)", r"\1", text[1:-1]) if text[:1] in ("'", '"') else text
@@ -117,15 +124,31 @@ def _codes(kind: str) -> dict[str, float] | None:
         return {value: float(i) for i, value in enumerate(values)}
 
 
-def _number(cell: str, codes: dict[str, float] | None, row: str, name: str, kind: str) -> float:
+def _numbers(
+    cells: Iterable[str],
+    columns: Iterable[int],
+    codes: Sequence[dict[str, float] | None],
+    i: int,
+    names: Sequence[str],
+    types: Sequence[str],
+) -> list[float]:
+    """Return the numbers of some values of row i."""
+    numbers = []
+    for cell, j in zip(cells, columns, strict=True):
+        try:
+            numbers.append(_number(cell, codes[j]))
+        except (KeyError, ValueError):
+            raise ValueError(
+                f"row {i + 1} of the ARFF file has the value {cell!r} of {names[j]!r}, which is of "
+                f"type {types[j]}."
+            ) from None
+    return numbers
+
+
+def _number(cell: str, codes: dict[str, float] | None) -> float:
     if codes is None or cell == MISSING:
         return float("nan")
-    try:
-        return codes[cell] if codes else float(cell)
-    except (KeyError, ValueError):
-        raise ValueError(
-            f"{row} of the ARFF file has the value {cell!r} of {name!r}, which is of type {kind}."
-        ) from None
+    return codes[cell] if codes else float(cell)
 
 
 def _read_sparse(
@@ -145,10 +168,10 @@ def _read_sparse(
     columns: list[int] = []
     starts = [0]
     for i, row in enumerate(rows):
-        for match in ENTRY.finditer(f"{row.strip('{} ')},"):
-            j = int(match[1])
-            columns.append(j)
-            data.append(_number(_plain(match[2]), codes[j], f"row {i + 1}", names[j], types[j]))
+        entries = _entries(row.strip("{} "))
+        own = [int(column) for column, _ in entries]
+        columns.extend(own)
+        data.extend(_numbers([value for _, value in entries], own, codes, i, names, types))
         starts.append(len(data))
     values: Floats = np.array(data, dtype=np.float64)
     matrix = sp.csr_array((values, columns, starts), shape=(len(rows), len(codes)))
