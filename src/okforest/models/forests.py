@@ -10,7 +10,6 @@ from okforest._threads import thread_count
 from okforest._typing import Floats
 from okforest._validation import TrainingInputs
 from okforest.decode import as_decoder
-from okforest.decode.tuning import TunableDecoder
 from okforest.embedding import EmbeddingKind
 from okforest.engine import Trees, apply
 from okforest.models._docs import document
@@ -83,13 +82,12 @@ class _Forest(TreeModel):
         if plan.target is None:
             return
         decoder = as_decoder(self.decoder, self.kernel_)
-        is_open = isinstance(decoder, TunableDecoder) and not decoder.is_tuned
-        if not (self.oob_score or is_open):
+        if not self.oob_score and decoder.is_tuned:
             return
         span = self.span_
         leaves = apply(self.trees_, plan.growth.X, thread_count(self.n_jobs))
         W = out_of_bag_weights(self.trees_, leaves)
-        if isinstance(decoder, TunableDecoder) and is_open:
+        if not decoder.is_tuned:
             decoder = self.decoder_ = tune_out_of_bag(decoder, W, span)
         if self.oob_score:
             self.oob_weights_, self.oob_prediction_, self.oob_score_ = out_of_bag(
