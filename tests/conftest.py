@@ -1,10 +1,14 @@
 """Settings and fixtures that several tests share."""
 
 import os
+import signal
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+# Processes started in the background ignore Ctrl-C; tests of it need it here and in subprocesses.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile("fast", deadline=None, max_examples=10)
 hypothesis.settings.register_profile("full", deadline=None, max_examples=40)

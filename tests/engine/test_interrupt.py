@@ -127,7 +127,6 @@ CALLS = (
 
 def interrupt_all(n_threads):
     """Start every call, interrupt it, and print its name if it raised KeyboardInterrupt."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # may be ignored in the background
     for prepare in CALLS:
         call = prepare(n_threads)
         timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))

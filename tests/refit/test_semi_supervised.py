@@ -220,7 +220,7 @@ OUTPUTS = {
     ),
     "list of NumPy integers": ("dirac", list(Y)),
     "integers as objects": ("dirac", Y.astype(object)),
-    "column": ("dirac", Y[:, None]),
+    "column": ("linear", np.where(Y >= 0, X[:, 0], np.nan)[:, None]),
     "frame of labels": ("dirac", pd.DataFrame({"y": Y})),
     "float labels": ("dirac", Y.astype(float)),
     "None and -1": ("dirac", [int(k) if k >= 0 else [-1, None][i % 2] for i, k in enumerate(Y)]),
@@ -255,7 +255,6 @@ def test_outputs_of_all_kinds(kernel, y):
 LOOK_WRONG = {
     "-1 is a class": (np.where(np.arange(150) % 2, 1, -1), "all labelled rows have the class 1"),
     "text": (np.array(["a", "b", "-1"])[Y], "the text '-1' in y is a class"),
-    "real numbers": (X[:, 0] + 0.01 * np.arange(150), "different real numbers"),
 }
 
 
@@ -264,6 +263,12 @@ def test_labels_that_look_wrong(y, message):
     """Outputs that are probably not what their type says give a warning."""
     with pytest.warns(UserWarning, match=message):
         SemiSupervisedForest(FOREST).fit(X, y)
+
+
+def test_real_numbers_are_no_classes():
+    """The Dirac kernel refuses real numbers, and says which kernel takes them."""
+    with pytest.raises(ValueError, match="a number and not a class; use kernel='linear'"):
+        SemiSupervisedForest(FOREST).fit(X, X[:, 0])
 
 
 def test_regrow():

@@ -66,13 +66,6 @@ def warn_about_labels(labelled: Booleans, outputs: Any, kernel: OutputKernel) ->
             f"the text {marker!r} in y is a class like any other. {FORMS}",
             stacklevel=4,
         )
-    if classes.dtype.kind == "f" and not (classes == np.round(classes)).all():
-        warn(
-            f"y holds {len(classes)} different real numbers, which the Dirac kernel takes for "
-            "classes. For regression pass an estimator with the linear kernel, such as "
-            "SemiSupervisedForest(OKExtraTrees()).",
-            stacklevel=4,
-        )
 
 
 def select(y: Any, rows: Any) -> Any:

@@ -69,8 +69,7 @@ class Directory:
         position = self.positions.get(name_key(name))
         if position is None:
             return None
-        s, i = self.snapshot.locate(int(position))
-        row = self.snapshot.segments[s].table[i]
+        row = self.snapshot.row(int(position))
         return (int(position), row) if row.name == name else None
 
 

@@ -4,8 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from okforest._typing import Booleans
+from okforest.retrieval._pictures import Picture
+from okforest.retrieval._scoring import Lookup, Words, rank
+from okforest.retrieval._store import Snapshot
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,24 @@ class RetrievalQuality:
     mean_average_precision: float
     precision: dict[int, float]
     recall: dict[int, float]
+
+
+def rank_others(
+    snapshot: Snapshot, words: Words, picture: Picture, itself: Sequence[int], random_state: int
+) -> npt.NDArray[np.intp]:
+    """Return the positions of all images, the best first, as if a query were not in the index.
+
+    ``itself`` are the positions of images with the pixels of the query.
+    """
+    lookup = Lookup(snapshot, words.leaves)
+    sizes, allowed = lookup.sizes, snapshot.live.copy()
+    for position in itself:
+        allowed[position] = False
+        n_own = snapshot.row(position).n_subwindows
+        own = Words.count(snapshot.vocabulary.reach([picture], n_own).leaves)
+        sizes = sizes - own.times_of(words.leaves)
+    scores = lookup.scores(words, sizes)
+    return rank(scores, snapshot.keys, allowed, len(scores), random_state)
 
 
 def quality_of(rankings: Sequence[Booleans], ks: Sequence[int]) -> RetrievalQuality:

@@ -10,14 +10,15 @@ import numpy as np
 from okforest._progress import progress_of
 from okforest._typing import Booleans, Floats
 from okforest.retrieval._changes import Directory
-from okforest.retrieval._evaluation import RetrievalQuality, quality_of
+from okforest.retrieval._description import describe
+from okforest.retrieval._evaluation import RetrievalQuality, quality_of, rank_others
 from okforest.retrieval._hits import Hit, IndexChangedError, hit_at, load_query
 from okforest.retrieval._matches import Explanation, explain_pair
 from okforest.retrieval._pictures import DEFAULT_LIMITS, Picture, content_hash, read_picture
 from okforest.retrieval._postings import UInt32s, UInt64s
 from okforest.retrieval._scoring import Lookup, Words, rank
 from okforest.retrieval._sources import Source, as_sources
-from okforest.retrieval._store import Snapshot, Store
+from okforest.retrieval._store import Store
 from okforest.retrieval._table import Row
 from okforest.retrieval.vocabulary import Reached, Vocabulary
 
@@ -59,9 +60,7 @@ class IndexReader:
     @property
     def labels(self) -> list[str]:
         """The labels of the images, sorted."""
-        names, codes = self.snapshot.labels
-        used = np.unique(codes[self.snapshot.live])
-        return [names[i] for i in used if names[i]]
+        return self.snapshot.used_labels
 
     def refresh(self) -> bool:
         """Open the index as it is now; until then, changes by other processes are not seen.
@@ -92,7 +91,7 @@ class IndexReader:
         row : Row
             Name, label, size, hash and thumbnail.
         """
-        return self._row_at(self.snapshot, self._position(image))
+        return self.snapshot.row(self._position(image))
 
     def rows(self) -> Iterator[Row]:
         """Return all images.
@@ -103,12 +102,7 @@ class IndexReader:
             Names, labels, sizes, hashes and thumbnails.
         """
         snapshot = self.snapshot
-        return (self._row_at(snapshot, int(p)) for p in np.flatnonzero(snapshot.live))
-
-    @staticmethod
-    def _row_at(snapshot: Snapshot, position: int) -> Row:
-        s, i = snapshot.locate(position)
-        return snapshot.segments[s].table[i]
+        return (snapshot.row(int(p)) for p in np.flatnonzero(snapshot.live))
 
     def _position(self, image: int | str) -> int:
         snapshot = self.snapshot
@@ -378,15 +372,8 @@ class IndexReader:
         for source in sources:
             picture = source.read(DEFAULT_LIMITS)
             words = Words.count(self.reach(picture, n_subwindows).leaves)
-            lookup = Lookup(snapshot, words.leaves)
-            sizes, allowed = lookup.sizes, snapshot.live.copy()
-            for position in known.get(content_hash(picture), ()):
-                allowed[position] = False
-                n_own = self._row_at(snapshot, position).n_subwindows
-                own = Words.count(self.vocabulary.reach([picture], n_own).leaves)
-                sizes = sizes - own.times_of(words.leaves)
-            scores = lookup.scores(words, sizes)
-            order = rank(scores, snapshot.keys, allowed, len(scores), random_state)
+            itself = known.get(content_hash(picture), [])
+            order = rank_others(snapshot, words, picture, itself, random_state)
             relevant = np.array([name == source.label for name in names], dtype=bool)[codes]
             rankings.append(relevant[order])
             progress(len(rankings))
@@ -401,28 +388,4 @@ class IndexReader:
         info : dict
             Numbers of images, subwindows, postings, trees and leaves; bytes; parameters.
         """
-        snapshot = self.snapshot
-        vocabulary = snapshot.vocabulary
-        n_subwindows = snapshot.column("n_subwindows").astype(np.int64)
-        posting_bytes = sum(segment.postings.nbytes for segment in snapshot.segments)
-        tree_bytes = vocabulary.nodes.nbytes
-        indexed = int(n_subwindows.sum()) * vocabulary.n_trees
-        return {
-            "images": len(self),
-            "removed": int((~snapshot.live).sum()),
-            "labels": len(self.labels),
-            "segments": len(snapshot.segments),
-            "subwindows": int(n_subwindows[snapshot.live].sum()),
-            "postings": sum(len(segment.postings) for segment in snapshot.segments),
-            "trees": vocabulary.n_trees,
-            "leaves": vocabulary.n_leaves,
-            "vocabulary": vocabulary.key,
-            "bytes": self._store.nbytes(),
-            "posting_bytes": posting_bytes,
-            "tree_bytes": tree_bytes,
-            "thumbnail_bytes": sum(len(s.table.texts["thumbnail"].data) for s in snapshot.segments),
-            "bytes_per_subwindow_and_tree": (posting_bytes + tree_bytes) / max(1, indexed),
-            "generation": snapshot.manifest.generation,
-            "segmenter": repr(vocabulary.segmenter),
-            "random_state": vocabulary.seed,
-        }
+        return {**describe(self.snapshot), "bytes": self._store.nbytes()}

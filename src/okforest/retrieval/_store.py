@@ -26,7 +26,7 @@ from okforest.persistence.atomic import remove_leftovers, replacing
 from okforest.persistence.container import read, write
 from okforest.retrieval._postings import Postings, UInt64s
 from okforest.retrieval._segment import Segment, read_segment, write_segment
-from okforest.retrieval._table import ImageTable
+from okforest.retrieval._table import ImageTable, Row
 from okforest.retrieval.vocabulary import Vocabulary
 
 if sys.platform != "win32":
@@ -194,6 +194,12 @@ class Snapshot:
         ]
         return names, np.concatenate([np.empty(0, np.intp), *codes])
 
+    @property
+    def used_labels(self) -> list[str]:
+        """The labels of the images that were not removed, sorted."""
+        names, codes = self.labels
+        return [names[i] for i in np.unique(codes[self.live]) if names[i]]
+
     def positions_by_hash(self) -> dict[bytes, list[int]]:
         """Return the positions of the images with each hash of pixels, without removed ones."""
         found: dict[bytes, list[int]] = {}
@@ -207,6 +213,11 @@ class Snapshot:
         """Return the segment of an image, and its row there."""
         s = bisect_right(self._first, position) - 1
         return s, position - self._first[s]
+
+    def row(self, position: int) -> Row:
+        """Return what the index knows of an image."""
+        s, i = self.locate(position)
+        return self.segments[s].table[i]
 
 
 class Store:

@@ -279,7 +279,7 @@ class SubwindowIndex(IndexReader):
             different, counts = np.unique(np.concatenate(keys), return_counts=True)
             if (counts > 1).any():
                 twice = different[counts > 1]
-                names = [self._row_at(s, p).name for s in snapshots for p in _where(s, twice)]
+                names = [s.row(p).name for s in snapshots for p in _where(s, twice)]
                 raise ValueError(
                     f"{len(twice)} names are in several of the indexes, such as {names[0]!r}; "
                     "remove one of each."
