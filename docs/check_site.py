@@ -35,7 +35,11 @@ class Page(HTMLParser):
 
 def broken_links(site: Path) -> list[str]:
     """Return the links to files or anchors that do not exist."""
-    pages = {path: Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+    pages = {
+        path: Page(path.read_text(encoding="utf-8"))
+        for path in site.rglob("*.html")
+        if "_static" not in path.parts  # templates of the theme
+    }
     broken = []
     for path, page in pages.items():
         for link in sorted(page.links):

@@ -39,6 +39,7 @@ myst_links_external_new_tab = False
 
 # The API: one page for each public name, from its docstring.
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
@@ -107,7 +108,7 @@ html_css_files = ["okforest.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_baseurl = os.environ.get("OKFOREST_DOCS_URL", "")
-html_sidebars = {"index": [], "install": ["sidebar-nav-bs"]}
+html_sidebars = {"index": []}
 html_theme_options = {
     "logo": {"text": "okforest"},
     "navbar_align": "left",
@@ -115,7 +116,7 @@ html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "show_prev_next": True,
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "which_kernel": []},
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
     "pygments_light_style": "a11y-high-contrast-light",

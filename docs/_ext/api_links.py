@@ -11,7 +11,8 @@ import re
 from docutils import nodes
 from sphinx.util.nodes import make_refnode
 
-NAME = re.compile(r"(?P<name>[A-Za-z_][\w.]*)(?:\(.*\))?", re.DOTALL)
+# A name, perhaps with arguments, in which parentheses may be nested once.
+NAME = re.compile(r"(?P<name>[A-Za-z_][\w.]*)(?:\((?:[^()]|\([^()]*\))*\))?")
 KINDS = ("module", "class", "function", "data", "exception")
 
 
@@ -37,8 +38,6 @@ def targets(objects):
 
 def link_names(app, doctree, page):
     """Replace literals that name an object by links to it, once in each section."""
-    if page.startswith("gallery/"):
-        return  # sphinx-gallery links the code itself
     objects = targets(app.env.domains["py"].objects)
     linked = set()
     for literal in list(doctree.findall(nodes.literal)):
