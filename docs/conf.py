@@ -26,6 +26,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "api_links",
     "outside_pages",
+    "guide_galleries",
 ]
 exclude_patterns = ["_*", "**/README.md", "gallery/**/*.ipynb", "gallery/**/*.py"]
 root_doc = "index"

@@ -103,7 +103,7 @@ for _name, _scorer, _summary, _value in (
     ("kendall_tau_scorer", kendall_tau_scorer, "Kendall's τ", "0.667"),
     ("spearman_rho_scorer", spearman_rho_scorer, "Spearman's ρ", "0.75"),
 ):
-    _scorer.__doc__ = f"""Score predicted rankings, as ``scoring=`` of a search: the mean {_summary}.
+    _scorer.__doc__ = f"""Score predicted rankings by the mean {_summary}; for searches.
 
 Examples
 --------

@@ -179,7 +179,7 @@ for _name, _scorer, _summary, _value in (
     ("hamming_scorer", hamming_scorer, "Hamming loss, with a minus sign", "-0.25"),
     ("subset_accuracy_scorer", subset_accuracy_scorer, "share of sets that are equal", "0.5"),
 ):
-    _scorer.__doc__ = f"""Score predicted sets of labels, as ``scoring=`` of a search: the {_summary}.
+    _scorer.__doc__ = f"""Score predicted sets of labels by the {_summary}; for searches.
 
 Examples
 --------
