@@ -28,6 +28,7 @@ extensions = [
     "outside_pages",
     "guide_galleries",
 ]
+templates_path = ["_templates"]
 exclude_patterns = ["_*", "**/README.md", "gallery/**/*.ipynb", "gallery/**/*.py"]
 root_doc = "index"
 nitpicky = False
@@ -123,5 +124,11 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+# A site with several versions names a list of them (the format is that of the theme's switcher).
+if os.environ.get("OKFOREST_DOCS_VERSIONS"):
+    html_theme_options |= {
+        "switcher": {"json_url": os.environ["OKFOREST_DOCS_VERSIONS"], "version_match": release},
+        "check_switcher": False,  # it may not be reachable from where the site is built
+        "navbar_start": ["navbar-logo", "version-switcher"],
+    }
 copybutton_exclude = ".linenos, .gp, .go"
-templates_path = ["_templates"]
