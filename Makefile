@@ -5,7 +5,7 @@ PY     := $(VENV)/bin/python
 NATIVE := $(shell find native -type f)
 
 .PHONY: help demo demo-search test test-all test-page sanitize races cross lint format figures
-.PHONY: bench bench-full conformal outputs scaling clean
+.PHONY: docs bench bench-full conformal outputs scaling clean
 
 help:
 	@echo "make demo        complete handwritten digits: a table and a figure (one minute)"
@@ -18,7 +18,8 @@ help:
 	@echo "make cross       compare the results of instruction sets, with aarch64 by emulation"
 	@echo "make lint        check formatting, types, imports and spelling"
 	@echo "make format      format the Python and C++ code"
-	@echo "make figures     run the examples in docs/ and update their output and figures"
+	@echo "make docs        build the documentation site in build/docs, with the gallery"
+	@echo "make figures     run the examples in docs/ and update their output, figures and tables"
 	@echo "make bench       time okforest against other libraries; writes benchmarks/RESULTS.md"
 	@echo "make bench-full  the same with 100 trees and a large forest (slow)"
 	@echo "make conformal   measure the coverage of prediction sets in several output spaces"
@@ -112,8 +113,19 @@ format: $(VENV)/.lint
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/clang-format -i $(filter %.cpp %.hpp,$(NATIVE))
 
-figures: $(VENV)/.built
+figures: $(VENV)/.test
 	$(PY) docs/make_figures.py
+	$(PY) docs/make_tables.py
+
+# The group of the tests has the packages that examples use: networkx, pandas, Dask and others.
+$(VENV)/.docs: pyproject.toml | $(VENV)/.test
+	@sh tools/setup.sh $(VENV) docs
+	@touch $@
+
+docs: $(VENV)/.docs
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m sphinx -b html -d build/doctrees -W --keep-going \
+		--quiet docs build/docs
+	$(PY) docs/check_site.py build/docs
 
 bench: $(VENV)/.bench
 	$(PY) -m benchmarks.compare.report
@@ -122,22 +134,24 @@ bench-full: $(VENV)/.bench
 	$(PY) -m benchmarks.compare.report --full
 
 conformal: $(VENV)/.bench
-	$(PY) -m benchmarks.conformal
-	$(PY) -m benchmarks.candidates
+	$(PY) -m benchmarks.conformal | tee benchmarks/results/conformal.md
+	$(PY) -m benchmarks.candidates | tee benchmarks/results/candidates.md
+	$(PY) docs/make_tables.py
 
 scaling: $(VENV)/.built
 	$(PY) -m benchmarks.scaling.scaling
 
 # Tables of the guides on output types; needs the data sets in the folder named by OKFOREST_DATA.
 outputs: $(VENV)/.built
-	$(PY) -m benchmarks.outputs.multilabel --repeats 5 emotions yeast
-	$(PY) -m benchmarks.outputs.multilabel bibtex
-	$(PY) -m benchmarks.outputs.hierarchies
-	$(PY) -m benchmarks.outputs.rankings
-	$(PY) -m benchmarks.outputs.strings
-	$(PY) -m benchmarks.outputs.curves
+	{ $(PY) -m benchmarks.outputs.multilabel --repeats 5 emotions yeast; \
+	  $(PY) -m benchmarks.outputs.multilabel bibtex; } | tee benchmarks/results/multilabel.md
+	$(PY) -m benchmarks.outputs.hierarchies | tee benchmarks/results/hierarchies.md
+	$(PY) -m benchmarks.outputs.rankings | tee benchmarks/results/rankings.md
+	$(PY) -m benchmarks.outputs.strings | tee benchmarks/results/strings.md
+	$(PY) -m benchmarks.outputs.curves | tee benchmarks/results/curves.md
+	$(PY) docs/make_tables.py
 
 clean:
-	rm -rf $(VENV) build dist src/okforest/_core.pyi
+	rm -rf $(VENV) build dist src/okforest/_core.pyi docs/gallery docs/api/generated docs/sg_execution_times.rst
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -exec rm -rf {} +

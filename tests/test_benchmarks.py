@@ -115,7 +115,7 @@ def test_large(tmp_path):
 def test_simd_levels():
     """Every task is timed with every instruction set."""
     printed = run("compare.simd_levels", *TINY)
-    assert "### Instruction sets" in printed
+    assert "## Instruction sets" in printed
     assert "| bagging, N=40, RBF |" in printed
 
 

@@ -34,6 +34,17 @@ class Decoder(ABC, BaseEstimator):
     searchable as ``decoder__name``. The span holds the kernel and the training outputs
     (``span.kernel``, ``span.outputs``), and computes what the weights imply: ``span.inner(W, y)``,
     ``span.squared_norms(W)`` and others.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.decode import Decoder
+    >>> class Heaviest(Decoder):
+    ...     def decode(self, W, span):
+    ...         return span.outputs[W.tocsr().toarray().argmax(axis=1)]
+    >>> tree = OKTree(kernel="dirac", decoder=Heaviest()).fit([[0], [1]], ["a", "b"])
+    >>> tree.predict([[0.2]])
+    array(['a'], dtype='<U1')
     """
 
     def check(self, span: Span) -> None:
@@ -123,6 +134,18 @@ class SearchDecoder(CandidateSearch):
 
     To add one, write :meth:`candidates`, and :meth:`allowed` if the candidates differ between
     predictions.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.decode import SearchDecoder
+    >>> from okforest.weights import OutputSet
+    >>> class FirstTen(SearchDecoder):
+    ...     def candidates(self, span):
+    ...         return OutputSet(span.kernel, span.outputs[:10])
+    >>> tree = OKTree(kernel="rbf", decoder=FirstTen()).fit([[i] for i in range(20)], range(20))
+    >>> tree.predict([[3], [15]])
+    array([3., 9.])
     """
 
     @abstractmethod

@@ -64,7 +64,14 @@ def _label_sets(span: Span) -> LabelSetKernel:
 
 
 class LabelSetDecoder(Decoder):
-    """A decoder whose outputs are sets of labels."""
+    """A decoder whose outputs are sets of labels.
+
+    Examples
+    --------
+    >>> from okforest.decode import ExpectedF1, LabelSetDecoder
+    >>> isinstance(ExpectedF1(), LabelSetDecoder)
+    True
+    """
 
     def check(self, span: Span) -> None:
         """Check that outputs are sets of labels."""
@@ -235,8 +242,8 @@ class ExpectedF1(LabelSetDecoder):
 
     The score of a set h is Σ_i w_i F1(h, y_i), with F1 = 1 for two empty sets. The maximum is exact
     (the general F-measure maximiser): for every size k, labels are ranked by
-    Σ_i w_i [label in y_i] · 2 / (k + |y_i|). Weights of labels, as those of a Dice kernel, are not
-    used: the F1 score counts labels.
+    Σ_i w_i [label in y_i] · 2 / (k + number of labels in y_i). Weights of labels, as those of a
+    Dice kernel, are not used: the F1 score counts labels.
 
     References
     ----------

@@ -14,7 +14,15 @@ BLOCK = 2**16  # candidates that are read at a time
 
 
 class TrainingSet(SearchDecoder):
-    """Searches all training outputs."""
+    """Searches all training outputs.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> tree = OKTree(decoder="training_set").fit([[0]] * 3 + [[1]], [0.0, 1.0, 5.0, 2.0])
+    >>> tree.predict([[0]])  # the mean of the leaf is 2; 2.0 is in another leaf
+    array([2.])
+    """
 
     def candidates(self, span: Span) -> OutputSet:
         """Return the training outputs."""
@@ -26,6 +34,13 @@ class Support(TrainingSet):
 
     In the papers' image completion experiment with 800 training images (extra-trees), the loss is
     0.7100 with it and 0.7045 with :class:`TrainingSet`.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> tree = OKTree(decoder="support").fit([[0]] * 3 + [[1]], [0.0, 1.0, 5.0, 2.0])
+    >>> tree.predict([[0]])  # the mean is 2, but the output 2.0 is in another leaf
+    array([1.])
     """
 
     def allowed(self, W: WeightMatrix) -> sp.csr_array:
@@ -53,6 +68,15 @@ class Candidates(SearchDecoder):
     --------
     CandidateLists : Different candidates for every prediction.
     ExpectedLoss : Searches candidates for the least expected loss.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.decode import Candidates
+    >>> decoder = Candidates([0.0, 5.0, 10.0])
+    >>> tree = OKTree(kernel="rbf", decoder=decoder).fit([[0], [1]], [1.0, 9.0])
+    >>> tree.predict([[0], [1]])
+    array([ 0., 10.])
     """
 
     def __init__(self, outputs: Any):

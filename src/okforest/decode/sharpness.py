@@ -98,6 +98,17 @@ class PowerChoice:
         The powers that were tried, ascending.
     losses : ndarray of shape (m,)
         Their mean losses out of bag.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from okforest import OKRandomForest
+    >>> from okforest.decode import select_power
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> forest = OKRandomForest(20, oob_score=True, random_state=0).fit(X, y)
+    >>> choice = select_power(forest, lambda true, predicted: (true - predicted) ** 2)
+    >>> choice.power in choice.powers, choice.losses.shape == choice.powers.shape
+    (True, True)
     """
 
     power: float

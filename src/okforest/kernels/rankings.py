@@ -12,7 +12,14 @@ from okforest.kernels._rankings import labels_in, rankings_from, ranks_of, read_
 
 
 class RankingKernel(OutputKernel):
-    """A kernel on rankings; subclasses say how two rankings are compared."""
+    """A kernel on rankings; subclasses say how two rankings are compared.
+
+    Examples
+    --------
+    >>> from okforest.kernels import Kendall, RankingKernel
+    >>> isinstance(Kendall(), RankingKernel)
+    True
+    """
 
     known_psd = True
 

@@ -23,7 +23,14 @@ from okforest.kernels._label_sets import (
 
 
 class LabelSetKernel(OutputKernel):
-    """A kernel on sets of labels; subclasses say how two sets are compared."""
+    """A kernel on sets of labels; subclasses say how two sets are compared.
+
+    Examples
+    --------
+    >>> from okforest.kernels import Jaccard, LabelSetKernel
+    >>> isinstance(Jaccard(), LabelSetKernel)
+    True
+    """
 
     known_psd = True
 

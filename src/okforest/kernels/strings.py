@@ -24,7 +24,14 @@ from okforest.kernels._strings import (
 
 
 class SequenceKernel(OutputKernel):
-    """A kernel on strings, or on tuples of symbols."""
+    """A kernel on strings, or on tuples of symbols.
+
+    Examples
+    --------
+    >>> from okforest.kernels import SequenceKernel, Spectrum
+    >>> isinstance(Spectrum(), SequenceKernel)
+    True
+    """
 
     known_psd = True
 

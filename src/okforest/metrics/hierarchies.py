@@ -114,6 +114,15 @@ def au_prc_scorer(model: Any, X: Any, y: Any) -> float:
     -------
     score : float
         The pooled area.
+
+    Examples
+    --------
+    >>> from okforest import OKRandomForest
+    >>> from okforest.metrics import au_prc_scorer
+    >>> X, y = [[0], [1], [2], [3]] * 5, [{"sea"}, {"sea"}, {"snow"}, {"snow"}] * 5
+    >>> model = OKRandomForest(20, kernel="hamming", random_state=0).fit(X, y)
+    >>> float(au_prc_scorer(model, X, y))
+    1.0
     """
     model, X = unwrap(model, X)
     truth = check_truth(model.span_, X, y)

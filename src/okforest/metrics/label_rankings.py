@@ -98,3 +98,19 @@ def _mean(sums: Floats, totals: Floats, weight: Floats) -> float:
 
 kendall_tau_scorer = make_scorer(kendall_tau)
 spearman_rho_scorer = make_scorer(spearman_rho)
+
+# Scorers are objects: their docstrings are set here, with an example for each.
+for _name, _scorer, _summary, _value in (
+    ("kendall_tau_scorer", kendall_tau_scorer, "Kendall's τ", "0.667"),
+    ("spearman_rho_scorer", spearman_rho_scorer, "Spearman's ρ", "0.75"),
+):
+    _scorer.__doc__ = f"""Score predicted rankings by the mean {_summary}; for searches.
+
+Examples
+--------
+>>> from okforest import OKTree
+>>> from okforest.metrics import {_name}
+>>> tree = OKTree(kernel="kendall").fit([[0], [1]], ["a>b>c", "c>b>a"])
+>>> round({_name}(tree, [[0], [1]], ["a>b>c", "c>a>b"]), 3)
+{_value}
+"""

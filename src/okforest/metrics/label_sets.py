@@ -180,3 +180,22 @@ micro_f1_scorer = make_scorer(set_f1_score, average="micro")
 macro_f1_scorer = make_scorer(set_f1_score, average="macro")
 hamming_scorer = make_scorer(set_hamming_loss, greater_is_better=False)
 subset_accuracy_scorer = make_scorer(subset_accuracy)
+
+# Scorers are objects: their docstrings are set here, with an example for each.
+for _name, _scorer, _summary, _value in (
+    ("example_f1_scorer", example_f1_scorer, "F1 score, averaged over examples", "0.833"),
+    ("micro_f1_scorer", micro_f1_scorer, "F1 score of all pairs of an example and a label", "0.8"),
+    ("macro_f1_scorer", macro_f1_scorer, "F1 score, averaged over labels", "0.833"),
+    ("hamming_scorer", hamming_scorer, "Hamming loss, with a minus sign", "-0.25"),
+    ("subset_accuracy_scorer", subset_accuracy_scorer, "share of sets that are equal", "0.5"),
+):
+    _scorer.__doc__ = f"""Score predicted sets of labels by the {_summary}; for searches.
+
+Examples
+--------
+>>> from okforest import OKTree
+>>> from okforest.metrics import {_name}
+>>> tree = OKTree(kernel="hamming").fit([[0], [1]], [{{"sea"}}, {{"snow"}}])
+>>> round({_name}(tree, [[0], [1]], [{{"sea"}}, {{"sea", "snow"}}]), 3)
+{_value}
+"""

@@ -49,6 +49,14 @@ def kernel_r2_scorer(model: Any, X: Any, y: Any, sample_weight: Any = None) -> f
     See Also
     --------
     make_kernel_scorer : To compare models with different kernels.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.metrics import kernel_r2_scorer
+    >>> tree = OKTree(max_depth=1).fit([[0], [0], [1]], [1.0, 3.0, 5.0])
+    >>> float(kernel_r2_scorer(tree, [[0], [1]], [3.0, 5.0]))
+    0.5
     """
     model, X = unwrap(model, X)
     _warn_if_kernel_was_set(model)
@@ -75,6 +83,14 @@ def kernel_loss_scorer(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
     See Also
     --------
     make_kernel_scorer : To compare models with different kernels.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.metrics import kernel_loss_scorer
+    >>> tree = OKTree(max_depth=1).fit([[0], [0], [1]], [1.0, 3.0, 5.0])
+    >>> float(kernel_loss_scorer(tree, [[0], [1]], [3.0, 5.0]))
+    -0.5
     """
     model, X = unwrap(model, X)
     _warn_if_kernel_was_set(model)
@@ -101,6 +117,14 @@ def output_loss_scorer(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
     See Also
     --------
     make_output_scorer : To compare models with different kernels.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.metrics import output_loss_scorer
+    >>> tree = OKTree(kernel="dirac").fit([[0], [1]], ["a", "b"])
+    >>> float(output_loss_scorer(tree, [[0], [1]], ["a", "a"]))
+    -1.0
     """
     model, X = unwrap(model, X)
     _warn_if_kernel_was_set(model)

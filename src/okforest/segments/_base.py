@@ -32,6 +32,18 @@ class Segments:
         Where the segments of each object begin.
     places : ndarray of shape (n, k), int32
         Where each segment lies in its object; the segmenter documents the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.segments import Segments
+    >>> two_objects = Segments(
+    ...     values=np.zeros((5, 3), np.float32),
+    ...     offsets=np.array([0, 2, 5]),  # two segments, then three
+    ...     places=np.array([[0], [1], [0], [1], [2]], np.int32),
+    ... )
+    >>> two_objects.values.shape
+    (5, 3)
     """
 
     values: npt.NDArray[Any]
@@ -56,6 +68,14 @@ class Segmenter(ABC, BaseEstimator):
     ----------
     tabular : bool
         Whether the rows of a numeric array with two axes are objects.
+
+    Examples
+    --------
+    >>> from okforest.segments import RandomSubwindows, Segmenter
+    >>> isinstance(RandomSubwindows(20), Segmenter)
+    True
+    >>> RandomSubwindows(20).get_params()["n_segments"]
+    20
     """
 
     tabular: bool = False

@@ -42,6 +42,16 @@ class Evidence:
         The output that is explained.
     name : str, optional
         What the support is, for the title of a plot; by default "evidence for" the output.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from okforest.segments import RandomSubwindows, SegmentClassifier
+    >>> digits = load_digits()
+    >>> model = SegmentClassifier(RandomSubwindows(20), random_state=0)
+    >>> evidence = model.fit(digits.images[:100], digits.target[:100]).evidence(digits.images[100])
+    >>> evidence.output, evidence.map.shape
+    (np.int64(4), (8, 8))
     """
 
     segmenter: Segmenter

@@ -20,6 +20,15 @@ class LabelProbabilities(NamedTuple):
         The labels: positions of the columns of an indicator matrix, or members of the sets.
     values : ndarray of shape (n, q)
         The probability that the set of a row contains each label.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.uncertainty import marginals
+    >>> tree = OKTree(kernel="hamming").fit([[0]] * 4, [{"sea"}, {"sea", "sand"}, {"sea"}, set()])
+    >>> labels, values = marginals(tree, [[0]])
+    >>> labels, values
+    (array(['sand', 'sea'], dtype='<U4'), array([[0.25, 0.75]]))
     """
 
     labels: Outputs

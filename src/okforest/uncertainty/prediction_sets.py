@@ -28,6 +28,17 @@ class PredictionSets:
         Stored entries are members, in order, most typical first; the values are scores.
     coverage : float
         The probability with which a set contains the true output.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from okforest import OKRandomForest
+    >>> from okforest.uncertainty import ConformalSets
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = OKRandomForest(kernel="dirac", random_state=0)
+    >>> sets = ConformalSets(forest, method="oob").fit(X[::2], y[::2]).predict_sets(X[1::2])
+    >>> len(sets), sets[0]
+    (75, array([0]))
     """
 
     kernel: OutputKernel

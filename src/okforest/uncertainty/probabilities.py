@@ -20,6 +20,15 @@ class OutputProbabilities(NamedTuple):
         The different training outputs, or classes in sorted order.
     values : ndarray of shape (n, m)
         Their probabilities, one row per prediction.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.uncertainty import probabilities
+    >>> tree = OKTree(kernel="dirac").fit([[0]] * 4, ["a", "b", "b", "b"])
+    >>> outputs, values = probabilities(tree, [[0]])
+    >>> outputs, values
+    (array(['a', 'b'], dtype='<U1'), array([[0.25, 0.75]]))
     """
 
     outputs: Outputs
