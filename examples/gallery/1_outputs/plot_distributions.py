@@ -2,15 +2,15 @@
 Distributions: predict a whole sample
 =====================================
 
-The output is a sample of numbers of any size, such as the waiting times of one day. With the kernel
-``Wasserstein``, the distance between two samples is the 2-Wasserstein distance, and a prediction is
-a quantile function: the distribution in the middle of the training samples that a forest finds
-similar.
+The output is a sample of numbers of any size, such as the waiting times of one day. With the
+kernel ``Wasserstein``, the distance between two samples is the 2-Wasserstein distance, and a
+prediction is a quantile function: the distribution in the middle of the training samples that a
+forest finds similar.
 """
 
 # %%
-# Waiting times in a surgery: longer and more spread towards noon, with two peaks on busy days. Every
-# day has another number of patients.
+# Waiting times in a surgery: longer and more spread towards noon, with two peaks on busy days.
+# Every day has another number of patients.
 import numpy as np
 
 rng = np.random.default_rng(0)

@@ -34,8 +34,8 @@ model.fit(X, y.tolist())
 print(model.predict([[0.2, 0.1], [0.2, 0.5], [0.9, 0.9]]))
 
 # %%
-# The map shows the prediction at every point. In the grey-green strip it is ``plant``: the forest is
-# sure of the kingdom, and not sure of the rest.
+# The map shows the prediction at every point. In the grey-green strip it is ``plant``: the forest
+# is sure of the kingdom, and not sure of the rest.
 import matplotlib.pyplot as plt
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
@@ -57,6 +57,8 @@ fig.legend(
     loc="outside right upper",
     title="predicted class",
 )
-ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False, title="training rows")
+ax.legend(
+    loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False, title="training rows"
+)
 ax.set(xlabel="first feature", ylabel="second feature", xlim=(0, 1), ylim=(0, 1))
 plt.show()

@@ -3,9 +3,9 @@ Sets of labels: one fit, a decoder for each measure
 ===================================================
 
 In multi-label classification the output is a set of labels. Which set to predict depends on how
-predictions are judged: the best set for the Hamming loss is not the best for the F1 score. A forest
-of okforest predicts weights over the training sets, and a decoder turns the weights into a set. The
-forest is fitted once; the decoders share its weights.
+predictions are judged: the best set for the Hamming loss is not the best for the F1 score. A
+forest of okforest predicts weights over the training sets, and a decoder turns the weights into a
+set. The forest is fitted once; the decoders share its weights.
 """
 
 # %%
@@ -24,8 +24,8 @@ from okforest import OKRandomForest
 forest = OKRandomForest(200, kernel="hamming", random_state=0).fit(X_train, Y_train)
 
 # %%
-# ``"threshold"`` takes the labels of probability above ½, ``"mode"`` the training set of the largest
-# weight, and ``"expected_f1"`` the set with the largest expected F1 score.
+# ``"threshold"`` takes the labels of probability above ½, ``"mode"`` the training set of the
+# largest weight, and ``"expected_f1"`` the set with the largest expected F1 score.
 from okforest.metrics import set_f1_score, set_hamming_loss, subset_accuracy
 
 measures = {

@@ -36,8 +36,8 @@ images = np.stack([picture(name) for name in labels])
 train, test = slice(0, 300), slice(300, None)
 
 # %%
-# Most windows show background only. ``combine="confidence"`` gives more weight to windows that reach
-# nearly pure leaves.
+# Most windows show background only. ``combine="confidence"`` gives more weight to windows that
+# reach nearly pure leaves.
 from okforest import OKExtraTrees
 from okforest.segments import RandomSubwindows, SegmentClassifier
 

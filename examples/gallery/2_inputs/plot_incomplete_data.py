@@ -8,8 +8,8 @@ one-hot encoding is needed.
 """
 
 # %%
-# A table whose output depends on a category and a number. The number is missing more often where the
-# output is large, as happens when a sensor fails under stress.
+# A table whose output depends on a category and a number. The number is missing more often where
+# the output is large, as happens when a sensor fails under stress.
 import numpy as np
 import pandas as pd
 
@@ -20,15 +20,13 @@ place = rng.choice(effect.index.to_numpy(), n)
 height = rng.uniform(-2, 2, size=n)
 y = effect[place].to_numpy() + 2 * np.tanh(2 * height) + rng.normal(0, 0.3, n)
 missing = rng.uniform(size=n) < np.where(y > effect[place].to_numpy(), 0.35, 0.05)
-X = pd.DataFrame(
-    {"place": pd.Categorical(place), "height": np.where(missing, np.nan, height)}
-)
+X = pd.DataFrame({"place": pd.Categorical(place), "height": np.where(missing, np.nan, height)})
 print(X.head())
 
 # %%
-# The forest takes the table as it is. For comparison: imputation and one-hot encoding, then the same
-# forest. The scores are about equal here, because trees can find an imputed value; what is saved is
-# the preparation.
+# The forest takes the table as it is. For comparison: imputation and one-hot encoding, then the
+# same forest. The scores are about equal here, because trees can find an imputed value; what is
+# saved is the preparation.
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -52,7 +50,9 @@ grid = np.linspace(-2, 2, 200)
 fig, (ax, right) = plt.subplots(
     1, 2, figsize=(8, 3.6), sharey=True, width_ratios=[4, 1], layout="constrained"
 )
-for name, color in zip(effect.index, ("tab:blue", "tab:green", "tab:orange", "tab:red"), strict=True):
+for name, color in zip(
+    effect.index, ("tab:blue", "tab:green", "tab:orange", "tab:red"), strict=True
+):
     own = pd.Categorical([name] * len(grid), categories=X["place"].cat.categories)
     known = pd.DataFrame({"place": own, "height": grid})
     ax.plot(grid, forest.predict(known), color=color, label=name)

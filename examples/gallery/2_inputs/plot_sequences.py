@@ -3,8 +3,8 @@ Find the motif that decides the class of a sequence
 ===================================================
 
 Half of the sequences contain a motif at a random place. ``KmerWindows`` describes a sequence by
-windows of six letters. The classifier learns which windows matter, and its evidence shows where the
-motif is.
+windows of six letters. The classifier learns which windows matter, and its evidence shows where
+the motif is.
 """
 
 # %%
@@ -22,8 +22,8 @@ for label in labels:
     places.append(place)
 
 # %%
-# Most windows of a sequence say nothing. ``combine="confidence"`` gives more weight to windows whose
-# leaves are nearly pure.
+# Most windows of a sequence say nothing. ``combine="confidence"`` gives more weight to windows
+# whose leaves are nearly pure.
 from okforest import OKExtraTrees
 from okforest.segments import KmerWindows, SegmentClassifier
 

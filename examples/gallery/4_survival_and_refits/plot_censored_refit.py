@@ -2,9 +2,9 @@
 Refit a forest to censored numbers
 ==================================
 
-A forest that is grown on the exact cases alone predicts times that are too short, because long times
-are censored more often. ``CensoredForest`` keeps the trees and moves the values of their leaves so
-that predictions for censored cases lie beyond their censoring times.
+A forest that is grown on the exact cases alone predicts times that are too short, because long
+times are censored more often. ``CensoredForest`` keeps the trees and moves the values of their
+leaves so that predictions for censored cases lie beyond their censoring times.
 """
 
 # %%

@@ -30,8 +30,8 @@ print(f"concordance index {concordance_index(y[test], forest.predict_risk(X[test
 print(f"integrated Brier score {integrated_brier_score(y[train], y[test], functions):.3f}")
 
 # %%
-# Left: three cases; a filled dot is an event, an open one a censored time. Right: groups of cases by
-# predicted probability, against what was observed in each group.
+# Left: three cases; a filled dot is an event, an open one a censored time. Right: groups of cases
+# by predicted probability, against what was observed in each group.
 import matplotlib.pyplot as plt
 
 from okforest.inspection import plot_calibration, plot_survival
