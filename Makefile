@@ -7,6 +7,8 @@ NATIVE := $(shell find native -type f)
 .PHONY: help demo demo-search test test-all test-page sanitize races cross lint format figures
 .PHONY: docs bench bench-full conformal outputs scaling clean
 
+.PHONY: asv wheel
+
 help:
 	@echo "make demo        complete handwritten digits: a table and a figure (one minute)"
 	@echo "make demo-search an image search engine in the browser, on generated pictures"
@@ -25,6 +27,8 @@ help:
 	@echo "make conformal   measure the coverage of prediction sets in several output spaces"
 	@echo "make scaling     measure and plot how the cost grows with the size of the data"
 	@echo "make outputs     compare label sets, hierarchies, rankings, strings and curves with peers (slow)"
+	@echo "make asv         measure times and memory of this commit with asv"
+	@echo "make wheel       build a wheel for this machine, and test it in an empty environment"
 	@echo "make clean       remove everything that make has created"
 
 # okforest, compiled, with what it needs to run and to plot
@@ -150,6 +154,20 @@ outputs: $(VENV)/.built
 	$(PY) -m benchmarks.outputs.strings | tee benchmarks/results/strings.md
 	$(PY) -m benchmarks.outputs.curves | tee benchmarks/results/curves.md
 	$(PY) docs/make_tables.py
+
+$(VENV)/.release: pyproject.toml | $(VENV)/.test
+	@sh tools/setup.sh $(VENV) release
+	@touch $@
+
+# Results go to benchmarks/asv/results, which git ignores except for the baseline.
+ASV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(VENV)/bin/asv
+asv: $(VENV)/.release
+	$(ASV) machine --yes
+	$(ASV) run --environment existing:$(abspath $(PY)) --set-commit-hash $$(git rev-parse HEAD)
+	$(ASV) show HEAD
+
+wheel: $(VENV)/.release
+	@sh tools/wheel.sh $(VENV)
 
 clean:
 	rm -rf $(VENV) build dist src/okforest/_core.pyi docs/gallery docs/api/generated docs/sg_execution_times.rst
