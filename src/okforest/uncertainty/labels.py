@@ -28,7 +28,7 @@ class LabelProbabilities(NamedTuple):
     >>> tree = OKTree(kernel="hamming").fit([[0]] * 4, [{"sea"}, {"sea", "sand"}, {"sea"}, set()])
     >>> labels, values = marginals(tree, [[0]])
     >>> labels, values
-    (array(['sand', 'sea'], dtype='<U4'), array([[0.25, 0.75]]))
+    (array(['sand', 'sea'], dtype=object), array([[0.25, 0.75]]))
     """
 
     labels: Outputs
