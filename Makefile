@@ -4,7 +4,7 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 NATIVE := $(shell find native -type f)
 
-.PHONY: help demo demo-search test test-all test-page sanitize races cross lint format figures
+.PHONY: help demo demo-search test test-all test-cuda test-page sanitize races cross lint format figures
 .PHONY: bench bench-full conformal outputs scaling clean
 
 help:
@@ -12,6 +12,7 @@ help:
 	@echo "make demo-search an image search engine in the browser, on generated pictures"
 	@echo "make test        run the fast tests (two minutes)"
 	@echo "make test-all    run every test, with more random examples"
+	@echo "make test-cuda   build with CMake alone, and run the tests that need a GPU"
 	@echo "make test-page   run the tests of the page of the image search, in headless Chromium"
 	@echo "make sanitize    run the fast tests with the address and undefined-behaviour sanitizers"
 	@echo "make races       grow trees with the thread sanitizer"
@@ -64,6 +65,11 @@ test: $(VENV)/.test
 
 test-all: $(VENV)/.test
 	$(PYTEST) $(EVERY_TEST)
+
+# With the packages of the machine, since there may be no network: see tools/test_cuda.sh.
+PYTHON := python3
+test-cuda:
+	@sh tools/test_cuda.sh $(PYTHON)
 
 $(VENV)/.page: pyproject.toml | $(VENV)/.test
 	@sh tools/setup.sh $(VENV) page

@@ -1,0 +1,409 @@
+// Nodes of 33 to 1,024 rows: one block of threads grows all below such a node, down to small nodes.
+
+// Memory of a block, from one array of bytes.
+struct Pool {
+  unsigned char* next;
+
+  template <class T>
+  __device__ T* take(i64 n) {
+    T* const taken = reinterpret_cast<T*>(next);
+    next += (n * static_cast<i64>(sizeof(T)) + 15) / 16 * 16;
+    return taken;
+  }
+};
+
+__device__ inline Sides take_sides(const Plan& plan, Pool& pool) {
+  Sides sides;
+  const i64 n = plan.max_features;
+  sides.feature = pool.take<int>(n);
+  sides.cut = pool.take<Cut>(n);
+  sides.missing = pool.take<int>(n);
+  sides.left_weight = pool.take<double>(n);
+  sides.left_count = pool.take<double>(n);
+  sides.gain = pool.take<double>(n);
+  sides.error = pool.take<double>(n);
+  sides.left_rows = pool.take<int>(n);
+  sides.missing_left = pool.take<int>(n);
+  sides.slot_weight = pool.take<double>(plan.n_slots);
+  sides.slot_count = pool.take<double>(plan.n_slots);
+  sides.slot_rows = pool.take<int>(plan.n_slots);
+  return sides;
+}
+
+// Adds, for a warp's tile of 32 rows, the rows and weights of the slots of a pass.
+__device__ inline void count_slots(const Plan& plan, u32 word, double weight, double count,
+                                   int pass, int* slot_rows, double* slot_weight,
+                                   double* slot_count) {
+  const int n = min(SLOTS, static_cast<int>(plan.n_slots) - pass * SLOTS);
+  int own = 0;
+  double own_weight = 0.0, own_count = 0.0;
+  for (int s = 0; s < n; ++s) {
+    const bool in = word >> s & 1;
+    const int rows = __popc(__ballot_sync(~0u, in));
+    if (lane_of() == s) own = rows;
+    if (plan.plain) continue;
+    const double w = sum_of_warp(in ? weight : 0.0), c = sum_of_warp(in ? count : 0.0);
+    if (lane_of() == s) own_weight = w, own_count = c;
+  }
+  if (lane_of() >= n) return;
+  slot_rows[pass * SLOTS + lane_of()] += own;
+  if (plan.plain) return;
+  slot_weight[pass * SLOTS + lane_of()] += own_weight;
+  slot_count[pass * SLOTS + lane_of()] += own_count;
+}
+
+#define TILE (LARGE + 16 * WARPS)
+#define STACK 16
+
+struct Middle {
+  Sides sides;
+  float* sums;    // of each warp: 16 slots x 32 columns
+  double* mean;   // COLUMNS
+  int* rows;      // of the subtree, then of a node, padded
+  u32* words;     // n_passes x TILE
+  int* moved;     // rows while they are divided
+  int* part_rows;  // of each warp and slot
+  double *part_weight, *part_count;
+  Key *low, *high;
+  double* norm;  // per cut
+  double* scratch;
+  Item* stack;
+};
+
+__device__ inline Middle take_middle(const Plan& plan, Pool& pool) {
+  Middle m;
+  m.sides = take_sides(plan, pool);
+  m.sums = pool.take<float>(WARPS * SLOTS * 32);
+  m.mean = pool.take<double>(COLUMNS);
+  m.rows = pool.take<int>(TILE);
+  m.words = pool.take<u32>(plan.n_passes * TILE);
+  m.moved = pool.take<int>(LARGE);
+  m.part_rows = pool.take<int>(WARPS * plan.n_passes * SLOTS);
+  m.part_weight = pool.take<double>(plan.plain ? 1 : WARPS * plan.n_passes * SLOTS);
+  m.part_count = pool.take<double>(plan.plain ? 1 : WARPS * plan.n_passes * SLOTS);
+  m.low = pool.take<Key>(plan.max_features);
+  m.high = pool.take<Key>(plan.max_features);
+  m.norm = pool.take<double>(plan.max_features);
+  m.scratch = pool.take<double>(WARPS);
+  m.stack = pool.take<Item>(STACK);
+  return m;
+}
+
+// Draws the features of a node and a cut of each.
+__device__ inline void draw_cuts(const Plan& plan, const Item& node, const int* rows, int n,
+                                 const Middle& m, int* order) {
+  const int n_cuts = static_cast<int>(plan.max_features), p = static_cast<int>(plan.n_features);
+  if (plan.natural) {
+    for (int k = threadIdx.x; k < n_cuts; k += THREADS) m.sides.feature[k] = k;
+  } else if (threadIdx.x == 0) {
+    for (int k = 0; k < n_cuts; ++k) m.sides.feature[k] = draw(order, node.seed, k, p);
+    put_back(order, node.seed, n_cuts, p);
+  }
+  __syncthreads();
+  for (int k = warp_of(); k < n_cuts; k += WARPS) {
+    const Input* const x = plan.X + m.sides.feature[k];
+    Key low = NO_LOW, high = NO_HIGH;
+    bool missing = false;
+    for (int i = lane_of(); i < n; i += 32) {
+      const Value value = static_cast<Value>(x[rows[i] * plan.n_features]);
+      if (is_missing(value)) {
+        missing = true;
+        continue;
+      }
+      const Key key = key_of(value);
+      low = key < low ? key : low;
+      high = key > high ? key : high;
+    }
+    low = least_of_warp(low);
+    high = most_of_warp(high);
+    missing = __any_sync(~0u, missing);
+    if (lane_of() == 0) {
+      m.sides.missing[k] = missing;
+      m.sides.cut[k] = make_cut(node.seed, m.sides.feature[k], low, high, missing);
+    }
+  }
+  __syncthreads();
+}
+
+// Fills the words of all rows and, from them, what is on the left of each cut. Returns the scale
+// around the mean in x and around zero in y.
+__device__ inline double2 find_sides(const Plan& plan, const Item& node, const int* rows, int n,
+                                     int n_padded, const Middle& m) {
+  const int n_parts = static_cast<int>(plan.n_passes) * SLOTS;
+  for (int k = threadIdx.x; k < WARPS * n_parts; k += THREADS) {
+    m.part_rows[k] = 0;
+    if (!plan.plain) m.part_weight[k] = m.part_count[k] = 0.0;
+  }
+  __syncthreads();
+  double2 scale = {0.0, 0.0};
+  for (int begin = warp_of() * 32; begin < n_padded; begin += THREADS) {
+    const int i = begin + lane_of();
+    const int row = i < n ? rows[i] : -1;
+    double weight = 0.0, count = 0.0;
+    if (row >= 0) {
+      weight = weight_at(plan, node.tree, row);
+      count = plan.plain ? 1.0 : count_at(plan, node.tree, row);
+      scale.x += weight * plan.squares[2 * static_cast<i64>(row)];
+      scale.y += weight * plan.squares[2 * static_cast<i64>(row) + 1];
+    }
+    const u32 factor = row >= 0 ? factor_at(plan, node.tree, row) : 0;
+    for (int pass = 0; pass < plan.n_passes; ++pass) {
+      const u32 word =
+          row >= 0 ? sides_of(plan, m.sides, plan.X + row * plan.n_features, factor, pass) : 0;
+      if (i < n_padded) m.words[pass * TILE + i] = word;
+      count_slots(plan, word, weight, count, pass, m.part_rows + warp_of() * n_parts,
+                  m.part_weight + warp_of() * n_parts, m.part_count + warp_of() * n_parts);
+    }
+  }
+  __syncthreads();
+  for (int s = threadIdx.x; s < plan.n_slots; s += THREADS) {
+    int total = 0;
+    double weight = 0.0, count = 0.0;
+    for (int w = 0; w < WARPS; ++w) {
+      total += m.part_rows[w * n_parts + s];
+      if (plan.plain) continue;
+      weight += m.part_weight[w * n_parts + s];
+      count += m.part_count[w * n_parts + s];
+    }
+    m.sides.slot_rows[s] = total;
+    m.sides.slot_weight[s] = plan.plain ? total : weight;
+    m.sides.slot_count[s] = plan.plain ? total : count;
+  }
+  scale.x = sum_of_block(scale.x, m.scratch);
+  scale.y = sum_of_block(scale.y, m.scratch);
+  for (int k = threadIdx.x; k < plan.max_features; k += THREADS) {
+    find_left(plan, m.sides, k);
+    m.norm[k] = 0.0;
+  }
+  __syncthreads();
+  return scale;
+}
+
+// Rows, padded, that each of several parts of a block takes, for this many groups of 32 columns.
+__device__ inline int n_parts_of(int n_groups) { return WARPS / n_groups; }
+
+// The norms of all cuts, and the squared norm of the sum of all rows.
+__device__ inline double find_norms(const Plan& plan, const int* rows, int n, const Middle& m) {
+  double square = 0.0;
+  for (i64 column = 0; column < plan.width; column += COLUMNS) {
+    const int n_columns = static_cast<int>(min(static_cast<i64>(COLUMNS), plan.width - column));
+    const int n_groups = n_columns / 32, n_parts = n_parts_of(n_groups);
+    const int per_part = (n + 8 * n_parts - 1) / (8 * n_parts) * 8;
+    const int group = warp_of() % n_groups, part = warp_of() / n_groups;
+    for (int pass = 0; pass < plan.n_passes; ++pass) {
+      if (part < n_parts) {
+        float sums[4][4] = {};
+        add_rows(plan.weighted + column + 32 * group, plan.width, rows + part * per_part,
+                 m.words + pass * TILE + part * per_part, per_part, sums);
+        float* const out = m.sums + warp_of() * (SLOTS * 32);
+        for (int c = 0; c < 4; ++c) {
+          for (int i = 0; i < 4; ++i) {
+            out[((lane_of() >> 2) + 8 * (i >> 1)) * 32 + column_of(c, i)] = sums[c][i];
+          }
+        }
+      }
+      __syncthreads();
+      // The sum of a slot over the parts.
+      const auto sum_at = [&](int slot, int c) {
+        double sum = 0.0;
+        for (int q = 0; q < n_parts; ++q) {
+          sum += m.sums[((q * n_groups + c / 32) * SLOTS + slot) * 32 + c % 32];
+        }
+        return sum;
+      };
+      if (pass == 0) {
+        if (threadIdx.x < n_columns) {
+          const double sum = sum_at(0, threadIdx.x);
+          m.mean[threadIdx.x] = sum / m.sides.slot_weight[0];
+          square += sum * sum;
+        }
+        __syncthreads();
+      }
+      const int step = plan.any_missing ? 2 : 1;
+      for (int slot = warp_of(); slot < SLOTS; slot += WARPS) {
+        const int k = (pass * SLOTS + slot - slot_of(plan, 0)) / step;
+        if (pass * SLOTS + slot < slot_of(plan, 0) || k >= plan.max_features) continue;
+        if (slot_of(plan, k) != pass * SLOTS + slot) continue;
+        const bool add_missing = m.sides.missing[k] && m.sides.missing_left[k];
+        double norm = 0.0;
+        for (int c = lane_of(); c < n_columns; c += 32) {
+          double sum = sum_at(slot, c);
+          if (add_missing) sum += sum_at(slot + 1, c);
+          const double d = sum - m.sides.left_weight[k] * m.mean[c];
+          norm += d * d;
+        }
+        norm = sum_of_warp(norm);
+        if (lane_of() == 0) m.norm[k] += norm;
+      }
+      __syncthreads();
+    }
+  }
+  return sum_of_block(square, m.scratch);
+}
+
+// Keeps the rows on the left before those on the right, in their order.
+__device__ inline void divide_rows(const Plan& plan, int* rows, int n, const Split& split,
+                                   int n_left, const Middle& m) {
+  __shared__ int before[WARPS];
+#if INPUT_BYTES == 8
+  const Value rounded = split.threshold;
+#else
+  const Value rounded = __double2float_rd(split.threshold);
+#endif
+  for (int i = threadIdx.x; i < n; i += THREADS) m.moved[i] = rows[i];
+  int done = 0;  // rows on the left of earlier tiles
+  for (int begin = 0; begin < n; begin += THREADS) {
+    const int i = begin + threadIdx.x;
+    __syncthreads();
+    bool left = false;
+    if (i < n) {
+      const Value x = static_cast<Value>(plan.X[m.moved[i] * plan.n_features + split.feature]);
+      left = goes_left(x, rounded, split.missing_left);
+    }
+    const u32 lefts = __ballot_sync(~0u, left);
+    if (lane_of() == 0) before[warp_of()] = __popc(lefts);
+    __syncthreads();
+    int place = done;
+    for (int w = 0; w < WARPS; ++w) {
+      if (w < warp_of()) place += before[w];
+      done += before[w];
+    }
+    place += __popc(lefts & ((1u << lane_of()) - 1));
+    if (i < n) rows[left ? place : n_left + i - place] = m.moved[i];
+  }
+  __syncthreads();
+}
+
+KERNEL(THREADS, 2) grow_middle(const Plan* given, int n_items) {
+  SHARED memory[];
+  __shared__ Item node;
+  __shared__ int n_waiting, chosen;
+  __shared__ Split split;
+  const Plan& plan = *given;
+  Pool pool{memory};
+  const Middle m = take_middle(plan, pool);
+  int* const order = plan.order + static_cast<i64>(blockIdx.x) * plan.n_features;
+  for (int item = blockIdx.x; item < n_items; item += gridDim.x) {
+    const Item top = plan.middle[item];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      m.stack[0] = top;
+      n_waiting = 1;
+    }
+    __syncthreads();
+    while (n_waiting > 0) {
+      if (threadIdx.x == 0) node = m.stack[n_waiting - 1];
+      __syncthreads();
+      if (threadIdx.x == 0) --n_waiting;
+      const int n = node.end - node.begin;
+      // As many parts as possible, of a multiple of eight rows each.
+      const int n_padded = min(TILE, (n + 8 * WARPS - 1) / (8 * WARPS) * (8 * WARPS));
+      for (int i = threadIdx.x; i < n_padded; i += THREADS) {
+        m.rows[i] = plan.members[node.begin + (i < n ? i : 0)];
+      }
+      __syncthreads();
+      draw_cuts(plan, node, m.rows, n, m, order);
+      const double2 scale = find_sides(plan, node, m.rows, n, n_padded, m);
+      const double weight = m.sides.slot_weight[0], count = m.sides.slot_count[0];
+      const double square = find_norms(plan, m.rows, n, m);
+      double variance = scale.x - square / weight;
+      // Most digits are lost by cancellation: sum the squares around the mean instead.
+      if (variance < 0.1 * scale.x) {
+        variance = exact_norm(plan, node, m.rows, n, split, weight, 0.0, m.scratch);
+      }
+      const double noise =
+          fmax(NOISE * variance, ROUNDING * sqrt(variance * scale.y));
+      bool found = false;
+      if (may_split(plan, node.depth, count, variance, scale.y)) {
+        // Bounds the errors of sums of this many products in float32, relative to sum |phi_i|.
+        const double unit = (2.0 * n / 8 + 8.0) * 1.1920928955078125e-07;
+        const double spread = unit * unit * scale.x;
+        for (int k = threadIdx.x; k < plan.max_features; k += THREADS) {
+          const double left = m.sides.left_weight[k];
+          const double gain = m.sides.cut[k].possible
+                                  ? gain_of(plan, m.norm[k], weight, count, left,
+                                            m.sides.left_count[k])
+                                  : -1.0;
+          const double ratio = weight / (weight - left);
+          m.sides.gain[k] = gain;
+          m.sides.error[k] =
+              gain < 0.0 ? 0.0 : 2.0 * sqrt(gain * spread * ratio) + spread * ratio;
+        }
+        __syncthreads();
+        if (warp_of() == 0) {
+          const int cut = choose(plan, node.seed, m.sides, noise, order);
+          if (lane_of() == 0) chosen = cut;
+        }
+        __syncthreads();
+        if (chosen == INEXACT) {
+          double lower = -1.0;
+          for (int k = 0; k < plan.max_features; ++k) {
+            lower = fmax(lower, m.sides.gain[k] - m.sides.error[k]);
+          }
+          const double least = least_equal(lower, noise);
+          for (int k = 0; k < plan.max_features; ++k) {
+            const double gain = m.sides.gain[k], error = m.sides.error[k];
+            __syncthreads();
+            if (gain < 0.0 || gain + error < least) {
+              if (threadIdx.x == 0) m.sides.gain[k] = -1.0, m.sides.error[k] = 0.0;
+              continue;
+            }
+            const double left = m.sides.left_weight[k];
+            const Split tried{m.sides.feature[k], m.sides.cut[k].threshold,
+                              m.sides.missing_left[k] != 0, 0};
+            const double norm =
+                exact_norm(plan, node, m.rows, n, tried, weight, left, m.scratch);
+            if (threadIdx.x == 0) {
+              m.sides.gain[k] =
+                  gain_of(plan, norm, weight, count, left, m.sides.left_count[k]);
+              m.sides.error[k] = 0.0;
+            }
+          }
+          __syncthreads();
+          if (warp_of() == 0) {
+            const int cut = choose(plan, node.seed, m.sides, noise, order);
+            if (lane_of() == 0) chosen = cut;
+          }
+          __syncthreads();
+        }
+        if (chosen >= 0) {
+          found = plan.min_gain <= 0.0 || is_enough(plan, m.sides.gain[chosen], noise);
+          if (threadIdx.x == 0) {
+            split = {m.sides.feature[chosen], m.sides.cut[chosen].threshold,
+                     m.sides.missing_left[chosen] != 0, node.begin + m.sides.left_rows[chosen]};
+          }
+          __syncthreads();
+        } else {
+          Split more;
+          found = draw_more(plan, node, m.rows, n, weight, count, noise, order, m.scratch, more);
+          if (threadIdx.x == 0 && found) split = more;
+          __syncthreads();
+        }
+      }
+      if (!found) {
+        if (threadIdx.x == 0) write_leaf(plan, node, weight, variance);
+        __syncthreads();
+        continue;
+      }
+      divide_rows(plan, m.rows, n, split, split.middle - node.begin, m);
+      for (int i = threadIdx.x; i < n; i += THREADS) plan.members[node.begin + i] = m.rows[i];
+      if (threadIdx.x == 0) {
+        write_split(plan, node, split, weight, variance);
+        // The larger side waits below the smaller one: few nodes wait at any time.
+        const bool right_first = split.middle - node.begin < node.end - split.middle;
+        for (int s = 0; s < 2; ++s) {
+          const Item child = child_of(node, split.middle, right_first == (s == 0));
+          const int size = child.end - child.begin;
+          if (size == 1) {
+            write_leaf(plan, child, 0.0, 0.0);
+          } else if (size <= SMALL) {
+            plan.small[atomicAdd(&plan.n_items[3], 1)] = child;
+          } else {
+            m.stack[n_waiting++] = child;
+          }
+        }
+      }
+      __syncthreads();
+    }
+  }
+}

@@ -1,0 +1,362 @@
+// Nodes of at most 32 rows: one warp computes the inner products of their outputs, in float64, and
+// grows all below from them. A node is a set of bits, one for each row.
+
+struct SmallNode {
+  u32 rows;
+  int begin, depth, parent;
+  u64 seed;
+};
+
+#define STRIDE 33
+#define SMALL_STACK 8
+
+// Memory of a warp.
+struct Small {
+  double* gram;    // 32 x 33, around the first row
+  double* weight;  // per row
+  double* count;
+  double* reach;   // <phi_i, sum over the node>
+  double* gain;    // per cut
+  double* left_weight;
+  u32* left;       // per cut: rows on its left
+  int* feature;
+  double* threshold;
+  int* missing_left;
+  SmallNode* stack;
+};
+
+__device__ inline Small take_small(const Plan& plan, Pool& pool) {
+  Small s{};
+  const i64 n = (plan.max_features + 31) / 32 * 32;
+  for (int w = 0; w <= warp_of(); ++w) {
+    s.gram = pool.take<double>(SMALL * STRIDE);
+    s.weight = pool.take<double>(SMALL);
+    s.count = pool.take<double>(SMALL);
+    s.reach = pool.take<double>(SMALL);
+    s.gain = pool.take<double>(n);
+    s.left_weight = pool.take<double>(n);
+    s.left = pool.take<u32>(n);
+    s.feature = pool.take<int>(n);
+    s.threshold = pool.take<double>(n);
+    s.missing_left = pool.take<int>(n);
+    s.stack = pool.take<SmallNode>(SMALL_STACK);
+  }
+  return s;
+}
+
+__device__ inline double weight_of(const Plan& plan, const double* weight, u32 rows) {
+  if (plan.plain) return __popc(rows);
+  double sum = 0.0;
+  for (; rows != 0; rows &= rows - 1) sum += weight[__ffs(rows) - 1];
+  return sum;
+}
+
+// The inner products of all rows around the first one, by products of tiles of eight rows. The
+// order of the columns does not matter: a lane takes four neighbours.
+__device__ inline void find_gram(const Plan& plan, int row, int n, double* gram) {
+  const int n_tiles = (n + 7) / 8;
+  const u32* source[4];
+  for (int t = 0; t < 4; ++t) {
+    const int i = 8 * t + (lane_of() >> 2);
+    const int other = __shfl_sync(~0u, row, i < n ? i : 0);
+    source[t] = plan.phi + other * plan.width + 4 * (lane_of() & 3);
+  }
+  const u32* const origin =
+      plan.phi + __shfl_sync(~0u, row, 0) * plan.width + 4 * (lane_of() & 3);
+  double sums[10][2] = {};
+  for (i64 column = 0; column < plan.width; column += 16) {
+    const uint4 from = *reinterpret_cast<const uint4*>(origin + column);
+    uint4 x[4];
+#pragma unroll
+    for (int t = 0; t < 4; ++t) {
+      if (t < n_tiles) x[t] = *reinterpret_cast<const uint4*>(source[t] + column);
+    }
+    const float zero[4] = {output_of(from.x), output_of(from.y), output_of(from.z),
+                           output_of(from.w)};
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+      double value[4];
+#pragma unroll
+      for (int t = 0; t < 4; ++t) {
+        if (t >= n_tiles) continue;
+        const u32 pair = c == 0 ? x[t].x : c == 1 ? x[t].y : c == 2 ? x[t].z : x[t].w;
+        value[t] = static_cast<double>(output_of(pair) - zero[c]);
+      }
+#pragma unroll
+      for (int a = 0, pair = 0; a < 4; ++a) {
+#pragma unroll
+        for (int b = 0; b <= a; ++b, ++pair) {
+          if (a < n_tiles) multiply_doubles(sums[pair], value[a], value[b]);
+        }
+      }
+    }
+  }
+#pragma unroll
+  for (int a = 0, pair = 0; a < 4; ++a) {
+#pragma unroll
+    for (int b = 0; b <= a; ++b, ++pair) {
+      if (a >= n_tiles) continue;
+      const int i = 8 * a + (lane_of() >> 2), j = 8 * b + 2 * (lane_of() & 3);
+      for (int c = 0; c < 2; ++c) {
+        gram[i * STRIDE + j + c] = sums[pair][c];
+        gram[(j + c) * STRIDE + i] = sums[pair][c];
+      }
+    }
+  }
+  __syncwarp();
+}
+
+// Computes a node's total variance, and the norm of its mean; fills `reach`.
+__device__ inline double find_variance(const Plan& plan, const Small& s, u32 rows, double weight,
+                                       double& mean_norm, double& scale) {
+  const bool in = rows >> lane_of() & 1;
+  const double own = in ? s.weight[lane_of()] : 0.0;
+  const double* const line = s.gram + lane_of() * STRIDE;
+  double reach = 0.0;
+  for (u32 rest = rows; rest != 0; rest &= rest - 1) {
+    const int j = __ffs(rest) - 1;
+    reach += plan.plain ? line[j] : s.weight[j] * line[j];
+  }
+  s.reach[lane_of()] = reach;
+  const double sum_norm = sum_of_warp(in ? own * reach : 0.0);
+  scale = sum_of_warp(in ? own * line[lane_of()] : 0.0);
+  mean_norm = sum_norm / (weight * weight);
+  double variance = scale - sum_norm / weight;
+  if (variance < 1e-3 * scale) {
+    // Digits are lost by cancellation: sum the distances of all pairs. Those of equal rows are zero.
+    double sum = 0.0;
+    for (u32 rest = rows; rest != 0; rest &= rest - 1) {
+      const int j = __ffs(rest) - 1;
+      const double distance = (line[lane_of()] - line[j]) + (s.gram[j * STRIDE + j] - line[j]);
+      sum += s.weight[j] * fmax(distance, 0.0);
+    }
+    variance = 0.5 * sum_of_warp(in ? own * sum : 0.0) / weight;
+  }
+  __syncwarp();
+  return fmax(variance, 0.0);
+}
+
+// || sum over some rows of w_i (phi_i - mean) ||^2, by one lane.
+__device__ inline double norm_of(const Plan& plan, const Small& s, u32 side, double side_weight,
+                                 double weight, double mean_norm) {
+  double norm = 0.0, reach = 0.0;
+  for (u32 rest = side; rest != 0; rest &= rest - 1) {
+    const int i = __ffs(rest) - 1;
+    const double* const line = s.gram + i * STRIDE;
+    double before = 0.0;
+    for (u32 other = side & ((1u << i) - 1); other != 0; other &= other - 1) {
+      const int j = __ffs(other) - 1;
+      before += plan.plain ? line[j] : s.weight[j] * line[j];
+    }
+    const double w = plan.plain ? 1.0 : s.weight[i];
+    norm += w * (2.0 * before + w * line[i]);
+    reach += w * s.reach[i];
+  }
+  return norm - 2.0 * side_weight * reach / weight + side_weight * side_weight * mean_norm;
+}
+
+// The values of a feature in the rows of a node, and their range.
+struct Range {
+  Key low, high;
+  u32 missing;
+};
+
+__device__ inline Value small_value(const Plan& plan, int row, int feature, bool in) {
+  return in ? static_cast<Value>(plan.X[row * plan.n_features + feature]) : Value(0);
+}
+
+__device__ inline Range find_range(Value x, bool in) {
+  Range range;
+  const bool present = in && !is_missing(x);
+  range.low = least_of_warp(present ? key_of(x) : NO_LOW);
+  range.high = most_of_warp(present ? key_of(x) : NO_HIGH);
+  range.missing = __ballot_sync(~0u, in && !present);
+  return range;
+}
+
+// The left side of a cut with missing values, and whether they go there.
+__device__ inline u32 left_side(const Plan& plan, const Small& s, u32 rows, u32 left, u32 missing,
+                                double draw, double weight, bool& missing_left,
+                                double& left_weight) {
+  left_weight = weight_of(plan, s.weight, left);
+  missing_left = left_weight > weight - left_weight;
+  if (missing == 0) return left;
+  const double present = weight - weight_of(plan, s.weight, missing);
+  missing_left = missing_go_left(draw, present, left_weight, __popc(left),
+                                 __popc(rows & ~missing & ~left));
+  if (missing_left) left |= missing;
+  left_weight = weight_of(plan, s.weight, left);
+  return left;
+}
+
+KERNEL(32 * SMALL_WARPS, 5) grow_small(const Plan* given, int n_items) {
+  SHARED memory[];
+  const Plan& plan = *given;
+  Pool pool{memory};
+  const Small s = take_small(plan, pool);
+  const int lane = lane_of();
+  const int worker = blockIdx.x * SMALL_WARPS + warp_of(), n_workers = gridDim.x * SMALL_WARPS;
+  int* const order = plan.order + static_cast<i64>(worker) * plan.n_features;
+  const int p = static_cast<int>(plan.n_features);
+  for (int item = worker; item < n_items; item += n_workers) {
+    const Item top = plan.small[item];
+    const int n_top = top.end - top.begin;
+    const int row = plan.members[top.begin + (lane < n_top ? lane : 0)];
+    s.weight[lane] = lane < n_top ? weight_at(plan, top.tree, row) : 0.0;
+    s.count[lane] = lane < n_top ? count_at(plan, top.tree, row) : 0.0;
+    const double square = plan.squares[2 * static_cast<i64>(row) + 1];
+    find_gram(plan, row, n_top, s.gram);
+    int n_waiting = 1;
+    if (lane == 0) {
+      s.stack[0] = {n_top == 32 ? ~0u : (1u << n_top) - 1, top.begin, top.depth, top.parent,
+                    top.seed};
+    }
+    __syncwarp();
+    while (n_waiting > 0) {
+      const SmallNode node = s.stack[--n_waiting];
+      const int n = __popc(node.rows);
+      const bool in = node.rows >> lane & 1;
+      const Item as_item{node.begin, node.begin + n, top.tree, node.depth, node.parent, 0,
+                         node.seed};
+      const double weight = weight_of(plan, s.weight, node.rows);
+      const double count = weight_of(plan, s.count, node.rows);
+      double variance = 0.0, mean_norm = 0.0, gram_scale = 0.0, scale = 0.0;
+      bool open = n > 1;
+      if (open) {
+        variance = find_variance(plan, s, node.rows, weight, mean_norm, gram_scale);
+        scale = sum_of_warp(in ? s.weight[lane] * square : 0.0);
+        open = may_split(plan, node.depth, count, variance, scale);
+      }
+      const double noise = fmax(NOISE * variance, ROUNDING * gram_scale);
+      u32 left = 0;
+      Split split{-1, 0.0, false, 0};
+      const int n_cuts = open ? n == 2 ? 1 : static_cast<int>(plan.max_features) : 0;
+      const bool natural = plan.natural && n > 2;
+      int n_drawn = 0;
+      if (n_cuts > 1) {
+        double largest = -1.0;
+        for (int first = 0; first < n_cuts; first += 32) {
+          const int n_here = min(32, n_cuts - first);
+          if (lane == 0) {
+            for (int k = first; k < first + n_here; ++k) {
+              s.feature[k] = natural ? k : draw(order, node.seed, k, p);
+            }
+          }
+          __syncwarp();
+          Key low = NO_LOW, high = NO_HIGH;
+          u32 missing = 0, own_left = 0;
+          for (int k = 0; k < n_here; ++k) {
+            const Range range =
+                find_range(small_value(plan, row, s.feature[first + k], in), in);
+            if (lane == k) low = range.low, high = range.high, missing = range.missing;
+          }
+          const int feature = lane < n_here ? s.feature[first + lane] : 0;
+          const Cut cut = make_cut(node.seed, feature, low, high, missing != 0);
+          for (int k = 0; k < n_here; ++k) {
+            const Value x = small_value(plan, row, s.feature[first + k], in);
+            const Value rounded = __shfl_sync(~0u, cut.rounded, k);
+            const u32 side = __ballot_sync(~0u, in && x <= rounded);
+            if (lane == k) own_left = side;
+          }
+          double gain = -1.0;
+          if (lane < n_here && cut.possible) {
+            bool missing_left;
+            double left_weight;
+            own_left = left_side(plan, s, node.rows, own_left, missing, cut.draw, weight,
+                                 missing_left, left_weight);
+            // The sums of the two sides around the mean are opposite.
+            const u32 side = 2 * __popc(own_left) <= n ? own_left : node.rows & ~own_left;
+            const double side_weight =
+                side == own_left ? left_weight : weight_of(plan, s.weight, side);
+            gain = gain_of(plan, norm_of(plan, s, side, side_weight, weight, mean_norm), weight,
+                           count, left_weight, weight_of(plan, s.count, own_left));
+            s.missing_left[first + lane] = missing_left;
+          }
+          s.left[first + lane] = own_left;
+          s.threshold[first + lane] = cut.threshold;
+          s.gain[first + lane] = gain;
+          largest = fmax(largest, gain);
+          __syncwarp();
+        }
+        n_drawn = natural ? 0 : n_cuts;
+        largest = most_of_warp(largest);
+        if (largest >= 0.0) {
+          const double least = least_equal(largest, noise);
+          u32 best = n_cuts, n_best = 0;
+          for (int k = lane; k < n_cuts; k += 32) {
+            if (s.gain[k] < least) continue;
+            best = k < best ? k : best;
+            ++n_best;
+          }
+          best = least_of_warp(best);
+          for (int d = 16; d > 0; d /= 2) n_best += __shfl_xor_sync(~0u, n_best, d);
+          if (natural && n_best > 1) {
+            int chosen = 0;
+            if (lane == 0) {
+              do {
+                chosen = draw(order, node.seed, n_drawn++, p);
+              } while (s.gain[chosen] < least);
+            }
+            n_drawn = __shfl_sync(~0u, n_drawn, 0);
+            best = __shfl_sync(~0u, chosen, 0);
+          }
+          if (is_enough(plan, s.gain[best], noise)) {
+            left = s.left[best];
+            split = {s.feature[best], s.threshold[best], s.missing_left[best] != 0, 0};
+          } else {
+            open = false;
+          }
+        } else if (natural) {
+          open = false;
+        }
+      }
+      // Features are tried one by one, until one can split the node.
+      while (open && left == 0 && n_drawn < p) {
+        int feature = 0;
+        if (lane == 0) feature = draw(order, node.seed, n_drawn, p);
+        feature = __shfl_sync(~0u, feature, 0);
+        ++n_drawn;
+        const Value x = small_value(plan, row, feature, in);
+        const Range range = find_range(x, in);
+        const Cut cut = make_cut(node.seed, feature, range.low, range.high, range.missing != 0);
+        if (!cut.possible) continue;
+        bool missing_left;
+        double left_weight;
+        const u32 side =
+            left_side(plan, s, node.rows, __ballot_sync(~0u, in && x <= cut.rounded),
+                      range.missing, cut.draw, weight, missing_left, left_weight);
+        double norm = variance * left_weight * (weight - left_weight) / weight;  // of two rows
+        if (n > 2 && plan.min_gain > 0.0) {
+          norm = norm_of(plan, s, side, left_weight, weight, mean_norm);
+        }
+        const double gain =
+            gain_of(plan, norm, weight, count, left_weight, weight_of(plan, s.count, side));
+        if (gain < 0.0) continue;
+        if (!is_enough(plan, gain, noise)) break;
+        left = side;
+        split = {feature, cut.threshold, missing_left, 0};
+      }
+      if (lane == 0) put_back(order, node.seed, n_drawn, p);
+      if (left == 0) {
+        if (in) plan.members[node.begin + __popc(node.rows & ((1u << lane) - 1))] = row;
+        if (lane == 0) write_leaf(plan, as_item, weight, variance);
+        __syncwarp();
+        continue;
+      }
+      split.middle = node.begin + __popc(left);
+      const bool right_first = 2 * __popc(left) < n;
+      if (lane == 0) {
+        write_split(plan, as_item, split, weight, variance);
+        for (int c = 0; c < 2; ++c) {
+          const bool right = right_first == (c == 0);
+          const Item child = child_of(as_item, split.middle, right);
+          s.stack[n_waiting + c] = {right ? node.rows & ~left : left, child.begin, child.depth,
+                                    child.parent, child.seed};
+        }
+      }
+      n_waiting += 2;
+      __syncwarp();
+    }
+    __syncwarp();
+  }
+}
