@@ -81,6 +81,11 @@ class HostDevice:
     def upload(self, array):
         return array
 
+    def start_copies(self, pairs):
+        for array, out in pairs:
+            np.copyto(out, array)
+        return []
+
     def to_host(self, array):
         return array
 

@@ -31,7 +31,7 @@ struct double2 {
   double x, y;
 };
 
-inline Dim threadIdx, blockIdx, gridDim;
+inline Dim threadIdx, blockIdx, blockDim, gridDim;
 alignas(16) inline unsigned char memory[1 << 20];
 
 namespace host {
@@ -171,6 +171,7 @@ inline void launch(Dim grid, int threads, std::function<void()> kernel) {
   body = std::move(kernel);
   n_threads = threads;
   gridDim = grid;
+  blockDim.x = static_cast<unsigned>(threads);
   if (static_cast<int>(fibers.size()) < threads) fibers.resize(threads);
   warps.resize((threads + 31) / 32);
   for (blockIdx.y = 0; blockIdx.y < grid.y; ++blockIdx.y) {
@@ -223,8 +224,16 @@ inline unsigned __ballot_sync(unsigned, bool x) {
     return bits;
   });
 }
+inline unsigned __match_any_sync(unsigned, int x) {
+  return host::exchange(x, [&](auto of) {
+    unsigned bits = 0;
+    for (int k = 0; k < 32; ++k) bits |= static_cast<unsigned>(of(k) == x) << k;
+    return bits;
+  });
+}
 inline bool __any_sync(unsigned, bool x) { return __ballot_sync(~0u, x) != 0; }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
 inline int __ffs(unsigned x) { return __builtin_ffs(static_cast<int>(x)); }
 
 template <class To, class From>

@@ -1,6 +1,7 @@
 // What a block of threads does with the rows of a node: sums over them by matrix products, the choice
 // of a cut, and exact gains where the choice is close.
 
+#define CUTS 16       // values of a row that a thread keeps
 #define NONE (-1)     // no cut can split the node
 #define INEXACT (-3)  // gains differ by less than their errors
 
@@ -10,7 +11,7 @@ __device__ inline double sum_of_block(double x, double* scratch) {
   if (lane_of() == 0) scratch[warp_of()] = x;
   __syncthreads();
   x = 0.0;
-  for (int w = 0; w < WARPS; ++w) x += scratch[w];
+  for (int w = 0; w < n_warps(); ++w) x += scratch[w];
   return x;
 }
 
@@ -49,34 +50,89 @@ __device__ inline u32 sides_of(const Plan& plan, const Sides& sides, const Input
   return bits | factor << 16;
 }
 
+// The values of some cuts' features in a row; zero beyond the last.
+__device__ inline void load_values(const Plan& plan, const int* feature, int n, int row,
+                                   Value x[CUTS]) {
+  const Input* const line = plan.X + row * plan.n_features;
+#pragma unroll
+  for (int k = 0; k < CUTS; ++k) x[k] = k < n ? static_cast<Value>(line[feature[k]]) : Value(0);
+}
+
+// Values of a row that are kept in memory, four at a time.
+struct alignas(16) Four {
+  Value x[4];
+};
+
+__device__ inline void keep_values(const Plan& plan, int position, const Value x[CUTS]) {
+  Four* const to = reinterpret_cast<Four*>(plan.values + position * plan.n_kept);
+#pragma unroll
+  for (int k = 0; k < CUTS; k += 4) {
+    if (k < plan.n_kept) to[k / 4] = {x[k], x[k + 1], x[k + 2], x[k + 3]};
+  }
+}
+
+__device__ inline void kept_values(const Plan& plan, int position, Value x[CUTS]) {
+  const Four* const from = reinterpret_cast<const Four*>(plan.values + position * plan.n_kept);
+#pragma unroll
+  for (int k = 0; k < CUTS; k += 4) {
+    Four four{};
+    if (k < plan.n_kept) four = from[k / 4];
+#pragma unroll
+    for (int c = 0; c < 4; ++c) x[k + c] = four.x[c];
+  }
+}
+
+// The word of sides_of, from values that have been read.
+__device__ inline u32 sides_of_values(const Plan& plan, const Sides& sides, const Value x[CUTS],
+                                      u32 factor, int pass) {
+  u32 bits = pass == 0 ? 1 : 0;
+#pragma unroll
+  for (int k = 0; k < CUTS; ++k) {
+    const int slot = slot_of(plan, k) - pass * SLOTS;
+    if (k >= plan.max_features || slot < 0 || slot >= SLOTS) continue;
+    bits |= static_cast<u32>(x[k] <= sides.cut[k].rounded) << slot;
+    if (plan.any_missing) bits |= static_cast<u32>(is_missing(x[k])) << (slot + 1);
+  }
+  return bits | factor << 16;
+}
+
 __device__ inline u32 factor_at(const Plan& plan, int tree, int row) {
   const float times = plan.bootstrap ? static_cast<float>(weight_at(plan, tree, row)) : 1.0f;
   return half_of(times);
 }
 
-// Adds to the sums of 16 slots, for 32 columns, by one warp. sums[c][0] and [1] are those of slot
-// lane / 4 and columns 8 * (lane % 4) + c and + 4 more; [2] and [3] those of eight slots later. The
-// number of rows is a multiple of eight; rows and words are in shared memory.
+// Adds to the sums of 16 slots, for some groups of 32 columns, by one warp. sums[g][c][0] and [1] are
+// those of slot lane / 4 and columns 8 * (lane % 4) + c and + 4 more of group g; [2] and [3] those of
+// eight slots later. The number of rows is a multiple of eight; rows and words are in shared memory.
+template <int groups>
 __device__ inline void add_rows(const u32* columns, i64 width, const int* rows, const u32* words,
-                                int n, float sums[4][4]) {
+                                int n, float sums[groups][4][4]) {
   const int slot = lane_of() >> 2, place = lane_of() & 3;
   columns += 4 * slot;
-#pragma unroll 4
+#pragma unroll 4 / groups
   for (int k = 0; k < n; k += 8) {
     const u32 word0 = words[k + place], word1 = words[k + place + 4];
-    const uint4 x0 = *reinterpret_cast<const uint4*>(columns + rows[k + place] * width);
-    const uint4 x1 = *reinterpret_cast<const uint4*>(columns + rows[k + place + 4] * width);
+    uint4 x0[groups], x1[groups];
+#pragma unroll
+    for (int g = 0; g < groups; ++g) {
+      const u32* const of_group = columns + 32 * g;
+      x0[g] = *reinterpret_cast<const uint4*>(of_group + rows[k + place] * width);
+      x1[g] = *reinterpret_cast<const uint4*>(of_group + rows[k + place + 4] * width);
+    }
     const u32 pair0 = (word0 >> 16) * 0x10001u, pair1 = (word1 >> 16) * 0x10001u;
     const u32 a[4] = {word0 >> slot & 1 ? pair0 : 0, word0 >> (slot + 8) & 1 ? pair0 : 0,
                       word1 >> slot & 1 ? pair1 : 0, word1 >> (slot + 8) & 1 ? pair1 : 0};
-    multiply_halves(sums[0], a, x0.x, x1.x);
-    multiply_halves(sums[1], a, x0.y, x1.y);
-    multiply_halves(sums[2], a, x0.z, x1.z);
-    multiply_halves(sums[3], a, x0.w, x1.w);
+#pragma unroll
+    for (int g = 0; g < groups; ++g) {
+      multiply_halves(sums[g][0], a, x0[g].x, x1[g].x);
+      multiply_halves(sums[g][1], a, x0[g].y, x1[g].y);
+      multiply_halves(sums[g][2], a, x0[g].z, x1[g].z);
+      multiply_halves(sums[g][3], a, x0[g].w, x1[g].w);
+    }
   }
 }
 
-// The column, of 32, that entry i of sums[c] belongs to; see add_rows.
+// The column, of 32, that entry i of sums[g][c] belongs to; see add_rows.
 __device__ inline int column_of(int c, int i) { return 8 * (lane_of() & 3) + 4 * (i & 1) + c; }
 
 // From the sums over slots: rows, weights and counts on the left of a cut, with missing values.
@@ -151,7 +207,7 @@ __device__ inline double exact_norm(const Plan& plan, const Item& node, const in
   const Value rounded = __double2float_rd(split.threshold);
 #endif
   double norm = 0.0;
-  for (i64 column = threadIdx.x; column < plan.width; column += THREADS) {
+  for (i64 column = threadIdx.x; column < plan.width; column += n_threads()) {
     double sum = 0.0, left = 0.0;
     for (int k = 0; k < n; ++k) {
       double x = output_of(plan.weighted[rows[k] * plan.width + column]);
@@ -199,7 +255,7 @@ __device__ inline bool draw_more(const Plan& plan, const Item& node, const int* 
     }
     split.feature = shared_feature;
     Key low = NO_LOW, high = NO_HIGH;
-    for (int i = threadIdx.x; i < n; i += THREADS) {
+    for (int i = threadIdx.x; i < n; i += n_threads()) {
       const Value x = static_cast<Value>(plan.X[rows[i] * plan.n_features + split.feature]);
       if (is_missing(x)) {
         shared_missing = 1;
@@ -220,7 +276,7 @@ __device__ inline bool draw_more(const Plan& plan, const Item& node, const int* 
     }
     double left_weight = 0.0, left_count = 0.0, missing_weight = 0.0, missing_count = 0.0;
     double n_left = 0.0, n_missing = 0.0;
-    for (int i = threadIdx.x; i < n; i += THREADS) {
+    for (int i = threadIdx.x; i < n; i += n_threads()) {
       const Value x = static_cast<Value>(plan.X[rows[i] * plan.n_features + split.feature]);
       const double w = weight_at(plan, node.tree, rows[i]), c = count_at(plan, node.tree, rows[i]);
       if (is_missing(x)) {

@@ -18,8 +18,7 @@ typedef float Value;
 typedef u32 Key;
 #endif
 
-// INPUT_BYTES, LARGE, SMALL, CHUNK, MOST_CHUNKS, SLOTS, COLUMNS, THREADS and SMALL_WARPS are defined by
-// engine/cuda/layout.py.
+// INPUT_BYTES and the constants of engine/cuda/layout.py are defined when the kernels are compiled.
 #define WARPS (THREADS / 32)
 
 #define TIE 1e-9
@@ -76,6 +75,7 @@ struct Plan {
   int* taken;      // slot of its split; -1: a leaf, -2: a split of another feature
   int* middle_row;  // position where its right side begins
   int* inexact;
+  Value* values;   // by position: n_kept values of the features drawn
   // Of each chunk of a large node:
   int* chunk_node;
   int* chunk_left;    // rows on the left of its node in the chunks before it
@@ -90,7 +90,7 @@ struct Plan {
   i64* n_nodes;
   const i64* node_offsets;
   i64 n_rows, n_features, width, n_trees;
-  i64 max_features, natural, any_missing, n_slots, n_passes;
+  i64 max_features, natural, any_missing, n_slots, n_passes, n_kept;
   i64 max_depth, stop_when_pure, plain, bootstrap, weight_stride;
   double min_split, min_both, min_leaf, min_gain;  // limits, less a tolerance; gain of all weights
   double weight_unit, variance_unit;               // of the trees' arrays
@@ -98,6 +98,8 @@ struct Plan {
 
 __device__ inline int lane_of() { return threadIdx.x & 31; }
 __device__ inline int warp_of() { return threadIdx.x >> 5; }
+__device__ inline int n_threads() { return blockDim.x; }
+__device__ inline int n_warps() { return blockDim.x >> 5; }
 
 // ---- random numbers: see native/core/random.hpp ----
 
@@ -146,6 +148,23 @@ __device__ inline void put_back(int* order, u64 seed, int k, int n) {
   }
 }
 
+// The first n <= 32 features in that order, one per lane, without the permutation. Draw k swaps the
+// features at positions k and place k. So it takes feature place k, unless an earlier draw had the same
+// place: the last such draw j has put there what was at position j.
+__device__ inline int draw_by_warp(u64 seed, int n, int n_features) {
+  const int lane = lane_of(), place = drawn_place(seed, lane, n_features);
+  int moved = lane;  // what is at the lane's own position when its turn comes
+  u32 close = __ballot_sync(~0u, lane < n && place < n && place != lane);
+  for (; close != 0; close &= close - 1) {
+    const int i = __ffs(close) - 1;
+    const int target = __shfl_sync(~0u, place, i), put = __shfl_sync(~0u, moved, i);
+    if (lane == target) moved = put;
+  }
+  const u32 same = __match_any_sync(~0u, place) & ((1u << lane) - 1);
+  const int other = __shfl_sync(~0u, moved, same ? 31 - __clz(same) : 0);
+  return same ? other : place;
+}
+
 // ---- values and cuts ----
 
 __device__ inline bool is_missing(Value x) { return x != x; }
@@ -186,12 +205,13 @@ __device__ inline double sum_of_warp(double x) {
   return x;
 }
 
+// The largest of numbers >= 0, or -1 if all are negative: such numbers sort like their bits.
 __device__ inline double most_of_warp(double x) {
-  for (int d = 16; d > 0; d /= 2) {
-    const double y = __shfl_xor_sync(~0u, x, d);
-    x = y > x ? y : x;
-  }
-  return x;
+  const u64 bits = x < 0.0 ? 0 : static_cast<u64>(__double_as_longlong(x)) + 1;
+  const u32 high = most_of_warp(static_cast<u32>(bits >> 32));
+  const u32 low = most_of_warp(bits >> 32 == high ? static_cast<u32>(bits) : 0u);
+  const u64 most = static_cast<u64>(high) << 32 | low;
+  return most == 0 ? -1.0 : __longlong_as_double(static_cast<i64>(most - 1));
 }
 
 // A random cut of a feature, within the range of its values in a node.

@@ -1,5 +1,6 @@
 """A GPU: its arrays and kernels, by CuPy. Nothing else imports it."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 from okforest.engine.cuda.layout import SOURCES
 
 LEAST_CAPABILITY = 80  # products of matrices in float64
+COPY_THREADS = 4  # one cannot copy as fast as the bus
 INSTALL = "install it with pip install 'okforest[cuda]'"
 
 
@@ -39,6 +41,7 @@ class Device:
         self.xp = _cupy()
         properties = self.xp.cuda.runtime.getDeviceProperties(self.xp.cuda.Device().id)
         self.n_processors = int(properties["multiProcessorCount"])
+        self.pool = ThreadPoolExecutor(COPY_THREADS)
 
     def kernels(self, constants: dict[str, int], shared: dict[str, int]) -> Kernels:
         """Return the kernels for these constants; they are compiled once."""
@@ -51,6 +54,18 @@ class Device:
     def upload(self, record: Any) -> Any:
         """Return a copy of a NumPy array, as bytes."""
         return self.xp.asarray(record.view(np.uint8))
+
+    def start_copies(self, pairs: list[tuple[Any, Any]]) -> list[Any]:
+        """Copy arrays to NumPy arrays, in the background, once the kernels so far are done."""
+        number = self.xp.cuda.Device().id
+        done = self.xp.cuda.get_current_stream().record()
+
+        def copy(pair: tuple[Any, Any]) -> None:
+            with self.xp.cuda.Device(number), self.xp.cuda.Stream(non_blocking=True) as stream:
+                stream.wait_event(done)
+                pair[0].get(stream=stream, out=pair[1])
+
+        return [self.pool.submit(copy, pair) for pair in pairs]
 
     def to_host(self, array: Any) -> Any:
         """Return a NumPy array."""

@@ -6,7 +6,6 @@ the inner products of its outputs. The features, the cuts and the rule for ties 
 CPU: without near-ties, so are the trees.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import frexp, ldexp
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from okforest._typing import Floats, Progress
+from okforest.engine.cuda.collecting import Collector
 from okforest.engine.cuda.layout import ARRAYS, CONSTANTS, ITEM, PACKING, PLAN, sizes_of
 from okforest.engine.drawing import draw
 from okforest.engine.plan import GrowthPlan
@@ -175,18 +175,20 @@ class Grower:
         self.data.update(phi=pairs, weighted=weighted, squares=squares)
         return unit
 
-    def grow(self, trees: range) -> Iterator[Trees]:
-        """Yield the trees, as many at a time as the memory allows."""
+    def grow(self, trees: range, progress: Progress | None = None) -> Trees:
+        """Grow trees, as many at a time as the memory allows."""
+        n_members = min(len(self.rows), self.plan.n_draws or len(self.rows))
+        found = Collector(self.device, self.plan, len(trees), n_members)
         n_batches = -(-len(trees) // self.at_once)
         size = -(-len(trees) // n_batches)
         for first in range(0, len(trees), size):
-            yield self._grow_batch(trees[first : first + size])
-
-    def _grow_batch(self, trees: range) -> Trees:
-        batch = Batch(self, trees)
-        batch.split_large_nodes()
-        batch.finish()
-        return batch.trees()
+            batch = Batch(self, trees[first : first + size])
+            batch.split_large_nodes()
+            batch.finish()
+            batch.collect(found)
+            if progress is not None:
+                progress(len(found))
+        return found.trees()
 
 
 class Batch:
@@ -270,6 +272,7 @@ class Batch:
             "any_missing": sizes.any_missing,
             "n_slots": sizes.n_slots,
             "n_passes": sizes.n_passes,
+            "n_kept": sizes.n_kept,
             "max_depth": rules.max_depth,
             "stop_when_pure": rules.stop_when_pure,
             "plain": weights.plain,
@@ -309,16 +312,21 @@ class Batch:
         """Grow what is below the middle and the small nodes."""
         n_workers, warps = self.grower.n_workers, CONSTANTS["SMALL_WARPS"]
         if n := int(self.arrays["n_items"][2]):
-            self.kernels.launch("grow_middle", (min(n, n_workers), 1), 256, self.record, n)
+            threads = CONSTANTS["MIDDLE_THREADS"]
+            self.kernels.launch("grow_middle", (min(n, n_workers), 1), threads, self.record, n)
         if n := int(self.arrays["n_items"][3]):
             grid = (min(-(-n // warps), n_workers // warps), 1)
             self.kernels.launch("grow_small", grid, 32 * warps, self.record, n)
 
-    def trees(self) -> Trees:
-        """Return the trees, with numbered nodes, on the host."""
-        xp, device, plan = self.device.xp, self.device, self.grower.plan
+    def number_nodes(self) -> Any:
+        """Return the number of nodes of each tree, after numbering them by level."""
         self.kernels.launch("number_nodes", (self.n_trees, 1), 1024, self.record, self.n_trees)
-        n_nodes = device.to_host(self.arrays["n_nodes"])
+        return self.device.to_host(self.arrays["n_nodes"])
+
+    def collect(self, found: Collector) -> None:
+        """Start to copy the trees, with numbered nodes, to the host."""
+        xp, device = self.device.xp, self.device
+        n_nodes = self.number_nodes()
         offsets = np.append(0, np.cumsum(n_nodes)).astype(np.int64)
         self.arrays["node_offsets"][:] = xp.asarray(offsets)
         total = int(offsets[-1])
@@ -328,38 +336,18 @@ class Batch:
         self.kernels.launch(
             "write_trees", grid, 256, self.record, device.upload(addresses), self.n_trees
         )
-        arrays = {name: device.to_host(array) for name, array in out.items()}
-        arrays["missing_left"] = arrays["missing_left"].view(np.bool_)
-        members = device.to_host(self.arrays["members"])
-        times = np.empty(0, dtype=np.int32)
-        if plan.n_draws:
+        where = found.add(out, n_nodes, self.arrays["members"], self.offsets)
+        if self.grower.plan.n_draws:
+            found.wait()
             tree = np.repeat(np.arange(self.n_trees), np.diff(self.offsets))
-            times = self.times_of[tree, members]
-        return Trees(
-            **arrays,
-            node_offsets=offsets,
-            member_offsets=np.asarray(self.offsets, dtype=np.int64),
-            subset_offsets=np.zeros(self.n_trees + 1, dtype=np.int64),
-            subset=np.full(total, -1, dtype=np.int32),
-            subset_words=np.empty(0, dtype=np.uint64),
-            members=members,
-            times=times,
-            row_weight=np.ones(len(plan.row_weight)) if plan.n_draws else plan.row_weight,
-            n_categories=plan.n_categories,
-        )
+            found.times.append(self.times_of[tree, found.members[where]])
 
 
 def grow_on(
     device: Any, plan: GrowthPlan, trees: range, progress: Progress | None = None, **options: Any
 ) -> Trees:
     """Grow some of the trees of a plan on a device."""
-    parts, n_done = [], 0
-    for part in Grower(device, plan, **options).grow(trees):
-        parts.append(part)
-        n_done += len(part)
-        if progress is not None:
-            progress(n_done)
-    return parts[0] if len(parts) == 1 else Trees.join(parts)
+    return Grower(device, plan, **options).grow(trees, progress)
 
 
 def derive(seed: int, key: int) -> int:

@@ -53,7 +53,10 @@ KERNEL(THREADS, 1) draw_features(const Plan* given, int n_items, int level) {
       plan.missing[at + k] = 0;
       if (plan.natural) plan.drawn[at + k] = k;
     }
-    if (lane_of() == 0 && !plan.natural) {
+    if (!plan.natural && n <= 32) {
+      const int feature = draw_by_warp(seed, n, p);
+      if (lane_of() < n) plan.drawn[at + lane_of()] = feature;
+    } else if (lane_of() == 0 && !plan.natural) {
       for (int k = 0; k < n; ++k) plan.drawn[at + k] = draw(order, seed, k, p);
       put_back(order, seed, n, p);
     }
@@ -77,6 +80,38 @@ __device__ inline bool find_chunk(const Plan& plan, int n_items, int level, Chun
   return true;
 }
 
+// The ranges of at most CUTS features: a thread reads all values of a row, and keeps them for the sums.
+__device__ inline void find_few_ranges(const Plan& plan, const Chunk& chunk, const int* rows, int n,
+                                       i64 at) {
+  Key low = NO_LOW, high = NO_HIGH;  // of feature number `lane`
+  bool missing = false;
+  for (int begin = chunk.begin; begin < chunk.end; begin += THREADS) {
+    const int i = min(begin + static_cast<int>(threadIdx.x), chunk.end - 1);
+    Value x[CUTS];
+    load_values(plan, plan.drawn + at, n, rows[i], x);
+    keep_values(plan, i, x);
+#pragma unroll
+    for (int k = 0; k < CUTS; ++k) {
+      if (k >= n) continue;
+      const bool present = !is_missing(x[k]);
+      const Key key = key_of(x[k]);
+      const Key least = least_of_warp(present ? key : NO_LOW);
+      const Key most = most_of_warp(present ? key : NO_HIGH);
+      const bool any = plan.any_missing && __any_sync(~0u, !present);
+      if (lane_of() != k) continue;
+      low = least < low ? least : low;
+      high = most > high ? most : high;
+      missing |= any;
+    }
+  }
+  if (lane_of() >= n) return;
+  if (low <= high) {
+    atomicMin(&plan.low[at + lane_of()], low);
+    atomicMax(&plan.high[at + lane_of()], high);
+  }
+  if (missing) plan.missing[at + lane_of()] = 1;
+}
+
 // The ranges of the features drawn, chunk by chunk. Minima do not depend on their order.
 KERNEL(THREADS, 4) find_ranges(const Plan* given, int n_items, int level) {
   const Plan& plan = *given;
@@ -85,6 +120,7 @@ KERNEL(THREADS, 4) find_ranges(const Plan* given, int n_items, int level) {
   const int* const rows = plan.rows[level & 1];
   const int n = static_cast<int>(plan.max_features);
   const i64 at = static_cast<i64>(chunk.item) * n;
+  if (plan.n_kept > 0) return find_few_ranges(plan, chunk, rows, n, at);
   const int n_tiles = (chunk.end - chunk.begin + 127) / 128;
   for (int k = 0; k < n; ++k) {
     const Input* const x = plan.X + plan.drawn[at + k];
@@ -168,10 +204,17 @@ __device__ inline void sum_chunk(const Plan& plan, int n_items, int level, unsig
     {
       const int i = threadIdx.x;
       const int row = plan.rows[level & 1][begin + (i < n ? i : 0)];
-      const u32 word =
-          i < n ? sides_of(plan, sides, plan.X + row * plan.n_features,
-                           factor_at(plan, chunk.node.tree, row), pass)
-                : 0;
+      u32 word = 0;
+      if (i < n) {
+        const u32 factor = factor_at(plan, chunk.node.tree, row);
+        if (plan.n_kept > 0) {
+          Value x[CUTS];
+          kept_values(plan, begin + i, x);
+          word = sides_of_values(plan, sides, x, factor, pass);
+        } else {
+          word = sides_of(plan, sides, plan.X + row * plan.n_features, factor, pass);
+        }
+      }
       rows[i] = row;
       words[i] = word;
       if (counting && !exact) {
@@ -202,13 +245,13 @@ __device__ inline void sum_chunk(const Plan& plan, int n_items, int level, unsig
     } else if (part < n_parts) {
       // Sums of 64 rows in float32 are added to sums in float64.
       for (int at = 64 * part; at < n; at += 64 * n_parts) {
-        float some[4][4] = {};
-        add_rows(plan.weighted + column + 32 * group, plan.width, rows + at, words + at,
+        float some[1][4][4] = {};
+        add_rows<1>(plan.weighted + column + 32 * group, plan.width, rows + at, words + at,
                  min(64, (n - at + 7) / 8 * 8), some);
 #pragma unroll
         for (int c = 0; c < 4; ++c) {
 #pragma unroll
-          for (int i = 0; i < 4; ++i) sums[c][i] += some[c][i];
+          for (int i = 0; i < 4; ++i) sums[c][i] += some[0][c][i];
         }
       }
     }

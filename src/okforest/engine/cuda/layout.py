@@ -9,6 +9,7 @@ from okforest.engine.plan import GrowthPlan
 
 # Nodes of more than LARGE rows are shared by several blocks, in chunks of about CHUNK rows; nodes
 # of at most SMALL rows belong to one warp. A pass computes SLOTS sums over rows, COLUMNS at a time.
+# A processor runs at least MIDDLE_BLOCKS or SMALL_BLOCKS blocks at once.
 CONSTANTS = {
     "LARGE": 1024,
     "SMALL": 32,
@@ -17,7 +18,10 @@ CONSTANTS = {
     "SLOTS": 16,
     "COLUMNS": 256,
     "THREADS": 256,
+    "MIDDLE_THREADS": 128,
+    "MIDDLE_BLOCKS": 4,
     "SMALL_WARPS": 4,
+    "SMALL_BLOCKS": 4,
 }
 SOURCES = (
     "common.cuh",
@@ -42,12 +46,14 @@ POINTERS = [
     *("split_weight", "split_variance", "child", "leaf_end", "leaf_weight", "leaf_variance"),
     *("root", "large_0", "large_1", "middle", "small", "n_items"),
     *("drawn", "low", "high", "missing", "first_chunk", "taken", "middle_row", "inexact"),
+    "values",
     *("chunk_node", "chunk_left", "partial", "slot_rows", "slot_weight", "slot_count", "scale"),
     *("list", "left", "n_nodes", "node_offsets"),
 ]
 INTEGERS = [
     *("n_rows", "n_features", "width", "n_trees", "max_features", "natural", "any_missing"),
-    *("n_slots", "n_passes", "max_depth", "stop_when_pure", "plain", "bootstrap", "weight_stride"),
+    *("n_slots", "n_passes", "n_kept", "max_depth", "stop_when_pure", "plain", "bootstrap"),
+    "weight_stride",
 ]
 NUMBERS = ["min_split", "min_both", "min_leaf", "min_gain", "weight_unit", "variance_unit"]
 PLAN = np.dtype(
@@ -118,6 +124,12 @@ class Sizes:
         return -(-self.n_slots // CONSTANTS["SLOTS"])
 
     @property
+    def n_kept(self) -> int:
+        """Number of values of a row that are kept between kernels; 0 if there are too many."""
+        n = -(-self.max_features // 4) * 4
+        return n if n <= CONSTANTS["SLOTS"] else 0
+
+    @property
     def n_column_blocks(self) -> int:
         """Number of groups of columns that blocks of threads take."""
         return -(-self.width // CONSTANTS["COLUMNS"])
@@ -163,6 +175,7 @@ class Sizes:
             "taken": (i4, n_large),
             "middle_row": (i4, n_large),
             "inexact": (i4, n_large),
+            "values": (np.float64 if self.input_bytes == 8 else np.float32, n * self.n_kept),
             "chunk_node": (i4, n_chunks),
             "chunk_left": (i4, n_chunks),
             "partial": (f8, n_chunks * self.n_passes * CONSTANTS["SLOTS"] * self.width),
@@ -184,16 +197,18 @@ class Sizes:
     def batch_bytes(self, n_positions: int, n_trees: int) -> int:
         """Return the memory for trees that grow at once, with the arrays of the result."""
         arrays = self.shapes(n_positions, n_trees).values()
-        result = 2 * n_positions * sum(np.dtype(kind).itemsize for kind in ARRAYS.values())
+        # Arrays of the result are copied while the next trees grow.
+        result = 4 * n_positions * sum(np.dtype(kind).itemsize for kind in ARRAYS.values())
         weights = 0 if self.plain else 8 * n_trees * self.n_rows
         return sum(np.dtype(kind).itemsize * n for kind, n in arrays) + result + weights
 
     def shared_bytes(self) -> dict[str, int]:
         """Return the shared memory of a block of the kernels that choose its size."""
-        k, slots, passes, warps = self.max_features, self.n_slots, self.n_passes, 8
+        k, slots, passes = self.max_features, self.n_slots, self.n_passes
+        warps, middle_warps = CONSTANTS["THREADS"] // 32, CONSTANTS["MIDDLE_THREADS"] // 32
         key = 8 if self.input_bytes == 8 else 4
-        parts = warps * passes * CONSTANTS["SLOTS"]
-        tile = self.large + 16 * warps
+        parts = middle_warps * passes * CONSTANTS["SLOTS"]
+        tile = self.large + 8 * middle_warps
         sides = _pool(
             4 * k, 32 * k, 4 * k, *4 * [8 * k], 4 * k, 4 * k, 8 * slots, 8 * slots, 4 * slots
         )
@@ -201,14 +216,14 @@ class Sizes:
         chunk = _pool(sums * CONSTANTS["COLUMNS"], 4 * 128, 8 * 128, 8 * 128, 8 * warps)
         middle = _pool(
             *(
-                4 * 512 * warps,
+                4 * 1024 * middle_warps,
                 8 * CONSTANTS["COLUMNS"],
                 4 * tile,
                 4 * passes * tile,
                 4 * self.large,
             ),
             *(4 * parts, 8 * (1 if self.plain else parts), 8 * (1 if self.plain else parts)),
-            *(key * k, key * k, 8 * k, 8 * warps, 16 * ITEM.itemsize),
+            *(key * k, key * k, 8 * k, 8 * middle_warps, 16 * ITEM.itemsize),
         )
         cuts = -(-k // 32) * 32
         small = _pool(

@@ -1,5 +1,7 @@
 // Nodes of 33 to 1,024 rows: one block of threads grows all below such a node, down to small nodes.
 
+#define MIDDLE_WARPS (MIDDLE_THREADS / 32)
+
 // Memory of a block, from one array of bytes.
 struct Pool {
   unsigned char* next;
@@ -52,7 +54,7 @@ __device__ inline void count_slots(const Plan& plan, u32 word, double weight, do
   slot_count[pass * SLOTS + lane_of()] += own_count;
 }
 
-#define TILE (LARGE + 16 * WARPS)
+#define TILE (LARGE + 8 * MIDDLE_WARPS)
 #define STACK 16
 
 struct Middle {
@@ -73,93 +75,120 @@ struct Middle {
 __device__ inline Middle take_middle(const Plan& plan, Pool& pool) {
   Middle m;
   m.sides = take_sides(plan, pool);
-  m.sums = pool.take<float>(WARPS * SLOTS * 32);
+  m.sums = pool.take<float>(MIDDLE_WARPS * SLOTS * 64);
   m.mean = pool.take<double>(COLUMNS);
   m.rows = pool.take<int>(TILE);
   m.words = pool.take<u32>(plan.n_passes * TILE);
   m.moved = pool.take<int>(LARGE);
-  m.part_rows = pool.take<int>(WARPS * plan.n_passes * SLOTS);
-  m.part_weight = pool.take<double>(plan.plain ? 1 : WARPS * plan.n_passes * SLOTS);
-  m.part_count = pool.take<double>(plan.plain ? 1 : WARPS * plan.n_passes * SLOTS);
+  m.part_rows = pool.take<int>(MIDDLE_WARPS * plan.n_passes * SLOTS);
+  m.part_weight = pool.take<double>(plan.plain ? 1 : MIDDLE_WARPS * plan.n_passes * SLOTS);
+  m.part_count = pool.take<double>(plan.plain ? 1 : MIDDLE_WARPS * plan.n_passes * SLOTS);
   m.low = pool.take<Key>(plan.max_features);
   m.high = pool.take<Key>(plan.max_features);
   m.norm = pool.take<double>(plan.max_features);
-  m.scratch = pool.take<double>(WARPS);
+  m.scratch = pool.take<double>(MIDDLE_WARPS);
   m.stack = pool.take<Item>(STACK);
   return m;
 }
 
-// Draws the features of a node and a cut of each.
+// Draws the features of a node and finds the ranges of their values, some cuts at a time. If all fit,
+// a thread's values of the last tile of rows stay in x.
 __device__ inline void draw_cuts(const Plan& plan, const Item& node, const int* rows, int n,
-                                 const Middle& m, int* order) {
+                                 const Middle& m, int* order, Value x[CUTS]) {
   const int n_cuts = static_cast<int>(plan.max_features), p = static_cast<int>(plan.n_features);
-  if (plan.natural) {
-    for (int k = threadIdx.x; k < n_cuts; k += THREADS) m.sides.feature[k] = k;
-  } else if (threadIdx.x == 0) {
-    for (int k = 0; k < n_cuts; ++k) m.sides.feature[k] = draw(order, node.seed, k, p);
-    put_back(order, node.seed, n_cuts, p);
+  if (!plan.natural && n_cuts <= 32) {
+    if (warp_of() == 0) {
+      const int feature = draw_by_warp(node.seed, n_cuts, p);
+      if (lane_of() < n_cuts) m.sides.feature[lane_of()] = feature;
+    }
+  } else if (!plan.natural) {
+    if (threadIdx.x == 0) {
+      for (int k = 0; k < n_cuts; ++k) m.sides.feature[k] = draw(order, node.seed, k, p);
+      put_back(order, node.seed, n_cuts, p);
+    }
+  }
+  for (int k = threadIdx.x; k < n_cuts; k += n_threads()) {
+    if (plan.natural) m.sides.feature[k] = k;
+    m.low[k] = NO_LOW;
+    m.high[k] = NO_HIGH;
+    m.sides.missing[k] = 0;
   }
   __syncthreads();
-  for (int k = warp_of(); k < n_cuts; k += WARPS) {
-    const Input* const x = plan.X + m.sides.feature[k];
-    Key low = NO_LOW, high = NO_HIGH;
-    bool missing = false;
-    for (int i = lane_of(); i < n; i += 32) {
-      const Value value = static_cast<Value>(x[rows[i] * plan.n_features]);
-      if (is_missing(value)) {
-        missing = true;
-        continue;
+  for (int first = 0; first < n_cuts; first += CUTS) {
+    const int n_here = min(CUTS, n_cuts - first);
+    for (int begin = 0; begin < n; begin += n_threads()) {
+      const int i = min(begin + static_cast<int>(threadIdx.x), n - 1);  // the last row again
+      load_values(plan, m.sides.feature + first, n_here, rows[i], x);
+      Key low = NO_LOW, high = NO_HIGH;
+      bool missing = false;
+#pragma unroll
+      for (int k = 0; k < CUTS; ++k) {
+        if (k >= n_here) continue;
+        const bool present = !is_missing(x[k]);
+        const Key key = key_of(x[k]);
+        const Key least = least_of_warp(present ? key : NO_LOW);
+        const Key most = most_of_warp(present ? key : NO_HIGH);
+        const bool any = plan.any_missing && __any_sync(~0u, !present);
+        if (lane_of() == k) low = least, high = most, missing = any;
       }
-      const Key key = key_of(value);
-      low = key < low ? key : low;
-      high = key > high ? key : high;
+      if (lane_of() < n_here) {
+        atomicMin(&m.low[first + lane_of()], low);
+        atomicMax(&m.high[first + lane_of()], high);
+        if (missing) m.sides.missing[first + lane_of()] = 1;
+      }
     }
-    low = least_of_warp(low);
-    high = most_of_warp(high);
-    missing = __any_sync(~0u, missing);
-    if (lane_of() == 0) {
-      m.sides.missing[k] = missing;
-      m.sides.cut[k] = make_cut(node.seed, m.sides.feature[k], low, high, missing);
-    }
+  }
+  __syncthreads();
+  for (int k = threadIdx.x; k < n_cuts; k += n_threads()) {
+    m.sides.cut[k] = make_cut(node.seed, m.sides.feature[k], m.low[k], m.high[k],
+                              m.sides.missing[k] != 0);
   }
   __syncthreads();
 }
 
 // Fills the words of all rows and, from them, what is on the left of each cut. Returns the scale
-// around the mean in x and around zero in y.
+// around the mean in x and around zero in y. `values` are those that draw_cuts has left.
 __device__ inline double2 find_sides(const Plan& plan, const Item& node, const int* rows, int n,
-                                     int n_padded, const Middle& m) {
+                                     int n_padded, const Middle& m, Value values[CUTS]) {
   const int n_parts = static_cast<int>(plan.n_passes) * SLOTS;
-  for (int k = threadIdx.x; k < WARPS * n_parts; k += THREADS) {
+  for (int k = threadIdx.x; k < n_warps() * n_parts; k += n_threads()) {
     m.part_rows[k] = 0;
     if (!plan.plain) m.part_weight[k] = m.part_count[k] = 0.0;
   }
   __syncthreads();
   double2 scale = {0.0, 0.0};
-  for (int begin = warp_of() * 32; begin < n_padded; begin += THREADS) {
-    const int i = begin + lane_of();
+  const bool few = plan.max_features <= CUTS;
+  for (int begin = 0; begin < n_padded; begin += n_threads()) {
+    const int i = begin + threadIdx.x;
     const int row = i < n ? rows[i] : -1;
     double weight = 0.0, count = 0.0;
+    u32 factor = 0;
     if (row >= 0) {
       weight = weight_at(plan, node.tree, row);
       count = plan.plain ? 1.0 : count_at(plan, node.tree, row);
       scale.x += weight * plan.squares[2 * static_cast<i64>(row)];
       scale.y += weight * plan.squares[2 * static_cast<i64>(row) + 1];
+      factor = factor_at(plan, node.tree, row);
+      if (few && n > n_threads()) {
+        load_values(plan, m.sides.feature, static_cast<int>(plan.max_features), row, values);
+      }
     }
-    const u32 factor = row >= 0 ? factor_at(plan, node.tree, row) : 0;
     for (int pass = 0; pass < plan.n_passes; ++pass) {
-      const u32 word =
-          row >= 0 ? sides_of(plan, m.sides, plan.X + row * plan.n_features, factor, pass) : 0;
+      u32 word = 0;
+      if (row >= 0) {
+        word = few ? sides_of_values(plan, m.sides, values, factor, pass)
+                   : sides_of(plan, m.sides, plan.X + row * plan.n_features, factor, pass);
+      }
       if (i < n_padded) m.words[pass * TILE + i] = word;
       count_slots(plan, word, weight, count, pass, m.part_rows + warp_of() * n_parts,
                   m.part_weight + warp_of() * n_parts, m.part_count + warp_of() * n_parts);
     }
   }
   __syncthreads();
-  for (int s = threadIdx.x; s < plan.n_slots; s += THREADS) {
+  for (int s = threadIdx.x; s < plan.n_slots; s += n_threads()) {
     int total = 0;
     double weight = 0.0, count = 0.0;
-    for (int w = 0; w < WARPS; ++w) {
+    for (int w = 0; w < n_warps(); ++w) {
       total += m.part_rows[w * n_parts + s];
       if (plan.plain) continue;
       weight += m.part_weight[w * n_parts + s];
@@ -171,7 +200,7 @@ __device__ inline double2 find_sides(const Plan& plan, const Item& node, const i
   }
   scale.x = sum_of_block(scale.x, m.scratch);
   scale.y = sum_of_block(scale.y, m.scratch);
-  for (int k = threadIdx.x; k < plan.max_features; k += THREADS) {
+  for (int k = threadIdx.x; k < plan.max_features; k += n_threads()) {
     find_left(plan, m.sides, k);
     m.norm[k] = 0.0;
   }
@@ -179,26 +208,37 @@ __device__ inline double2 find_sides(const Plan& plan, const Item& node, const i
   return scale;
 }
 
-// Rows, padded, that each of several parts of a block takes, for this many groups of 32 columns.
-__device__ inline int n_parts_of(int n_groups) { return WARPS / n_groups; }
-
-// The norms of all cuts, and the squared norm of the sum of all rows.
+// The norms of all cuts, and the squared norm of the sum of all rows. A warp takes 64 columns; if there
+// are fewer of them than warps, parts of the rows.
 __device__ inline double find_norms(const Plan& plan, const int* rows, int n, const Middle& m) {
   double square = 0.0;
-  for (i64 column = 0; column < plan.width; column += COLUMNS) {
-    const int n_columns = static_cast<int>(min(static_cast<i64>(COLUMNS), plan.width - column));
-    const int n_groups = n_columns / 32, n_parts = n_parts_of(n_groups);
+  for (i64 column = 0; column < plan.width; column += 64 * n_warps()) {
+    const int n_columns =
+        static_cast<int>(min(static_cast<i64>(64 * n_warps()), plan.width - column));
+    const int n_groups = (n_columns + 63) / 64, n_parts = n_warps() / n_groups;
     const int per_part = (n + 8 * n_parts - 1) / (8 * n_parts) * 8;
     const int group = warp_of() % n_groups, part = warp_of() / n_groups;
     for (int pass = 0; pass < plan.n_passes; ++pass) {
       if (part < n_parts) {
-        float sums[4][4] = {};
-        add_rows(plan.weighted + column + 32 * group, plan.width, rows + part * per_part,
-                 m.words + pass * TILE + part * per_part, per_part, sums);
-        float* const out = m.sums + warp_of() * (SLOTS * 32);
-        for (int c = 0; c < 4; ++c) {
-          for (int i = 0; i < 4; ++i) {
-            out[((lane_of() >> 2) + 8 * (i >> 1)) * 32 + column_of(c, i)] = sums[c][i];
+        float sums[2][4][4] = {};
+        const u32* const from = plan.weighted + column + 64 * group;
+        const int* const own = rows + part * per_part;
+        const u32* const words = m.words + pass * TILE + part * per_part;
+        if (64 * group + 32 < n_columns) {
+          add_rows<2>(from, plan.width, own, words, per_part, sums);
+        } else {
+          add_rows<1>(from, plan.width, own, words, per_part, sums);
+        }
+        float* const out = m.sums + warp_of() * (SLOTS * 64);
+#pragma unroll
+        for (int g = 0; g < 2; ++g) {
+#pragma unroll
+          for (int c = 0; c < 4; ++c) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+              out[((lane_of() >> 2) + 8 * (i >> 1)) * 64 + 32 * g + column_of(c, i)] =
+                  sums[g][c][i];
+            }
           }
         }
       }
@@ -207,20 +247,20 @@ __device__ inline double find_norms(const Plan& plan, const int* rows, int n, co
       const auto sum_at = [&](int slot, int c) {
         double sum = 0.0;
         for (int q = 0; q < n_parts; ++q) {
-          sum += m.sums[((q * n_groups + c / 32) * SLOTS + slot) * 32 + c % 32];
+          sum += m.sums[((q * n_groups + c / 64) * SLOTS + slot) * 64 + c % 64];
         }
         return sum;
       };
       if (pass == 0) {
-        if (threadIdx.x < n_columns) {
-          const double sum = sum_at(0, threadIdx.x);
-          m.mean[threadIdx.x] = sum / m.sides.slot_weight[0];
+        for (int c = threadIdx.x; c < n_columns; c += n_threads()) {
+          const double sum = sum_at(0, c);
+          m.mean[c] = sum / m.sides.slot_weight[0];
           square += sum * sum;
         }
         __syncthreads();
       }
       const int step = plan.any_missing ? 2 : 1;
-      for (int slot = warp_of(); slot < SLOTS; slot += WARPS) {
+      for (int slot = warp_of(); slot < SLOTS; slot += n_warps()) {
         const int k = (pass * SLOTS + slot - slot_of(plan, 0)) / step;
         if (pass * SLOTS + slot < slot_of(plan, 0) || k >= plan.max_features) continue;
         if (slot_of(plan, k) != pass * SLOTS + slot) continue;
@@ -244,15 +284,15 @@ __device__ inline double find_norms(const Plan& plan, const int* rows, int n, co
 // Keeps the rows on the left before those on the right, in their order.
 __device__ inline void divide_rows(const Plan& plan, int* rows, int n, const Split& split,
                                    int n_left, const Middle& m) {
-  __shared__ int before[WARPS];
+  __shared__ int before[MIDDLE_WARPS];
 #if INPUT_BYTES == 8
   const Value rounded = split.threshold;
 #else
   const Value rounded = __double2float_rd(split.threshold);
 #endif
-  for (int i = threadIdx.x; i < n; i += THREADS) m.moved[i] = rows[i];
+  for (int i = threadIdx.x; i < n; i += n_threads()) m.moved[i] = rows[i];
   int done = 0;  // rows on the left of earlier tiles
-  for (int begin = 0; begin < n; begin += THREADS) {
+  for (int begin = 0; begin < n; begin += n_threads()) {
     const int i = begin + threadIdx.x;
     __syncthreads();
     bool left = false;
@@ -264,7 +304,7 @@ __device__ inline void divide_rows(const Plan& plan, int* rows, int n, const Spl
     if (lane_of() == 0) before[warp_of()] = __popc(lefts);
     __syncthreads();
     int place = done;
-    for (int w = 0; w < WARPS; ++w) {
+    for (int w = 0; w < n_warps(); ++w) {
       if (w < warp_of()) place += before[w];
       done += before[w];
     }
@@ -274,7 +314,7 @@ __device__ inline void divide_rows(const Plan& plan, int* rows, int n, const Spl
   __syncthreads();
 }
 
-KERNEL(THREADS, 2) grow_middle(const Plan* given, int n_items) {
+KERNEL(MIDDLE_THREADS, MIDDLE_BLOCKS) grow_middle(const Plan* given, int n_items) {
   SHARED memory[];
   __shared__ Item node;
   __shared__ int n_waiting, chosen;
@@ -297,13 +337,14 @@ KERNEL(THREADS, 2) grow_middle(const Plan* given, int n_items) {
       if (threadIdx.x == 0) --n_waiting;
       const int n = node.end - node.begin;
       // As many parts as possible, of a multiple of eight rows each.
-      const int n_padded = min(TILE, (n + 8 * WARPS - 1) / (8 * WARPS) * (8 * WARPS));
-      for (int i = threadIdx.x; i < n_padded; i += THREADS) {
+      const int n_padded = min(TILE, (n + 8 * MIDDLE_WARPS - 1) / (8 * MIDDLE_WARPS) * (8 * MIDDLE_WARPS));
+      for (int i = threadIdx.x; i < n_padded; i += n_threads()) {
         m.rows[i] = plan.members[node.begin + (i < n ? i : 0)];
       }
       __syncthreads();
-      draw_cuts(plan, node, m.rows, n, m, order);
-      const double2 scale = find_sides(plan, node, m.rows, n, n_padded, m);
+      Value values[CUTS];
+      draw_cuts(plan, node, m.rows, n, m, order, values);
+      const double2 scale = find_sides(plan, node, m.rows, n, n_padded, m, values);
       const double weight = m.sides.slot_weight[0], count = m.sides.slot_count[0];
       const double square = find_norms(plan, m.rows, n, m);
       double variance = scale.x - square / weight;
@@ -318,7 +359,7 @@ KERNEL(THREADS, 2) grow_middle(const Plan* given, int n_items) {
         // Bounds the errors of sums of this many products in float32, relative to sum |phi_i|.
         const double unit = (2.0 * n / 8 + 8.0) * 1.1920928955078125e-07;
         const double spread = unit * unit * scale.x;
-        for (int k = threadIdx.x; k < plan.max_features; k += THREADS) {
+        for (int k = threadIdx.x; k < plan.max_features; k += n_threads()) {
           const double left = m.sides.left_weight[k];
           const double gain = m.sides.cut[k].possible
                                   ? gain_of(plan, m.norm[k], weight, count, left,
@@ -386,7 +427,7 @@ KERNEL(THREADS, 2) grow_middle(const Plan* given, int n_items) {
         continue;
       }
       divide_rows(plan, m.rows, n, split, split.middle - node.begin, m);
-      for (int i = threadIdx.x; i < n; i += THREADS) plan.members[node.begin + i] = m.rows[i];
+      for (int i = threadIdx.x; i < n; i += n_threads()) plan.members[node.begin + i] = m.rows[i];
       if (threadIdx.x == 0) {
         write_split(plan, node, split, weight, variance);
         // The larger side waits below the smaller one: few nodes wait at any time.

@@ -109,6 +109,13 @@ __device__ inline void find_gram(const Plan& plan, int row, int n, double* gram)
 // Computes a node's total variance, and the norm of its mean; fills `reach`.
 __device__ inline double find_variance(const Plan& plan, const Small& s, u32 rows, double weight,
                                        double& mean_norm, double& scale) {
+  if (__popc(rows) == 2) {
+    const int i = __ffs(rows) - 1, j = 31 - __clz(rows);
+    const double of_i = s.gram[i * STRIDE + i], of_j = s.gram[j * STRIDE + j];
+    const double between = s.gram[i * STRIDE + j];
+    scale = s.weight[i] * of_i + s.weight[j] * of_j;
+    return s.weight[i] * s.weight[j] * fmax((of_i - between) + (of_j - between), 0.0) / weight;
+  }
   const bool in = rows >> lane_of() & 1;
   const double own = in ? s.weight[lane_of()] : 0.0;
   const double* const line = s.gram + lane_of() * STRIDE;
@@ -136,11 +143,14 @@ __device__ inline double find_variance(const Plan& plan, const Small& s, u32 row
   return fmax(variance, 0.0);
 }
 
-// || sum over some rows of w_i (phi_i - mean) ||^2, by one lane.
+// || sum over some rows of w_i (phi_i - mean) ||^2: lanes c and c + 16 sum over every other row of the
+// same set. All lanes must take part.
 __device__ inline double norm_of(const Plan& plan, const Small& s, u32 side, double side_weight,
                                  double weight, double mean_norm) {
   double norm = 0.0, reach = 0.0;
-  for (u32 rest = side; rest != 0; rest &= rest - 1) {
+  bool own = lane_of() < 16;
+  for (u32 rest = side; rest != 0; rest &= rest - 1, own = !own) {
+    if (!own) continue;
     const int i = __ffs(rest) - 1;
     const double* const line = s.gram + i * STRIDE;
     double before = 0.0;
@@ -152,6 +162,8 @@ __device__ inline double norm_of(const Plan& plan, const Small& s, u32 side, dou
     norm += w * (2.0 * before + w * line[i]);
     reach += w * s.reach[i];
   }
+  norm += __shfl_xor_sync(~0u, norm, 16);
+  reach += __shfl_xor_sync(~0u, reach, 16);
   return norm - 2.0 * side_weight * reach / weight + side_weight * side_weight * mean_norm;
 }
 
@@ -189,7 +201,150 @@ __device__ inline u32 left_side(const Plan& plan, const Small& s, u32 rows, u32 
   return left;
 }
 
-KERNEL(32 * SMALL_WARPS, 5) grow_small(const Plan* given, int n_items) {
+// Some cuts of a node, one per lane, scored: from cut `first` on, at most 16 of them.
+__device__ inline void score_cuts(const Plan& plan, const Small& s, const SmallNode& node, int row,
+                                  int first, int n_here, double weight, double count,
+                                  double mean_norm) {
+  const int lane = lane_of(), n = __popc(node.rows);
+  const bool in = node.rows >> lane & 1;
+  const Input* const line = plan.X + row * plan.n_features;
+  Value x[CUTS];
+#pragma unroll
+  for (int k = 0; k < CUTS; ++k) {
+    x[k] = k < n_here && in ? static_cast<Value>(line[s.feature[first + k]]) : Value(0);
+  }
+  Key low = NO_LOW, high = NO_HIGH;
+  u32 missing = 0, left = 0;
+#pragma unroll
+  for (int k = 0; k < CUTS; ++k) {
+    if (k >= n_here) continue;
+    const bool present = in && !is_missing(x[k]);
+    const Key key = key_of(x[k]);
+    const Key least = least_of_warp(present ? key : NO_LOW);
+    const Key most = most_of_warp(present ? key : NO_HIGH);
+    const u32 without = plan.any_missing ? __ballot_sync(~0u, in && !present) : 0;
+    if ((lane & 15) == k) low = least, high = most, missing = without;
+  }
+  const int own = first + min(lane & 15, n_here - 1);
+  const Cut cut = make_cut(node.seed, s.feature[own], low, high, missing != 0);
+#pragma unroll
+  for (int k = 0; k < CUTS; ++k) {
+    if (k >= n_here) continue;
+    const Value rounded = __shfl_sync(~0u, cut.rounded, k);
+    const u32 side = __ballot_sync(~0u, in && x[k] <= rounded);
+    if ((lane & 15) == k) left = side;
+  }
+  const bool possible = (lane & 15) < n_here && cut.possible;
+  bool missing_left;
+  double left_weight;
+  left = left_side(plan, s, node.rows, left, missing, cut.draw, weight, missing_left, left_weight);
+  // The sums of the two sides around the mean are opposite.
+  u32 side = 2 * __popc(left) <= n ? left : node.rows & ~left;
+  if (!possible) side = 0;
+  const double side_weight = side == left ? left_weight : weight_of(plan, s.weight, side);
+  const double norm = norm_of(plan, s, side, side_weight, weight, mean_norm);
+  if (lane < n_here) {
+    s.gain[own] = possible ? gain_of(plan, norm, weight, count, left_weight,
+                                     weight_of(plan, s.count, left))
+                           : -1.0;
+    s.left[own] = left;
+    s.threshold[own] = cut.threshold;
+    s.missing_left[own] = missing_left;
+  }
+  __syncwarp();
+}
+
+// Draws the cuts of a node and returns the one of the largest gain, the first among equals, or NONE.
+__device__ inline int choose_cut(const Plan& plan, const Small& s, const SmallNode& node, int row,
+                                 double weight, double count, double mean_norm, double noise,
+                                 int* order) {
+  const int lane = lane_of(), p = static_cast<int>(plan.n_features);
+  const int n_cuts = static_cast<int>(plan.max_features);
+  if (plan.natural) {
+    for (int k = lane; k < n_cuts; k += 32) s.feature[k] = k;
+  } else if (n_cuts <= 32) {
+    const int feature = draw_by_warp(node.seed, n_cuts, p);
+    if (lane < n_cuts) s.feature[lane] = feature;
+  } else if (lane == 0) {
+    for (int k = 0; k < n_cuts; ++k) s.feature[k] = draw(order, node.seed, k, p);
+    put_back(order, node.seed, n_cuts, p);
+  }
+  __syncwarp();
+  for (int first = 0; first < n_cuts; first += CUTS) {
+    score_cuts(plan, s, node, row, first, min(CUTS, n_cuts - first), weight, count, mean_norm);
+  }
+  double largest = -1.0;
+  for (int k = lane; k < n_cuts; k += 32) largest = fmax(largest, s.gain[k]);
+  largest = most_of_warp(largest);
+  if (largest < 0.0) return NONE;
+  const double least = least_equal(largest, noise);
+  u32 best = n_cuts;
+  int n_best = 0;
+  for (int k = lane; k < n_cuts; k += 32) {
+    if (s.gain[k] < least) continue;
+    best = k < best ? k : best;
+    ++n_best;
+  }
+  best = least_of_warp(best);
+  if (!plan.natural) return static_cast<int>(best);
+  for (int d = 16; d > 0; d /= 2) n_best += __shfl_xor_sync(~0u, n_best, d);
+  if (n_best == 1) return static_cast<int>(best);
+  int chosen = 0;
+  if (lane == 0) {
+    int k = 0;
+    do {
+      chosen = draw(order, node.seed, k++, p);
+    } while (s.gain[chosen] < least);
+    put_back(order, node.seed, k, p);
+  }
+  return __shfl_sync(~0u, chosen, 0);
+}
+
+// Tries features one by one, from draw number `first` on, until one splits the node. Returns the rows on
+// the left, or zero.
+__device__ inline u32 try_features(const Plan& plan, const Small& s, const SmallNode& node, int row,
+                                   int first, double weight, double count, double variance,
+                                   double mean_norm, double noise, int* order, Split& split) {
+  const int lane = lane_of(), n = __popc(node.rows), p = static_cast<int>(plan.n_features);
+  const bool in = node.rows >> lane & 1;
+  u32 left = 0;
+  int k = first;
+  bool ordered = false;  // whether `order` has the draws so far; the first one does not need it
+  for (bool open = true; open && k < p; ++k) {
+    int feature = drawn_place(node.seed, 0, p);
+    if (k > 0) {
+      if (lane == 0) {
+        for (int j = ordered ? k : 0; j <= k; ++j) feature = draw(order, node.seed, j, p);
+      }
+      ordered = true;
+      feature = __shfl_sync(~0u, feature, 0);
+    }
+    const Value x = small_value(plan, row, feature, in);
+    const Range range = find_range(x, in);
+    const Cut cut = make_cut(node.seed, feature, range.low, range.high, range.missing != 0);
+    if (!cut.possible) continue;
+    bool missing_left;
+    double left_weight;
+    const u32 side = left_side(plan, s, node.rows, __ballot_sync(~0u, in && x <= cut.rounded),
+                               range.missing, cut.draw, weight, missing_left, left_weight);
+    double norm = variance * left_weight * (weight - left_weight) / weight;  // of two rows
+    if (n > 2 && plan.min_gain > 0.0) {
+      norm = norm_of(plan, s, side, left_weight, weight, mean_norm);
+    }
+    const double gain =
+        gain_of(plan, norm, weight, count, left_weight, weight_of(plan, s.count, side));
+    if (gain < 0.0) continue;
+    open = false;
+    if (!is_enough(plan, gain, noise)) continue;
+    left = side;
+    split = {feature, cut.threshold, missing_left, 0};
+  }
+  if (ordered && lane == 0) put_back(order, node.seed, k, p);
+  __syncwarp();
+  return left;
+}
+
+KERNEL(32 * SMALL_WARPS, SMALL_BLOCKS) grow_small(const Plan* given, int n_items) {
   SHARED memory[];
   const Plan& plan = *given;
   Pool pool{memory};
@@ -197,7 +352,6 @@ KERNEL(32 * SMALL_WARPS, 5) grow_small(const Plan* given, int n_items) {
   const int lane = lane_of();
   const int worker = blockIdx.x * SMALL_WARPS + warp_of(), n_workers = gridDim.x * SMALL_WARPS;
   int* const order = plan.order + static_cast<i64>(worker) * plan.n_features;
-  const int p = static_cast<int>(plan.n_features);
   for (int item = worker; item < n_items; item += n_workers) {
     const Item top = plan.small[item];
     const int n_top = top.end - top.begin;
@@ -205,6 +359,7 @@ KERNEL(32 * SMALL_WARPS, 5) grow_small(const Plan* given, int n_items) {
     s.weight[lane] = lane < n_top ? weight_at(plan, top.tree, row) : 0.0;
     s.count[lane] = lane < n_top ? count_at(plan, top.tree, row) : 0.0;
     const double square = plan.squares[2 * static_cast<i64>(row) + 1];
+    const double top_scale = sum_of_warp(s.weight[lane] * square);
     find_gram(plan, row, n_top, s.gram);
     int n_waiting = 1;
     if (lane == 0) {
@@ -220,143 +375,59 @@ KERNEL(32 * SMALL_WARPS, 5) grow_small(const Plan* given, int n_items) {
                          node.seed};
       const double weight = weight_of(plan, s.weight, node.rows);
       const double count = weight_of(plan, s.count, node.rows);
-      double variance = 0.0, mean_norm = 0.0, gram_scale = 0.0, scale = 0.0;
-      bool open = n > 1;
-      if (open) {
-        variance = find_variance(plan, s, node.rows, weight, mean_norm, gram_scale);
-        scale = sum_of_warp(in ? s.weight[lane] * square : 0.0);
-        open = may_split(plan, node.depth, count, variance, scale);
-      }
-      const double noise = fmax(NOISE * variance, ROUNDING * gram_scale);
+      double variance = 0.0, mean_norm = 0.0, gram_scale = 0.0;
       u32 left = 0;
       Split split{-1, 0.0, false, 0};
-      const int n_cuts = open ? n == 2 ? 1 : static_cast<int>(plan.max_features) : 0;
-      const bool natural = plan.natural && n > 2;
-      int n_drawn = 0;
-      if (n_cuts > 1) {
-        double largest = -1.0;
-        for (int first = 0; first < n_cuts; first += 32) {
-          const int n_here = min(32, n_cuts - first);
-          if (lane == 0) {
-            for (int k = first; k < first + n_here; ++k) {
-              s.feature[k] = natural ? k : draw(order, node.seed, k, p);
-            }
-          }
-          __syncwarp();
-          Key low = NO_LOW, high = NO_HIGH;
-          u32 missing = 0, own_left = 0;
-          for (int k = 0; k < n_here; ++k) {
-            const Range range =
-                find_range(small_value(plan, row, s.feature[first + k], in), in);
-            if (lane == k) low = range.low, high = range.high, missing = range.missing;
-          }
-          const int feature = lane < n_here ? s.feature[first + lane] : 0;
-          const Cut cut = make_cut(node.seed, feature, low, high, missing != 0);
-          for (int k = 0; k < n_here; ++k) {
-            const Value x = small_value(plan, row, s.feature[first + k], in);
-            const Value rounded = __shfl_sync(~0u, cut.rounded, k);
-            const u32 side = __ballot_sync(~0u, in && x <= rounded);
-            if (lane == k) own_left = side;
-          }
-          double gain = -1.0;
-          if (lane < n_here && cut.possible) {
-            bool missing_left;
-            double left_weight;
-            own_left = left_side(plan, s, node.rows, own_left, missing, cut.draw, weight,
-                                 missing_left, left_weight);
-            // The sums of the two sides around the mean are opposite.
-            const u32 side = 2 * __popc(own_left) <= n ? own_left : node.rows & ~own_left;
-            const double side_weight =
-                side == own_left ? left_weight : weight_of(plan, s.weight, side);
-            gain = gain_of(plan, norm_of(plan, s, side, side_weight, weight, mean_norm), weight,
-                           count, left_weight, weight_of(plan, s.count, own_left));
-            s.missing_left[first + lane] = missing_left;
-          }
-          s.left[first + lane] = own_left;
-          s.threshold[first + lane] = cut.threshold;
-          s.gain[first + lane] = gain;
-          largest = fmax(largest, gain);
-          __syncwarp();
-        }
-        n_drawn = natural ? 0 : n_cuts;
-        largest = most_of_warp(largest);
-        if (largest >= 0.0) {
-          const double least = least_equal(largest, noise);
-          u32 best = n_cuts, n_best = 0;
-          for (int k = lane; k < n_cuts; k += 32) {
-            if (s.gain[k] < least) continue;
-            best = k < best ? k : best;
-            ++n_best;
-          }
-          best = least_of_warp(best);
-          for (int d = 16; d > 0; d /= 2) n_best += __shfl_xor_sync(~0u, n_best, d);
-          if (natural && n_best > 1) {
-            int chosen = 0;
-            if (lane == 0) {
-              do {
-                chosen = draw(order, node.seed, n_drawn++, p);
-              } while (s.gain[chosen] < least);
-            }
-            n_drawn = __shfl_sync(~0u, n_drawn, 0);
-            best = __shfl_sync(~0u, chosen, 0);
-          }
-          if (is_enough(plan, s.gain[best], noise)) {
-            left = s.left[best];
+      if (n > 1) {
+        variance = find_variance(plan, s, node.rows, weight, mean_norm, gram_scale);
+        // The scale of all rows decides already, except where outputs are almost equal.
+        const double scale = variance > PURE * top_scale
+                                 ? top_scale
+                                 : sum_of_warp(in ? s.weight[lane] * square : 0.0);
+        const double noise = fmax(NOISE * variance, ROUNDING * gram_scale);
+        if (may_split(plan, node.depth, count, variance, scale)) {
+          const bool compared = n > 2 && plan.max_features > 1;
+          const int best = compared ? choose_cut(plan, s, node, row, weight, count, mean_norm,
+                                                 noise, order)
+                                    : NONE;
+          if (best >= 0) {
+            if (is_enough(plan, s.gain[best], noise)) left = s.left[best];
             split = {s.feature[best], s.threshold[best], s.missing_left[best] != 0, 0};
-          } else {
-            open = false;
+          } else if (!compared || !plan.natural) {
+            left = try_features(plan, s, node, row,
+                                compared ? static_cast<int>(plan.max_features) : 0, weight, count,
+                                variance, mean_norm, noise, order, split);
           }
-        } else if (natural) {
-          open = false;
         }
       }
-      // Features are tried one by one, until one can split the node.
-      while (open && left == 0 && n_drawn < p) {
-        int feature = 0;
-        if (lane == 0) feature = draw(order, node.seed, n_drawn, p);
-        feature = __shfl_sync(~0u, feature, 0);
-        ++n_drawn;
-        const Value x = small_value(plan, row, feature, in);
-        const Range range = find_range(x, in);
-        const Cut cut = make_cut(node.seed, feature, range.low, range.high, range.missing != 0);
-        if (!cut.possible) continue;
-        bool missing_left;
-        double left_weight;
-        const u32 side =
-            left_side(plan, s, node.rows, __ballot_sync(~0u, in && x <= cut.rounded),
-                      range.missing, cut.draw, weight, missing_left, left_weight);
-        double norm = variance * left_weight * (weight - left_weight) / weight;  // of two rows
-        if (n > 2 && plan.min_gain > 0.0) {
-          norm = norm_of(plan, s, side, left_weight, weight, mean_norm);
-        }
-        const double gain =
-            gain_of(plan, norm, weight, count, left_weight, weight_of(plan, s.count, side));
-        if (gain < 0.0) continue;
-        if (!is_enough(plan, gain, noise)) break;
-        left = side;
-        split = {feature, cut.threshold, missing_left, 0};
-      }
-      if (lane == 0) put_back(order, node.seed, n_drawn, p);
+      __syncwarp();
       if (left == 0) {
         if (in) plan.members[node.begin + __popc(node.rows & ((1u << lane) - 1))] = row;
         if (lane == 0) write_leaf(plan, as_item, weight, variance);
-        __syncwarp();
         continue;
       }
       split.middle = node.begin + __popc(left);
+      // The larger side waits below the smaller one: few nodes wait at any time. A single row is a leaf.
+      // Lanes 0 and 1 take the two sides.
       const bool right_first = 2 * __popc(left) < n;
-      if (lane == 0) {
-        write_split(plan, as_item, split, weight, variance);
-        for (int c = 0; c < 2; ++c) {
-          const bool right = right_first == (c == 0);
-          const Item child = child_of(as_item, split.middle, right);
-          s.stack[n_waiting + c] = {right ? node.rows & ~left : left, child.begin, child.depth,
-                                    child.parent, child.seed};
+      const bool right = right_first == (lane == 0);
+      const u32 rows = right ? node.rows & ~left : left;
+      const int single = (rows & (rows - 1)) == 0 ? __ffs(rows) - 1 : -1;
+      const int single_row = __shfl_sync(~0u, row, max(single, 0));
+      const u32 waiting = __ballot_sync(~0u, lane < 2 && single < 0);
+      if (lane < 2) {
+        const Item child = child_of(as_item, split.middle, right);
+        if (single >= 0) {
+          plan.members[child.begin] = single_row;
+          write_leaf(plan, child, 0.0, 0.0);
+        } else {
+          s.stack[n_waiting + (waiting & lane)] = {rows, child.begin, child.depth, child.parent,
+                                                   child.seed};
         }
       }
-      n_waiting += 2;
+      n_waiting += __popc(waiting);
+      if (lane == 2) write_split(plan, as_item, split, weight, variance);
       __syncwarp();
     }
-    __syncwarp();
   }
 }
