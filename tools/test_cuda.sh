@@ -16,4 +16,4 @@ cp $build/native/_core*.so $build/native/_strings*.so $package/okforest/
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 printf 'Metadata-Version: 2.1\nName: okforest\nVersion: %s\n' "$version" \
   > $package/okforest-0.dist-info/METADATA
-PYTHONPATH=$package "$python" -m pytest -p no:cacheprovider -m cuda tests
+PYTHONPATH=$package "$python" -m pytest -p no:cacheprovider -m cuda tests/engine/test_cuda.py

@@ -11,6 +11,7 @@
 #include <vector>
 
 #define __device__
+#define __noinline__ inline
 #define __shared__ static
 #define __launch_bounds__(...)
 #define SHARED extern unsigned char

@@ -88,7 +88,7 @@ def assert_same_trees(plan, grow_there, trees=range(2, 5)):
     assert_allclose(found.weight, expected.weight, rtol=1e-12)
     scale = np.repeat(expected.variance[expected.node_offsets[:-1]], np.diff(expected.node_offsets))
     error = np.abs(found.variance - expected.variance)
-    rounding = 1e-14 * (plan.outputs**2).sum()
+    rounding = 1e-14 * (np.trace(plan.outputs) if plan.gram else (plan.outputs**2).sum())
     assert (error <= 1e-5 * expected.variance + 1e-9 * scale + rounding).all()
     check_trees(found, plan.X.shape[1])
 
@@ -151,6 +151,15 @@ def test_random_plans(grow_there, seed, n, p, rank, max_features, missing, weigh
         assert_same_trees(plan, grow_there, range(1))
 
 
+@pytest.mark.parametrize("n", [60, 300])
+def test_gram_matrix(grow_there, n):
+    """Outputs may be given by their Gram matrix, of any rank."""
+    plan = make_plan(n)
+    distances = ((plan.outputs[:, None] - plan.outputs) ** 2).sum(axis=2)
+    for gram in (plan.outputs @ plan.outputs.T, np.exp(-distances / 40)):
+        assert_same_trees(replace(plan, outputs=gram, gram=True), grow_there, range(2))
+
+
 def test_few_values(grow_there):
     """Features that are constant in most nodes are skipped, as on the CPU."""
     plan = make_plan(300, 12)
@@ -191,7 +200,6 @@ UNSUPPORTED = {
     "best splits": {"rules": GrowthRules()},
     "criterion='frobenius'": {"rules": GrowthRules(random_splits=True, frobenius=True)},
     "categorical features": {"n_categories": np.full(10, 3, np.int32)},
-    "Gram matrix": {"gram": True},
     "max_leaf_nodes": {
         "rules": GrowthRules(random_splits=True, order="gain", max_leaf_nodes=5, max_features=2)
     },
@@ -204,7 +212,7 @@ def test_what_is_not_supported(what):
     plan = replace(make_plan(50), **UNSUPPORTED[what])
     with pytest.raises(ValueError, match=f"does not support .*{what}"):
         grow_function("cuda")(plan, range(1))
-    if what in ("Gram matrix", "criterion='frobenius'"):
+    if what == "criterion='frobenius'":
         plan = replace(plan, gram=True, outputs=plan.outputs @ plan.outputs.T)
     with pytest.warns(UserWarning, match=f"on the CPU: the GPU does not support .*{what}"):
         found = grow_function("auto")(plan, range(1))

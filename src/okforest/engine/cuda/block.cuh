@@ -42,6 +42,7 @@ __device__ inline u32 sides_of(const Plan& plan, const Sides& sides, const Input
   const int first = slot_of(plan, 0);
   const int n = static_cast<int>(plan.max_features);
   int k = pass == 0 ? 0 : (pass * SLOTS - first) / step;
+#pragma unroll 4
   for (int slot = first + k * step - pass * SLOTS; k < n && slot < SLOTS; ++k, slot += step) {
     const Value value = static_cast<Value>(x[sides.feature[k]]);
     bits |= static_cast<u32>(value <= sides.cut[k].rounded) << slot;
@@ -159,15 +160,17 @@ __device__ inline void find_left(const Plan& plan, const Sides& sides, int k) {
 }
 
 // Chooses the cut of the largest gain, the first among equals, by one warp. `order` is the natural
-// order of the features.
-__device__ inline int choose(const Plan& plan, u64 seed, const Sides& sides, double noise,
-                             int* order) {
+// order of the features. The pointers are passed by value: the caller's stay in registers.
+__device__ __noinline__ int choose(const Plan& plan, u64 seed, Sides sides, double noise,
+                                   int* order) {
   const int n = static_cast<int>(plan.max_features);
   double lower = -1.0;
+#pragma unroll 1
   for (int k = lane_of(); k < n; k += 32) lower = fmax(lower, sides.gain[k] - sides.error[k]);
   const double least = least_equal(most_of_warp(lower), noise);
   u32 first = n, n_close = 0;
   bool inexact = false;
+#pragma unroll 1
   for (int k = lane_of(); k < n; k += 32) {
     const double gain = sides.gain[k], error = sides.error[k];
     if (gain < 0.0 || gain + error < least) continue;
@@ -198,7 +201,7 @@ __device__ inline int choose(const Plan& plan, u64 seed, const Sides& sides, dou
 }
 
 // The gain of a split, or with left_weight = 0 the node's total variance, in float64.
-__device__ inline double exact_norm(const Plan& plan, const Item& node, const int* rows, int n,
+__device__ __noinline__ double exact_norm(const Plan& plan, const Item& node, const int* rows, int n,
                                     const Split& split, double weight, double left_weight,
                                     double* scratch) {
 #if INPUT_BYTES == 8
@@ -207,6 +210,7 @@ __device__ inline double exact_norm(const Plan& plan, const Item& node, const in
   const Value rounded = __double2float_rd(split.threshold);
 #endif
   double norm = 0.0;
+#pragma unroll 1
   for (i64 column = threadIdx.x; column < plan.width; column += n_threads()) {
     double sum = 0.0, left = 0.0;
     for (int k = 0; k < n; ++k) {
@@ -231,7 +235,7 @@ __device__ inline double exact_norm(const Plan& plan, const Item& node, const in
 }
 
 // Tries further features, one by one, until one splits the node; by the whole block.
-__device__ inline bool draw_more(const Plan& plan, const Item& node, const int* rows, int n,
+__device__ __noinline__ bool draw_more(const Plan& plan, const Item& node, const int* rows, int n,
                                  double weight, double count, double noise, int* order,
                                  double* scratch, Split& split) {
   __shared__ int shared_feature;
@@ -255,6 +259,7 @@ __device__ inline bool draw_more(const Plan& plan, const Item& node, const int* 
     }
     split.feature = shared_feature;
     Key low = NO_LOW, high = NO_HIGH;
+#pragma unroll 1
     for (int i = threadIdx.x; i < n; i += n_threads()) {
       const Value x = static_cast<Value>(plan.X[rows[i] * plan.n_features + split.feature]);
       if (is_missing(x)) {
@@ -276,6 +281,7 @@ __device__ inline bool draw_more(const Plan& plan, const Item& node, const int* 
     }
     double left_weight = 0.0, left_count = 0.0, missing_weight = 0.0, missing_count = 0.0;
     double n_left = 0.0, n_missing = 0.0;
+#pragma unroll 1
     for (int i = threadIdx.x; i < n; i += n_threads()) {
       const Value x = static_cast<Value>(plan.X[rows[i] * plan.n_features + split.feature]);
       const double w = weight_at(plan, node.tree, rows[i]), c = count_at(plan, node.tree, rows[i]);

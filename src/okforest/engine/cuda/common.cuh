@@ -131,7 +131,8 @@ __device__ inline int drawn_place(u64 seed, int k, int n) {
   return k + static_cast<int>(((number(seed, k) >> 32) * static_cast<u32>(n - k)) >> 32);
 }
 
-__device__ inline int draw(int* order, u64 seed, int k, int n) {
+// Not inlined: code that is rarely run should not fill the instruction cache.
+__device__ __noinline__ int draw(int* order, u64 seed, int k, int n) {
   const int place = drawn_place(seed, k, n);
   const int feature = order[place];
   order[place] = order[k];
@@ -139,7 +140,8 @@ __device__ inline int draw(int* order, u64 seed, int k, int n) {
   return feature;
 }
 
-__device__ inline void put_back(int* order, u64 seed, int k, int n) {
+__device__ __noinline__ void put_back(int* order, u64 seed, int k, int n) {
+#pragma unroll 1
   while (k-- > 0) {
     const int place = drawn_place(seed, k, n);
     const int feature = order[k];
@@ -155,6 +157,7 @@ __device__ inline int draw_by_warp(u64 seed, int n, int n_features) {
   const int lane = lane_of(), place = drawn_place(seed, lane, n_features);
   int moved = lane;  // what is at the lane's own position when its turn comes
   u32 close = __ballot_sync(~0u, lane < n && place < n && place != lane);
+#pragma unroll 1
   for (; close != 0; close &= close - 1) {
     const int i = __ffs(close) - 1;
     const int target = __shfl_sync(~0u, place, i), put = __shfl_sync(~0u, moved, i);

@@ -11,6 +11,7 @@ from math import frexp, ldexp
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from okforest._typing import Floats, Progress
 from okforest.engine.cuda.collecting import Collector
@@ -28,13 +29,14 @@ MOST_TIMES = 2048  # a row's draws are exact in float16
 SHARE = 0.9  # of the free memory that may be taken
 # Packed outputs are scaled to at most this: twice as much fits in float16.
 LARGEST_OUTPUT = 2.0**13
+LEAST_EIGENVALUE = 1e-15  # of a Gram matrix, relative to the largest; smaller ones are rounding
 
 
 def unsupported(plan: GrowthPlan) -> str | None:
     """Return what trees of this plan need that the device does not have, or None."""
     rules = plan.rules
     n_rows = plan.X.shape[0]
-    if not isinstance(plan.X, np.ndarray):
+    if sp.issparse(plan.X):
         return "sparse inputs"
     if plan.n_categories.any():
         return "categorical features"
@@ -42,14 +44,13 @@ def unsupported(plan: GrowthPlan) -> str | None:
         return "criterion='frobenius'"
     if not rules.random_splits:
         return "best splits (only random ones are there: OKExtraTrees, OKTotallyRandomTrees)"
-    if plan.gram:
-        return "outputs given by their Gram matrix (set embedding='factor')"
     if rules.order != "depth" and rules.max_leaf_nodes < n_rows:
         return "max_leaf_nodes"
     if sizes_of(plan, True, False).n_slots > MOST_SLOTS:
         return f"more than {MOST_SLOTS // 2 - 1} candidate features (max_features)"
     if plan.outputs.shape[1] > MOST_COLUMNS:
-        return f"outputs of more than {MOST_COLUMNS} dimensions (set search_rank)"
+        advice = "embedding='nystrom'" if plan.gram else "search_rank"
+        return f"outputs of more than {MOST_COLUMNS:,} dimensions (set {advice})"
     if n_rows > MOST_POSITIONS:
         return f"more than {MOST_POSITIONS:,} rows"
     return None
@@ -92,10 +93,12 @@ class Grower:
 
     def __init__(self, device: Any, plan: GrowthPlan, large: int = CONSTANTS["LARGE"]):
         xp = device.xp
+        if plan.gram:
+            plan = replace(plan, outputs=factor_of(xp, plan.outputs), gram=False)
         self.device, self.plan, self.weights = device, plan, Weights.of(plan)
-        X = np.ascontiguousarray(plan.X)
-        any_missing = X.dtype.kind == "f" and bool(np.isnan(X.sum(dtype=X.dtype)))
-        any_missing = any_missing and bool(np.isnan(X).any())
+        # Arrays that are on the device already stay there.
+        X = np.ascontiguousarray(plan.X) if isinstance(plan.X, np.ndarray) else plan.X
+        any_missing = X.dtype.kind == "f" and bool(X.min() != X.min())  # NaN, if any is
         self.sizes = replace(sizes_of(plan, any_missing, self.weights.plain), large=large)
         self.kernels = device.kernels(
             {**CONSTANTS, "LARGE": large, "INPUT_BYTES": X.dtype.itemsize},
@@ -105,7 +108,7 @@ class Grower:
         self.weighted = not self.weights.plain and not plan.n_draws
         self._check_memory()
         self.n_workers = 8 * device.n_processors * CONSTANTS["SMALL_WARPS"]
-        self.data: dict[str, Any] = {"X": xp.asarray(X)}
+        self.data: dict[str, Any] = {"X": xp.ascontiguousarray(xp.asarray(X))}
         self.data["order"] = xp.tile(
             xp.arange(self.sizes.n_features, dtype=np.int32), self.n_workers
         )
@@ -348,6 +351,13 @@ def grow_on(
 ) -> Trees:
     """Grow some of the trees of a plan on a device."""
     return Grower(device, plan, **options).grow(trees, progress)
+
+
+def factor_of(xp: Any, gram: Any) -> Any:
+    """Return a factor of a Gram matrix, by its eigenvectors."""
+    values, vectors = xp.linalg.eigh(xp.asarray(gram))
+    sound = values > LEAST_EIGENVALUE * max(float(values[-1]), 0.0)
+    return xp.ascontiguousarray(vectors[:, sound] * xp.sqrt(values[sound]))
 
 
 def derive(seed: int, key: int) -> int:

@@ -217,18 +217,18 @@ class Sizes:
         middle = _pool(
             *(
                 4 * 1024 * middle_warps,
-                8 * CONSTANTS["COLUMNS"],
+                4 * CONSTANTS["COLUMNS"],
                 4 * tile,
                 4 * passes * tile,
                 4 * self.large,
             ),
             *(4 * parts, 8 * (1 if self.plain else parts), 8 * (1 if self.plain else parts)),
-            *(key * k, key * k, 8 * k, 8 * middle_warps, 16 * ITEM.itemsize),
+            *(key * k, key * k, 8 * k, 8 * 3 * middle_warps, 16 * ITEM.itemsize),
         )
         cuts = -(-k // 32) * 32
         small = _pool(
             *(8 * 32 * 33, 8 * 32, 8 * 32, 8 * 32, 8 * cuts, 8 * cuts, 4 * cuts, 4 * cuts),
-            *(8 * cuts, 4 * cuts, 8 * 24),
+            *(8 * cuts, 4 * cuts, key * 512, 4 * 32, 4 * 32, 8 * 24),
         )
         return {
             "sum_chunks": sides + chunk,

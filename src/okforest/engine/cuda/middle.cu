@@ -39,6 +39,7 @@ __device__ inline void count_slots(const Plan& plan, u32 word, double weight, do
   const int n = min(SLOTS, static_cast<int>(plan.n_slots) - pass * SLOTS);
   int own = 0;
   double own_weight = 0.0, own_count = 0.0;
+#pragma unroll 1
   for (int s = 0; s < n; ++s) {
     const bool in = word >> s & 1;
     const int rows = __popc(__ballot_sync(~0u, in));
@@ -54,13 +55,33 @@ __device__ inline void count_slots(const Plan& plan, u32 word, double weight, do
   slot_count[pass * SLOTS + lane_of()] += own_count;
 }
 
+// Sums three numbers at once.
+__device__ inline void sum_all_of_block(double& x, double& y, double& z, double* scratch) {
+  x = sum_of_warp(x);
+  y = sum_of_warp(y);
+  z = sum_of_warp(z);
+  if (lane_of() == 0) {
+    scratch[3 * warp_of()] = x;
+    scratch[3 * warp_of() + 1] = y;
+    scratch[3 * warp_of() + 2] = z;
+  }
+  __syncthreads();
+  x = y = z = 0.0;
+  for (int w = 0; w < n_warps(); ++w) {
+    x += scratch[3 * w];
+    y += scratch[3 * w + 1];
+    z += scratch[3 * w + 2];
+  }
+  __syncthreads();
+}
+
 #define TILE (LARGE + 8 * MIDDLE_WARPS)
 #define STACK 16
 
 struct Middle {
   Sides sides;
   float* sums;    // of each warp: 16 slots x 32 columns
-  double* mean;   // COLUMNS
+  float* mean;    // COLUMNS
   int* rows;      // of the subtree, then of a node, padded
   u32* words;     // n_passes x TILE
   int* moved;     // rows while they are divided
@@ -76,7 +97,7 @@ __device__ inline Middle take_middle(const Plan& plan, Pool& pool) {
   Middle m;
   m.sides = take_sides(plan, pool);
   m.sums = pool.take<float>(MIDDLE_WARPS * SLOTS * 64);
-  m.mean = pool.take<double>(COLUMNS);
+  m.mean = pool.take<float>(COLUMNS);
   m.rows = pool.take<int>(TILE);
   m.words = pool.take<u32>(plan.n_passes * TILE);
   m.moved = pool.take<int>(LARGE);
@@ -86,7 +107,7 @@ __device__ inline Middle take_middle(const Plan& plan, Pool& pool) {
   m.low = pool.take<Key>(plan.max_features);
   m.high = pool.take<Key>(plan.max_features);
   m.norm = pool.take<double>(plan.max_features);
-  m.scratch = pool.take<double>(MIDDLE_WARPS);
+  m.scratch = pool.take<double>(3 * MIDDLE_WARPS);
   m.stack = pool.take<Item>(STACK);
   return m;
 }
@@ -146,8 +167,9 @@ __device__ inline void draw_cuts(const Plan& plan, const Item& node, const int* 
   __syncthreads();
 }
 
-// Fills the words of all rows and, from them, what is on the left of each cut. Returns the scale
-// around the mean in x and around zero in y. `values` are those that draw_cuts has left.
+// Fills the words of all rows and, from them, what is on the left of each cut. Returns the thread's
+// share of the scale around the mean in x, and around zero in y. `values` are those that draw_cuts has
+// left.
 __device__ inline double2 find_sides(const Plan& plan, const Item& node, const int* rows, int n,
                                      int n_padded, const Middle& m, Value values[CUTS]) {
   const int n_parts = static_cast<int>(plan.n_passes) * SLOTS;
@@ -198,8 +220,7 @@ __device__ inline double2 find_sides(const Plan& plan, const Item& node, const i
     m.sides.slot_weight[s] = plan.plain ? total : weight;
     m.sides.slot_count[s] = plan.plain ? total : count;
   }
-  scale.x = sum_of_block(scale.x, m.scratch);
-  scale.y = sum_of_block(scale.y, m.scratch);
+  __syncthreads();
   for (int k = threadIdx.x; k < plan.max_features; k += n_threads()) {
     find_left(plan, m.sides, k);
     m.norm[k] = 0.0;
@@ -208,8 +229,8 @@ __device__ inline double2 find_sides(const Plan& plan, const Item& node, const i
   return scale;
 }
 
-// The norms of all cuts, and the squared norm of the sum of all rows. A warp takes 64 columns; if there
-// are fewer of them than warps, parts of the rows.
+// The norms of all cuts, and the thread's share of the squared norm of the sum of all rows. A warp takes
+// 64 columns; if there are fewer of them than warps, parts of the rows.
 __device__ inline double find_norms(const Plan& plan, const int* rows, int n, const Middle& m) {
   double square = 0.0;
   for (i64 column = 0; column < plan.width; column += 64 * n_warps()) {
@@ -245,7 +266,7 @@ __device__ inline double find_norms(const Plan& plan, const int* rows, int n, co
       __syncthreads();
       // The sum of a slot over the parts.
       const auto sum_at = [&](int slot, int c) {
-        double sum = 0.0;
+        float sum = 0.0f;
         for (int q = 0; q < n_parts; ++q) {
           sum += m.sums[((q * n_groups + c / 64) * SLOTS + slot) * 64 + c % 64];
         }
@@ -254,7 +275,7 @@ __device__ inline double find_norms(const Plan& plan, const int* rows, int n, co
       if (pass == 0) {
         for (int c = threadIdx.x; c < n_columns; c += n_threads()) {
           const double sum = sum_at(0, c);
-          m.mean[c] = sum / m.sides.slot_weight[0];
+          m.mean[c] = static_cast<float>(sum / m.sides.slot_weight[0]);
           square += sum * sum;
         }
         __syncthreads();
@@ -265,20 +286,21 @@ __device__ inline double find_norms(const Plan& plan, const int* rows, int n, co
         if (pass * SLOTS + slot < slot_of(plan, 0) || k >= plan.max_features) continue;
         if (slot_of(plan, k) != pass * SLOTS + slot) continue;
         const bool add_missing = m.sides.missing[k] && m.sides.missing_left[k];
-        double norm = 0.0;
+        const float left = static_cast<float>(m.sides.left_weight[k]);
+        float norm = 0.0f;
         for (int c = lane_of(); c < n_columns; c += 32) {
-          double sum = sum_at(slot, c);
+          float sum = sum_at(slot, c);
           if (add_missing) sum += sum_at(slot + 1, c);
-          const double d = sum - m.sides.left_weight[k] * m.mean[c];
+          const float d = sum - left * m.mean[c];
           norm += d * d;
         }
-        norm = sum_of_warp(norm);
+        for (int d = 16; d > 0; d /= 2) norm += __shfl_xor_sync(~0u, norm, d);
         if (lane_of() == 0) m.norm[k] += norm;
       }
       __syncthreads();
     }
   }
-  return sum_of_block(square, m.scratch);
+  return square;
 }
 
 // Keeps the rows on the left before those on the right, in their order.
@@ -344,9 +366,10 @@ KERNEL(MIDDLE_THREADS, MIDDLE_BLOCKS) grow_middle(const Plan* given, int n_items
       __syncthreads();
       Value values[CUTS];
       draw_cuts(plan, node, m.rows, n, m, order, values);
-      const double2 scale = find_sides(plan, node, m.rows, n, n_padded, m, values);
+      double2 scale = find_sides(plan, node, m.rows, n, n_padded, m, values);
       const double weight = m.sides.slot_weight[0], count = m.sides.slot_count[0];
-      const double square = find_norms(plan, m.rows, n, m);
+      double square = find_norms(plan, m.rows, n, m);
+      sum_all_of_block(scale.x, scale.y, square, m.scratch);
       double variance = scale.x - square / weight;
       // Most digits are lost by cancellation: sum the squares around the mean instead.
       if (variance < 0.1 * scale.x) {
@@ -357,7 +380,7 @@ KERNEL(MIDDLE_THREADS, MIDDLE_BLOCKS) grow_middle(const Plan* given, int n_items
       bool found = false;
       if (may_split(plan, node.depth, count, variance, scale.y)) {
         // Bounds the errors of sums of this many products in float32, relative to sum |phi_i|.
-        const double unit = (2.0 * n / 8 + 8.0) * 1.1920928955078125e-07;
+        const double unit = (2.0 * n / 8 + 24.0) * 1.1920928955078125e-07;
         const double spread = unit * unit * scale.x;
         for (int k = threadIdx.x; k < plan.max_features; k += n_threads()) {
           const double left = m.sides.left_weight[k];
@@ -378,10 +401,12 @@ KERNEL(MIDDLE_THREADS, MIDDLE_BLOCKS) grow_middle(const Plan* given, int n_items
         __syncthreads();
         if (chosen == INEXACT) {
           double lower = -1.0;
+#pragma unroll 1
           for (int k = 0; k < plan.max_features; ++k) {
             lower = fmax(lower, m.sides.gain[k] - m.sides.error[k]);
           }
           const double least = least_equal(lower, noise);
+#pragma unroll 1
           for (int k = 0; k < plan.max_features; ++k) {
             const double gain = m.sides.gain[k], error = m.sides.error[k];
             __syncthreads();

@@ -22,6 +22,9 @@ struct Small {
   int* feature;
   double* threshold;
   int* missing_left;
+  Value* values;   // of up to 16 cuts, row by row
+  int* listed;     // rows of the node
+  int* place;      // their bits
   SmallNode* stack;
 };
 
@@ -39,6 +42,9 @@ __device__ inline Small take_small(const Plan& plan, Pool& pool) {
     s.feature = pool.take<int>(n);
     s.threshold = pool.take<double>(n);
     s.missing_left = pool.take<int>(n);
+    s.values = pool.take<Value>(16 * SMALL);
+    s.listed = pool.take<int>(SMALL);
+    s.place = pool.take<int>(SMALL);
     s.stack = pool.take<SmallNode>(SMALL_STACK);
   }
   return s;
@@ -47,6 +53,7 @@ __device__ inline Small take_small(const Plan& plan, Pool& pool) {
 __device__ inline double weight_of(const Plan& plan, const double* weight, u32 rows) {
   if (plan.plain) return __popc(rows);
   double sum = 0.0;
+#pragma unroll 1
   for (; rows != 0; rows &= rows - 1) sum += weight[__ffs(rows) - 1];
   return sum;
 }
@@ -64,6 +71,7 @@ __device__ inline void find_gram(const Plan& plan, int row, int n, double* gram)
   const u32* const origin =
       plan.phi + __shfl_sync(~0u, row, 0) * plan.width + 4 * (lane_of() & 3);
   double sums[10][2] = {};
+#pragma unroll 1
   for (i64 column = 0; column < plan.width; column += 16) {
     const uint4 from = *reinterpret_cast<const uint4*>(origin + column);
     uint4 x[4];
@@ -120,6 +128,7 @@ __device__ inline double find_variance(const Plan& plan, const Small& s, u32 row
   const double own = in ? s.weight[lane_of()] : 0.0;
   const double* const line = s.gram + lane_of() * STRIDE;
   double reach = 0.0;
+#pragma unroll 1
   for (u32 rest = rows; rest != 0; rest &= rest - 1) {
     const int j = __ffs(rest) - 1;
     reach += plan.plain ? line[j] : s.weight[j] * line[j];
@@ -132,6 +141,7 @@ __device__ inline double find_variance(const Plan& plan, const Small& s, u32 row
   if (variance < 1e-3 * scale) {
     // Digits are lost by cancellation: sum the distances of all pairs. Those of equal rows are zero.
     double sum = 0.0;
+#pragma unroll 1
     for (u32 rest = rows; rest != 0; rest &= rest - 1) {
       const int j = __ffs(rest) - 1;
       const double distance = (line[lane_of()] - line[j]) + (s.gram[j * STRIDE + j] - line[j]);
@@ -149,11 +159,13 @@ __device__ inline double norm_of(const Plan& plan, const Small& s, u32 side, dou
                                  double weight, double mean_norm) {
   double norm = 0.0, reach = 0.0;
   bool own = lane_of() < 16;
+#pragma unroll 1
   for (u32 rest = side; rest != 0; rest &= rest - 1, own = !own) {
     if (!own) continue;
     const int i = __ffs(rest) - 1;
     const double* const line = s.gram + i * STRIDE;
     double before = 0.0;
+#pragma unroll 1
     for (u32 other = side & ((1u << i) - 1); other != 0; other &= other - 1) {
       const int j = __ffs(other) - 1;
       before += plan.plain ? line[j] : s.weight[j] * line[j];
@@ -201,40 +213,37 @@ __device__ inline u32 left_side(const Plan& plan, const Small& s, u32 rows, u32 
   return left;
 }
 
-// Some cuts of a node, one per lane, scored: from cut `first` on, at most 16 of them.
-__device__ inline void score_cuts(const Plan& plan, const Small& s, const SmallNode& node, int row,
+// Scores some cuts of a node, at most 16 of them from number `first` on. Lanes c and c + 16 take cut c,
+// and every other row each.
+__device__ inline void score_cuts(const Plan& plan, const Small& s, const SmallNode& node,
                                   int first, int n_here, double weight, double count,
                                   double mean_norm) {
-  const int lane = lane_of(), n = __popc(node.rows);
-  const bool in = node.rows >> lane & 1;
-  const Input* const line = plan.X + row * plan.n_features;
-  Value x[CUTS];
-#pragma unroll
-  for (int k = 0; k < CUTS; ++k) {
-    x[k] = k < n_here && in ? static_cast<Value>(line[s.feature[first + k]]) : Value(0);
-  }
-  Key low = NO_LOW, high = NO_HIGH;
+  const int n = __popc(node.rows), c = lane_of() & 15, half = lane_of() >> 4;
+  const int own = first + min(c, n_here - 1), feature = s.feature[own];
+  const Input* const column = plan.X + feature;
+  Value low = INFINITE, high = -INFINITE;
   u32 missing = 0, left = 0;
-#pragma unroll
-  for (int k = 0; k < CUTS; ++k) {
-    if (k >= n_here) continue;
-    const bool present = in && !is_missing(x[k]);
-    const Key key = key_of(x[k]);
-    const Key least = least_of_warp(present ? key : NO_LOW);
-    const Key most = most_of_warp(present ? key : NO_HIGH);
-    const u32 without = plan.any_missing ? __ballot_sync(~0u, in && !present) : 0;
-    if ((lane & 15) == k) low = least, high = most, missing = without;
+#pragma unroll 4
+  for (int j = half; j < n; j += 2) {
+    const Value x = static_cast<Value>(column[s.listed[j] * plan.n_features]);
+    s.values[16 * j + c] = x;
+    low = x < low ? x : low;
+    high = x > high ? x : high;
+    missing |= static_cast<u32>(is_missing(x)) << s.place[j];
   }
-  const int own = first + min(lane & 15, n_here - 1);
-  const Cut cut = make_cut(node.seed, s.feature[own], low, high, missing != 0);
-#pragma unroll
-  for (int k = 0; k < CUTS; ++k) {
-    if (k >= n_here) continue;
-    const Value rounded = __shfl_sync(~0u, cut.rounded, k);
-    const u32 side = __ballot_sync(~0u, in && x[k] <= rounded);
-    if ((lane & 15) == k) left = side;
+  const Value other_low = __shfl_xor_sync(~0u, low, 16), other_high = __shfl_xor_sync(~0u, high, 16);
+  low = other_low < low ? other_low : low;
+  high = other_high > high ? other_high : high;
+  missing |= __shfl_xor_sync(~0u, missing, 16);
+  const bool present = low <= high;
+  const Cut cut = make_cut(node.seed, feature, present ? key_of(low) : NO_LOW,
+                           present ? key_of(high) : NO_HIGH, missing != 0);
+#pragma unroll 4
+  for (int j = half; j < n; j += 2) {
+    left |= static_cast<u32>(s.values[16 * j + c] <= cut.rounded) << s.place[j];
   }
-  const bool possible = (lane & 15) < n_here && cut.possible;
+  left |= __shfl_xor_sync(~0u, left, 16);
+  const bool possible = c < n_here && cut.possible;
   bool missing_left;
   double left_weight;
   left = left_side(plan, s, node.rows, left, missing, cut.draw, weight, missing_left, left_weight);
@@ -243,7 +252,7 @@ __device__ inline void score_cuts(const Plan& plan, const Small& s, const SmallN
   if (!possible) side = 0;
   const double side_weight = side == left ? left_weight : weight_of(plan, s.weight, side);
   const double norm = norm_of(plan, s, side, side_weight, weight, mean_norm);
-  if (lane < n_here) {
+  if (lane_of() < n_here) {
     s.gain[own] = possible ? gain_of(plan, norm, weight, count, left_weight,
                                      weight_of(plan, s.count, left))
                            : -1.0;
@@ -261,25 +270,35 @@ __device__ inline int choose_cut(const Plan& plan, const Small& s, const SmallNo
   const int lane = lane_of(), p = static_cast<int>(plan.n_features);
   const int n_cuts = static_cast<int>(plan.max_features);
   if (plan.natural) {
+#pragma unroll 1
     for (int k = lane; k < n_cuts; k += 32) s.feature[k] = k;
   } else if (n_cuts <= 32) {
     const int feature = draw_by_warp(node.seed, n_cuts, p);
     if (lane < n_cuts) s.feature[lane] = feature;
   } else if (lane == 0) {
+#pragma unroll 1
     for (int k = 0; k < n_cuts; ++k) s.feature[k] = draw(order, node.seed, k, p);
     put_back(order, node.seed, n_cuts, p);
   }
+  if (node.rows >> lane & 1) {
+    const int j = __popc(node.rows & ((1u << lane) - 1));
+    s.listed[j] = row;
+    s.place[j] = lane;
+  }
   __syncwarp();
+#pragma unroll 1
   for (int first = 0; first < n_cuts; first += CUTS) {
-    score_cuts(plan, s, node, row, first, min(CUTS, n_cuts - first), weight, count, mean_norm);
+    score_cuts(plan, s, node, first, min(CUTS, n_cuts - first), weight, count, mean_norm);
   }
   double largest = -1.0;
+#pragma unroll 1
   for (int k = lane; k < n_cuts; k += 32) largest = fmax(largest, s.gain[k]);
   largest = most_of_warp(largest);
   if (largest < 0.0) return NONE;
   const double least = least_equal(largest, noise);
   u32 best = n_cuts;
   int n_best = 0;
+#pragma unroll 1
   for (int k = lane; k < n_cuts; k += 32) {
     if (s.gain[k] < least) continue;
     best = k < best ? k : best;
@@ -310,10 +329,12 @@ __device__ inline u32 try_features(const Plan& plan, const Small& s, const Small
   u32 left = 0;
   int k = first;
   bool ordered = false;  // whether `order` has the draws so far; the first one does not need it
+#pragma unroll 1
   for (bool open = true; open && k < p; ++k) {
     int feature = drawn_place(node.seed, 0, p);
     if (k > 0) {
       if (lane == 0) {
+#pragma unroll 1
         for (int j = ordered ? k : 0; j <= k; ++j) feature = draw(order, node.seed, j, p);
       }
       ordered = true;
