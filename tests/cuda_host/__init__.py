@@ -1,4 +1,4 @@
-"""A device for tests: the kernels of the GPU, compiled for the host."""
+"""A device for tests: the kernels of the GPU, compiled for the host with an emulated device."""
 
 import ctypes
 import functools
@@ -11,15 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
+from okforest.engine import cuda
 from okforest.engine.cuda.layout import SOURCES
 
 HERE = Path(__file__).parent
+SHARED_BYTES = 2**20  # as in device.cuh
+available = shutil.which("g++") is not None
 
 
 def source():
     """Return the kernels, with the emulated device before them and their table after them."""
-    from okforest.engine import cuda
-
     folder = Path(cuda.__file__).parent
     parts = [HERE / "device.cuh", *(folder / name for name in SOURCES), HERE / "launch.cu"]
     return "".join(f'#line 1 "{part}"\n{part.read_text()}\n' for part in parts)
@@ -46,21 +47,30 @@ def compiled(constants):
 
 
 class HostKernels:
+    """Stands for :class:`okforest.engine.cuda.device.Kernels`."""
+
     def __init__(self, library, shared):
         self.library, self.shared = library, shared
+        memory = (ctypes.c_ubyte * SHARED_BYTES).in_dll(library, "memory")
+        self.memory = np.frombuffer(memory, dtype=np.uint8)
 
     def launch(self, name, grid, threads, first, *rest):
-        arrays = [first, *(value for value in rest if isinstance(value, np.ndarray))]
+        """Run a kernel, and check that it has not used more shared memory than it was given."""
+        others = [value for value in rest if isinstance(value, np.ndarray)]
         numbers = [int(value) for value in rest if not isinstance(value, np.ndarray)]
-        pointers = [
-            array.ctypes.data_as(ctypes.c_void_p)
-            for array in [*arrays, None][:2]
-            if array is not None
-        ]
-        pointers += [None] * (2 - len(pointers))
-        numbers = (ctypes.c_int * 3)(*numbers, *[0] * (3 - len(numbers)))
-        failed = self.library.launch(name.encode(), *grid, threads, *pointers, numbers)
-        assert not failed, name
+        second = others[0].ctypes.data if others else None
+        beyond = self.memory[self.shared.get(name, 0) :]
+        beyond[:] = 0xA5
+        failed = self.library.launch(
+            name.encode(),
+            *grid,
+            threads,
+            ctypes.c_void_p(first.ctypes.data),
+            ctypes.c_void_p(second),
+            (ctypes.c_int * 3)(*numbers),
+        )
+        assert not failed, f"there is no kernel {name}"
+        assert (beyond == 0xA5).all(), f"{name} uses more shared memory than it has"
 
 
 class HostDevice:
@@ -91,6 +101,3 @@ class HostDevice:
 
     def free_memory(self):
         return self.memory
-
-
-available = shutil.which("g++") is not None

@@ -10,9 +10,7 @@ import numpy as np
 from okforest.engine.cuda.layout import SOURCES
 
 LEAST_CAPABILITY = 80  # products of matrices in float64
-# One thread cannot copy as fast as the bus: several take pieces of this many entries.
-COPY_THREADS = 12
-PIECE = 2**22
+COPY_THREADS = 4  # one thread cannot copy as fast as the bus
 INSTALL = "install it with pip install 'okforest[cuda]'"
 
 
@@ -67,12 +65,7 @@ class Device:
                 stream.wait_event(done)
                 pair[0].get(stream=stream, out=pair[1])
 
-        pieces = [
-            (array[begin : begin + PIECE], out[begin : begin + PIECE])
-            for array, out in pairs
-            for begin in range(0, len(out), PIECE)
-        ]
-        return [self.pool.submit(copy, piece) for piece in pieces]
+        return [self.pool.submit(copy, pair) for pair in pairs]
 
     def to_host(self, array: Any) -> Any:
         """Return a NumPy array."""
