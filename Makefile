@@ -3,6 +3,7 @@
 VENV   := .venv
 PY     := $(VENV)/bin/python
 NATIVE := $(shell find native -type f)
+CUDA   := $(wildcard src/okforest/engine/cuda/*.cu* tests/cuda_host/*.cu*)
 
 .PHONY: help demo demo-search test test-all test-cuda test-page sanitize races cross lint format figures
 .PHONY: bench bench-full conformal outputs scaling clean
@@ -110,13 +111,13 @@ lint: $(VENV)/.lint
 	$(PY) -m nanobind.stubgen -q -m okforest._core -o src/okforest/_core.pyi
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
-	$(VENV)/bin/clang-format --dry-run --Werror $(filter %.cpp %.hpp,$(NATIVE))
+	$(VENV)/bin/clang-format --dry-run --Werror $(filter %.cpp %.hpp,$(NATIVE)) $(CUDA)
 	$(VENV)/bin/codespell
 
 format: $(VENV)/.lint
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
-	$(VENV)/bin/clang-format -i $(filter %.cpp %.hpp,$(NATIVE))
+	$(VENV)/bin/clang-format -i $(filter %.cpp %.hpp,$(NATIVE)) $(CUDA)
 
 figures: $(VENV)/.built
 	$(PY) docs/make_figures.py

@@ -1,5 +1,7 @@
 // Emulates the device on the host: the threads of a block are fibers that take turns, and switch at
 // barriers. It is slow, and checks that all threads of a warp or block reach the same barriers.
+#include <ucontext.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -7,7 +9,6 @@
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <ucontext.h>
 #include <vector>
 
 #define __device__
@@ -156,8 +157,8 @@ inline void start(Fiber& fiber) {
 #if defined(__x86_64__)
   auto top = reinterpret_cast<std::uintptr_t>(fiber.stack.get() + kStack) & ~std::uintptr_t{15};
   void** sp = reinterpret_cast<void**>(top) - 1;
-  *sp = nullptr;                                  // a return address that is never used
-  *--sp = reinterpret_cast<void*>(&run_thread);   // where the first switch returns to
+  *sp = nullptr;                                 // a return address that is never used
+  *--sp = reinterpret_cast<void*>(&run_thread);  // where the first switch returns to
   for (int k = 0; k < 6; ++k) *--sp = nullptr;
   fiber.stack_pointer = sp;
 #else
@@ -208,7 +209,9 @@ auto exchange(const T& value, F&& f) {
 }  // namespace host
 
 inline void __syncthreads() { host::wait(host::block, 0, host::n_threads); }
-inline void __syncwarp() { host::wait(host::warps[host::current / 32].barrier, host::current / 32 * 32, 32); }
+inline void __syncwarp() {
+  host::wait(host::warps[host::current / 32].barrier, host::current / 32 * 32, 32);
+}
 
 template <class T>
 T __shfl_sync(unsigned, T x, int lane) {
@@ -282,7 +285,9 @@ inline void multiply_halves(float sums[4], const unsigned a[4], unsigned b0, uns
   const Fragments own{{a[0], a[1], a[2], a[3]}, {b0, b1}};
   host::exchange(own, [&](auto of) {
     const int lane = host::current % 32;
-    const auto half = [](unsigned pair, int k) { return float_of(k % 2 ? pair >> 16 : pair & 0xffff); };
+    const auto half = [](unsigned pair, int k) {
+      return float_of(k % 2 ? pair >> 16 : pair & 0xffff);
+    };
     for (int i = 0; i < 4; ++i) {
       const int row = lane / 4 + 8 * (i / 2), col = 2 * (lane % 4) + i % 2;
       double sum = 0.0;

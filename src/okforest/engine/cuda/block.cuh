@@ -1,5 +1,5 @@
-// What a block of threads does with the rows of a node: sums over them by matrix products, the choice
-// of a cut, and exact gains where the choice is close.
+// What a block of threads does with the rows of a node: sums over them by matrix products, the
+// choice of a cut, and exact gains where the choice is close.
 
 #define CUTS 16       // values of a row that a thread keeps
 #define NONE (-1)     // no cut can split the node
@@ -15,8 +15,8 @@ __device__ inline double sum_of_block(double x, double* scratch) {
   return x;
 }
 
-// Slots of the sums over rows: all rows, then those on the left of each cut and, if any value may be
-// missing, those without a value.
+// Slots of the sums over rows: all rows, then those on the left of each cut and, if any value may
+// be missing, those without a value.
 __device__ inline int slot_of(const Plan& plan, int cut) {
   return plan.any_missing ? 2 + 2 * cut : 1 + cut;
 }
@@ -102,9 +102,10 @@ __device__ inline u32 factor_at(const Plan& plan, int tree, int row) {
   return half_of(times);
 }
 
-// Adds to the sums of 16 slots, for some groups of 32 columns, by one warp. sums[g][c][0] and [1] are
-// those of slot lane / 4 and columns 8 * (lane % 4) + c and + 4 more of group g; [2] and [3] those of
-// eight slots later. The number of rows is a multiple of eight; rows and words are in shared memory.
+// Adds to the sums of 16 slots, for some groups of 32 columns, by one warp. sums[g][c][0] and [1]
+// are those of slot lane / 4 and columns 8 * (lane % 4) + c and + 4 more of group g; [2] and [3]
+// those of eight slots later. The number of rows is a multiple of eight; rows and words are in
+// shared memory.
 template <int groups>
 __device__ inline void add_rows(const u32* columns, i64 width, const int* rows, const u32* words,
                                 int n, float sums[groups][4][4]) {
@@ -201,9 +202,9 @@ __device__ __noinline__ int choose(const Plan& plan, u64 seed, Sides sides, doub
 }
 
 // The gain of a split, or with left_weight = 0 the node's total variance, in float64.
-__device__ __noinline__ double exact_norm(const Plan& plan, const Item& node, const int* rows, int n,
-                                    const Split& split, double weight, double left_weight,
-                                    double* scratch) {
+__device__ __noinline__ double exact_norm(const Plan& plan, const Item& node, const int* rows,
+                                          int n, const Split& split, double weight,
+                                          double left_weight, double* scratch) {
 #if INPUT_BYTES == 8
   const Value rounded = split.threshold;
 #else
@@ -236,8 +237,8 @@ __device__ __noinline__ double exact_norm(const Plan& plan, const Item& node, co
 
 // Tries further features, one by one, until one splits the node; by the whole block.
 __device__ __noinline__ bool draw_more(const Plan& plan, const Item& node, const int* rows, int n,
-                                 double weight, double count, double noise, int* order,
-                                 double* scratch, Split& split) {
+                                       double weight, double count, double noise, int* order,
+                                       double* scratch, Split& split) {
   __shared__ int shared_feature;
   __shared__ Key shared_low, shared_high;
   __shared__ int shared_missing;
@@ -310,8 +311,7 @@ __device__ __noinline__ bool draw_more(const Plan& plan, const Item& node, const
     split.middle = node.begin + static_cast<int>(n_left);
     found = gain_of(plan, 0.0, weight, count, left_weight, left_count) >= 0.0;
     if (found && plan.min_gain > 0.0) {
-      const double norm =
-          exact_norm(plan, node, rows, n, split, weight, left_weight, scratch);
+      const double norm = exact_norm(plan, node, rows, n, split, weight, left_weight, scratch);
       const double gain = gain_of(plan, norm, weight, count, left_weight, left_count);
       if (!is_enough(plan, gain, noise)) {  // the node is a leaf
         found = false;

@@ -37,16 +37,16 @@ struct Item {
 
 // Every field has eight bytes; engine/cuda/layout.py has the same list.
 struct Plan {
-  const Input* X;          // n x n_features
-  const u32* phi;          // n x width: pairs of float16 whose sum is an output around the mean
-  const u32* weighted;     // the same times the row's weight
-  const double* squares;   // per row: squared norm around the mean, and around zero
-  const double* weight;    // per row, of one tree or of all
+  const Input* X;         // n x n_features
+  const u32* phi;         // n x width: pairs of float16 whose sum is an output around the mean
+  const u32* weighted;    // the same times the row's weight
+  const double* squares;  // per row: squared norm around the mean, and around zero
+  const double* weight;   // per row, of one tree or of all
   const double* count;
-  const i64* first;        // first position of each tree
-  int* rows[2];            // of large nodes, level by level
-  int* members;            // of all others
-  int* order;              // a permutation of the features for each worker
+  const i64* first;  // first position of each tree
+  int* rows[2];      // of large nodes, level by level
+  int* members;      // of all others
+  int* order;        // a permutation of the features for each worker
   // By the position where the right side of a split begins:
   int* feature;
   double* threshold;
@@ -67,23 +67,23 @@ struct Plan {
   Item* small;
   int* n_items;  // large, large of the next level, middle, small, to be scored exactly
   // Of each large node:
-  int* drawn;      // max_features
-  Key* low;        // max_features
+  int* drawn;  // max_features
+  Key* low;    // max_features
   Key* high;
-  int* missing;    // max_features: whether a value is missing
+  int* missing;      // max_features: whether a value is missing
   int* first_chunk;  // n + 1
-  int* taken;      // slot of its split; -1: a leaf, -2: a split of another feature
-  int* middle_row;  // position where its right side begins
+  int* taken;        // slot of its split; -1: a leaf, -2: a split of another feature
+  int* middle_row;   // position where its right side begins
   int* inexact;
-  Value* values;   // by position: n_kept values of the features drawn
+  Value* values;  // by position: n_kept values of the features drawn
   // Of each chunk of a large node:
   int* chunk_node;
-  int* chunk_left;    // rows on the left of its node in the chunks before it
-  double* partial;    // n_slots x width
-  int* slot_rows;     // n_slots
+  int* chunk_left;  // rows on the left of its node in the chunks before it
+  double* partial;  // n_slots x width
+  int* slot_rows;   // n_slots
   double* slot_weight;
   double* slot_count;
-  double* scale;      // two: as squares
+  double* scale;  // two: as squares
   // Numbering:
   int* list;
   int* left;
@@ -151,8 +151,8 @@ __device__ __noinline__ void put_back(int* order, u64 seed, int k, int n) {
 }
 
 // The first n <= 32 features in that order, one per lane, without the permutation. Draw k swaps the
-// features at positions k and place k. So it takes feature place k, unless an earlier draw had the same
-// place: the last such draw j has put there what was at position j.
+// features at positions k and place k. So it takes feature place k, unless an earlier draw had the
+// same place: the last such draw j has put there what was at position j.
 __device__ inline int draw_by_warp(u64 seed, int n, int n_features) {
   const int lane = lane_of(), place = drawn_place(seed, lane, n_features);
   int moved = lane;  // what is at the lane's own position when its turn comes
@@ -220,8 +220,8 @@ __device__ inline double most_of_warp(double x) {
 // A random cut of a feature, within the range of its values in a node.
 struct Cut {
   double threshold;
-  Value rounded;   // a value is at most the threshold if and only if it is at most this
-  double draw;     // decides the side of missing values
+  Value rounded;  // a value is at most the threshold if and only if it is at most this
+  double draw;    // decides the side of missing values
   bool possible;
 };
 
@@ -277,7 +277,9 @@ __device__ inline bool may_split(const Plan& plan, int depth, double count, doub
 
 // ---- outputs ----
 
-__device__ inline float output_of(u32 pair) { return float_of(pair & 0xffff) + float_of(pair >> 16); }
+__device__ inline float output_of(u32 pair) {
+  return float_of(pair & 0xffff) + float_of(pair >> 16);
+}
 
 __device__ inline double weight_at(const Plan& plan, int tree, int row) {
   return plan.plain ? 1.0 : plan.weight[tree * plan.weight_stride + row];
@@ -325,6 +327,11 @@ __device__ inline void write_split(const Plan& plan, const Item& node, const Spl
 }
 
 __device__ inline Item child_of(const Item& node, int middle, bool right) {
-  return {right ? middle : node.begin, right ? node.end : middle, node.tree, node.depth + 1,
-          2 * middle + right, 0, derive(node.seed, right ? 2 : 1)};
+  return {right ? middle : node.begin,
+          right ? node.end : middle,
+          node.tree,
+          node.depth + 1,
+          2 * middle + right,
+          0,
+          derive(node.seed, right ? 2 : 1)};
 }

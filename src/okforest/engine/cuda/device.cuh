@@ -1,5 +1,5 @@
-// Instructions of the device that C++ has no words for. Tests replace this file by one that emulates
-// them on the host.
+// Instructions of the device that C++ has no words for. Tests replace this file by one that
+// emulates them on the host.
 
 #define SHARED extern __shared__ __align__(16) unsigned char
 #define KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
@@ -28,10 +28,9 @@ __device__ inline void multiply_halves(float sums[4], const unsigned a[4], unsig
 
 // sums += A B, with A of 8 x 4 and B of 4 x 8 in float64.
 __device__ inline void multiply_doubles(double sums[2], double a, double b) {
-  asm volatile(
-      "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
-      : "+d"(sums[0]), "+d"(sums[1])
-      : "d"(a), "d"(b));
+  asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+               : "+d"(sums[0]), "+d"(sums[1])
+               : "d"(a), "d"(b));
 }
 
 __device__ inline unsigned least_of_warp(unsigned x) { return __reduce_min_sync(~0u, x); }

@@ -24,13 +24,8 @@ CONSTANTS = {
     "SMALL_BLOCKS": 4,
 }
 SOURCES = (
-    "common.cuh",
-    "block.cuh",
-    "middle.cu",
-    "small.cu",
-    "large.cu",
-    "number.cu",
-    "prepare.cu",
+    *("common.cuh", "block.cuh", "slots.cuh", "middle.cu", "gram.cuh", "small.cu"),
+    *("chunks.cu", "large.cu", "number.cu", "prepare.cu"),
 )
 
 ITEM = np.dtype(

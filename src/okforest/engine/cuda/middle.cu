@@ -1,90 +1,15 @@
 // Nodes of 33 to 1,024 rows: one block of threads grows all below such a node, down to small nodes.
 
-#define MIDDLE_WARPS (MIDDLE_THREADS / 32)
-
-// Memory of a block, from one array of bytes.
-struct Pool {
-  unsigned char* next;
-
-  template <class T>
-  __device__ T* take(i64 n) {
-    T* const taken = reinterpret_cast<T*>(next);
-    next += (n * static_cast<i64>(sizeof(T)) + 15) / 16 * 16;
-    return taken;
-  }
-};
-
-__device__ inline Sides take_sides(const Plan& plan, Pool& pool) {
-  Sides sides;
-  const i64 n = plan.max_features;
-  sides.feature = pool.take<int>(n);
-  sides.cut = pool.take<Cut>(n);
-  sides.missing = pool.take<int>(n);
-  sides.left_weight = pool.take<double>(n);
-  sides.left_count = pool.take<double>(n);
-  sides.gain = pool.take<double>(n);
-  sides.error = pool.take<double>(n);
-  sides.left_rows = pool.take<int>(n);
-  sides.missing_left = pool.take<int>(n);
-  sides.slot_weight = pool.take<double>(plan.n_slots);
-  sides.slot_count = pool.take<double>(plan.n_slots);
-  sides.slot_rows = pool.take<int>(plan.n_slots);
-  return sides;
-}
-
-// Adds, for a warp's tile of 32 rows, the rows and weights of the slots of a pass.
-__device__ inline void count_slots(const Plan& plan, u32 word, double weight, double count,
-                                   int pass, int* slot_rows, double* slot_weight,
-                                   double* slot_count) {
-  const int n = min(SLOTS, static_cast<int>(plan.n_slots) - pass * SLOTS);
-  int own = 0;
-  double own_weight = 0.0, own_count = 0.0;
-#pragma unroll 1
-  for (int s = 0; s < n; ++s) {
-    const bool in = word >> s & 1;
-    const int rows = __popc(__ballot_sync(~0u, in));
-    if (lane_of() == s) own = rows;
-    if (plan.plain) continue;
-    const double w = sum_of_warp(in ? weight : 0.0), c = sum_of_warp(in ? count : 0.0);
-    if (lane_of() == s) own_weight = w, own_count = c;
-  }
-  if (lane_of() >= n) return;
-  slot_rows[pass * SLOTS + lane_of()] += own;
-  if (plan.plain) return;
-  slot_weight[pass * SLOTS + lane_of()] += own_weight;
-  slot_count[pass * SLOTS + lane_of()] += own_count;
-}
-
-// Sums three numbers at once.
-__device__ inline void sum_all_of_block(double& x, double& y, double& z, double* scratch) {
-  x = sum_of_warp(x);
-  y = sum_of_warp(y);
-  z = sum_of_warp(z);
-  if (lane_of() == 0) {
-    scratch[3 * warp_of()] = x;
-    scratch[3 * warp_of() + 1] = y;
-    scratch[3 * warp_of() + 2] = z;
-  }
-  __syncthreads();
-  x = y = z = 0.0;
-  for (int w = 0; w < n_warps(); ++w) {
-    x += scratch[3 * w];
-    y += scratch[3 * w + 1];
-    z += scratch[3 * w + 2];
-  }
-  __syncthreads();
-}
-
 #define TILE (LARGE + 8 * MIDDLE_WARPS)
 #define STACK 16
 
 struct Middle {
   Sides sides;
-  float* sums;    // of each warp: 16 slots x 32 columns
-  float* mean;    // COLUMNS
-  int* rows;      // of the subtree, then of a node, padded
-  u32* words;     // n_passes x TILE
-  int* moved;     // rows while they are divided
+  float* sums;     // of each warp: 16 slots x 32 columns
+  float* mean;     // COLUMNS
+  int* rows;       // of the subtree, then of a node, padded
+  u32* words;      // n_passes x TILE
+  int* moved;      // rows while they are divided
   int* part_rows;  // of each warp and slot
   double *part_weight, *part_count;
   Key *low, *high;
@@ -112,8 +37,8 @@ __device__ inline Middle take_middle(const Plan& plan, Pool& pool) {
   return m;
 }
 
-// Draws the features of a node and finds the ranges of their values, some cuts at a time. If all fit,
-// a thread's values of the last tile of rows stay in x.
+// Draws the features of a node and finds the ranges of their values, some cuts at a time. If all
+// fit, a thread's values of the last tile of rows stay in x.
 __device__ inline void draw_cuts(const Plan& plan, const Item& node, const int* rows, int n,
                                  const Middle& m, int* order, Value x[CUTS]) {
   const int n_cuts = static_cast<int>(plan.max_features), p = static_cast<int>(plan.n_features);
@@ -161,15 +86,15 @@ __device__ inline void draw_cuts(const Plan& plan, const Item& node, const int* 
   }
   __syncthreads();
   for (int k = threadIdx.x; k < n_cuts; k += n_threads()) {
-    m.sides.cut[k] = make_cut(node.seed, m.sides.feature[k], m.low[k], m.high[k],
-                              m.sides.missing[k] != 0);
+    m.sides.cut[k] =
+        make_cut(node.seed, m.sides.feature[k], m.low[k], m.high[k], m.sides.missing[k] != 0);
   }
   __syncthreads();
 }
 
 // Fills the words of all rows and, from them, what is on the left of each cut. Returns the thread's
-// share of the scale around the mean in x, and around zero in y. `values` are those that draw_cuts has
-// left.
+// share of the scale around the mean in x, and around zero in y. `values` are those that draw_cuts
+// has left.
 __device__ inline double2 find_sides(const Plan& plan, const Item& node, const int* rows, int n,
                                      int n_padded, const Middle& m, Value values[CUTS]) {
   const int n_parts = static_cast<int>(plan.n_passes) * SLOTS;
@@ -229,8 +154,8 @@ __device__ inline double2 find_sides(const Plan& plan, const Item& node, const i
   return scale;
 }
 
-// The norms of all cuts, and the thread's share of the squared norm of the sum of all rows. A warp takes
-// 64 columns; if there are fewer of them than warps, parts of the rows.
+// The norms of all cuts, and the thread's share of the squared norm of the sum of all rows. A warp
+// takes 64 columns; if there are fewer of them than warps, parts of the rows.
 __device__ inline double find_norms(const Plan& plan, const int* rows, int n, const Middle& m) {
   double square = 0.0;
   for (i64 column = 0; column < plan.width; column += 64 * n_warps()) {
@@ -359,7 +284,8 @@ KERNEL(MIDDLE_THREADS, MIDDLE_BLOCKS) grow_middle(const Plan* given, int n_items
       if (threadIdx.x == 0) --n_waiting;
       const int n = node.end - node.begin;
       // As many parts as possible, of a multiple of eight rows each.
-      const int n_padded = min(TILE, (n + 8 * MIDDLE_WARPS - 1) / (8 * MIDDLE_WARPS) * (8 * MIDDLE_WARPS));
+      const int n_padded =
+          min(TILE, (n + 8 * MIDDLE_WARPS - 1) / (8 * MIDDLE_WARPS) * (8 * MIDDLE_WARPS));
       for (int i = threadIdx.x; i < n_padded; i += n_threads()) {
         m.rows[i] = plan.members[node.begin + (i < n ? i : 0)];
       }
@@ -375,8 +301,7 @@ KERNEL(MIDDLE_THREADS, MIDDLE_BLOCKS) grow_middle(const Plan* given, int n_items
       if (variance < 0.1 * scale.x) {
         variance = exact_norm(plan, node, m.rows, n, split, weight, 0.0, m.scratch);
       }
-      const double noise =
-          fmax(NOISE * variance, ROUNDING * sqrt(variance * scale.y));
+      const double noise = fmax(NOISE * variance, ROUNDING * sqrt(variance * scale.y));
       bool found = false;
       if (may_split(plan, node.depth, count, variance, scale.y)) {
         // Bounds the errors of sums of this many products in float32, relative to sum |phi_i|.
@@ -384,14 +309,12 @@ KERNEL(MIDDLE_THREADS, MIDDLE_BLOCKS) grow_middle(const Plan* given, int n_items
         const double spread = unit * unit * scale.x;
         for (int k = threadIdx.x; k < plan.max_features; k += n_threads()) {
           const double left = m.sides.left_weight[k];
-          const double gain = m.sides.cut[k].possible
-                                  ? gain_of(plan, m.norm[k], weight, count, left,
-                                            m.sides.left_count[k])
-                                  : -1.0;
+          const double gain = m.sides.cut[k].possible ? gain_of(plan, m.norm[k], weight, count,
+                                                                left, m.sides.left_count[k])
+                                                      : -1.0;
           const double ratio = weight / (weight - left);
           m.sides.gain[k] = gain;
-          m.sides.error[k] =
-              gain < 0.0 ? 0.0 : 2.0 * sqrt(gain * spread * ratio) + spread * ratio;
+          m.sides.error[k] = gain < 0.0 ? 0.0 : 2.0 * sqrt(gain * spread * ratio) + spread * ratio;
         }
         __syncthreads();
         if (warp_of() == 0) {
@@ -417,11 +340,9 @@ KERNEL(MIDDLE_THREADS, MIDDLE_BLOCKS) grow_middle(const Plan* given, int n_items
             const double left = m.sides.left_weight[k];
             const Split tried{m.sides.feature[k], m.sides.cut[k].threshold,
                               m.sides.missing_left[k] != 0, 0};
-            const double norm =
-                exact_norm(plan, node, m.rows, n, tried, weight, left, m.scratch);
+            const double norm = exact_norm(plan, node, m.rows, n, tried, weight, left, m.scratch);
             if (threadIdx.x == 0) {
-              m.sides.gain[k] =
-                  gain_of(plan, norm, weight, count, left, m.sides.left_count[k]);
+              m.sides.gain[k] = gain_of(plan, norm, weight, count, left, m.sides.left_count[k]);
               m.sides.error[k] = 0.0;
             }
           }
