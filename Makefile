@@ -3,17 +3,17 @@
 VENV   := .venv
 PY     := $(VENV)/bin/python
 NATIVE := $(shell find native -type f)
+CUDA   := $(wildcard src/okforest/engine/cuda/*.cu* tests/cuda_host/*.cu*)
 
-.PHONY: help demo demo-search test test-all test-page sanitize races cross lint format figures
-.PHONY: docs bench bench-full conformal outputs scaling clean
-
-.PHONY: asv wheel
+.PHONY: help demo demo-search test test-all test-cuda test-page sanitize races cross lint format figures
+.PHONY: docs bench bench-full conformal outputs scaling asv wheel clean
 
 help:
 	@echo "make demo        complete handwritten digits: a table and a figure (one minute)"
 	@echo "make demo-search an image search engine in the browser, on generated pictures"
-	@echo "make test        run the fast tests (two minutes)"
+	@echo "make test        run the fast tests (a few minutes)"
 	@echo "make test-all    run every test, with more random examples"
+	@echo "make test-cuda   build with CMake alone, and run the tests that need a GPU"
 	@echo "make test-page   run the tests of the page of the image search, in headless Chromium"
 	@echo "make sanitize    run the fast tests with the address and undefined-behaviour sanitizers"
 	@echo "make races       grow trees with the thread sanitizer"
@@ -70,6 +70,11 @@ test: $(VENV)/.test
 test-all: $(VENV)/.test
 	$(PYTEST) $(EVERY_TEST)
 
+# With the packages of the machine, since there may be no network: see tools/test_cuda.sh.
+PYTHON := python3
+test-cuda:
+	@sh tools/test_cuda.sh $(PYTHON)
+
 $(VENV)/.page: pyproject.toml | $(VENV)/.test
 	@sh tools/setup.sh $(VENV) page
 	@touch $@
@@ -109,13 +114,13 @@ lint: $(VENV)/.lint
 	$(PY) -m nanobind.stubgen -q -m okforest._core -o src/okforest/_core.pyi
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
-	$(VENV)/bin/clang-format --dry-run --Werror $(filter %.cpp %.hpp,$(NATIVE))
+	$(VENV)/bin/clang-format --dry-run --Werror $(filter %.cpp %.hpp,$(NATIVE)) $(CUDA)
 	$(VENV)/bin/codespell
 
 format: $(VENV)/.lint
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
-	$(VENV)/bin/clang-format -i $(filter %.cpp %.hpp,$(NATIVE))
+	$(VENV)/bin/clang-format -i $(filter %.cpp %.hpp,$(NATIVE)) $(CUDA)
 
 figures: $(VENV)/.test
 	$(PY) docs/make_figures.py

@@ -11,7 +11,7 @@ from okforest._typing import Floats
 from okforest._validation import TrainingInputs
 from okforest.decode import as_decoder
 from okforest.embedding import EmbeddingKind
-from okforest.engine import Trees, apply
+from okforest.engine import DeviceName, Trees, apply
 from okforest.models._docs import document
 from okforest.models._out_of_bag import out_of_bag, out_of_bag_weights, tune_out_of_bag
 from okforest.models._tree_model import FitPlan, Target, TreeModel
@@ -42,6 +42,7 @@ class _Forest(TreeModel):
         random_state: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        device: DeviceName = "cpu",
         verbose: int = 0,
         callback: Any = None,
     ):
@@ -66,6 +67,7 @@ class _Forest(TreeModel):
         self.random_state = random_state
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
         self.callback = callback
 
