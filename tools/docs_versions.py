@@ -2,8 +2,8 @@
 
     python tools/docs_versions.py SITE URL
 
-SITE holds one folder for each version, such as 0.1, 0.2 and dev. This writes ``switcher.json``, which
-the version switcher of the pydata theme reads, and an ``index.html`` that leads to the newest
+SITE holds one folder for each version, such as 0.1, 0.2 and dev. This writes ``switcher.json``,
+which the version switcher of the pydata theme reads, and an ``index.html`` that leads to the newest
 release, or to dev if there is none.
 """
 

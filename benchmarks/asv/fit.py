@@ -2,11 +2,11 @@
 
 from time import process_time
 
-from .data import digits, label_sets, labels, numbers
-
 from okforest import OKBoost, OKExtraTrees, OKRandomForest, OKRidge, OKTree
 from okforest.kernels import RBF
 from okforest.segments import RandomSubwindows, SegmentClassifier
+
+from .data import digits, label_sets, labels, numbers
 
 CASES = {
     "extra-trees, RBF": (OKExtraTrees(50, kernel=RBF(2.0), random_state=0), digits),
@@ -31,7 +31,7 @@ class Fit:
 
     timer = process_time
     repeat, number, warmup_time = 3, 1, 0
-    params = list(CASES)
+    params = tuple(CASES)
     param_names = ("model",)
 
     def setup(self, name):

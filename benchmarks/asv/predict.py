@@ -4,11 +4,11 @@ import tempfile
 from pathlib import Path
 from time import process_time
 
-from .data import digits, label_sets
-
 import okforest
 from okforest import OKExtraTrees, OKRandomForest
 from okforest.kernels import RBF
+
+from .data import digits, label_sets
 
 
 class Predict:

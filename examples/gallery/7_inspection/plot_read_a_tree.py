@@ -15,7 +15,7 @@ from okforest.kernels import RBF
 
 images = load_digits().data / 16
 upper, lower = images[:, :32], images[:, 32:]
-tree = OKTree(kernel=RBF(), max_leaf_nodes=8, random_state=0).fit(upper[:1000], lower[:1000])
+tree = OKTree(kernel=RBF(), max_leaf_nodes=6, random_state=0).fit(upper[:1000], lower[:1000])
 
 # %%
 # The rules of the first two leaves.
@@ -38,7 +38,7 @@ def draw(ax, half):
     ax.imshow(half.reshape(4, 8), cmap="gray_r")
 
 
-fig, ax = plt.subplots(figsize=(11, 6), layout="constrained")
+fig, ax = plt.subplots(figsize=(9, 5.4), layout="constrained")
 plot_tree(tree, feature_names=names, decimals=2, draw_output=draw, ax=ax)
 
 # %%
@@ -46,7 +46,7 @@ plot_tree(tree, feature_names=names, decimals=2, draw_output=draw, ax=ax)
 from okforest.inspection import leaf_clusters
 
 clusters = leaf_clusters(tree)
-fig, axes = plt.subplots(len(clusters), 11, figsize=(8.5, 6.2), layout="constrained")
+fig, axes = plt.subplots(len(clusters), 11, figsize=(8.5, 4.8), layout="constrained")
 for cluster, row_of_axes in zip(clusters, axes, strict=True):
     label = f"leaf {cluster.leaf}\nn = {len(cluster.members)}"
     row_of_axes[0].set_ylabel(label, rotation=0, ha="right", va="center")
