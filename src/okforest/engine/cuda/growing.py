@@ -222,7 +222,7 @@ class Batch:
             self.times_of[drawn.member_trees, rows] = drawn.times
             own["weight"] = own["count"] = xp.asarray(self.times_of, dtype=np.float64)
         else:
-            rows = np.tile(grower.rows, self.n_trees)
+            rows = xp.tile(xp.asarray(grower.rows), self.n_trees)
             offsets = np.arange(self.n_trees + 1, dtype=np.int64) * len(grower.rows)
         self.offsets, self.n_positions = offsets, int(offsets[-1])
         shapes = sizes.shapes(self.n_positions, self.n_trees)
