@@ -169,9 +169,9 @@ def _read_sparse(
     starts = [0]
     for i, row in enumerate(rows):
         entries = _entries(row.strip("{} "))
-        found = [int(column) for column, _ in entries]
-        columns.extend(found)
-        data.extend(_numbers([value for _, value in entries], found, codes, i, names, types))
+        places = [int(place) for place, _ in entries]
+        columns.extend(places)
+        data.extend(_numbers([value for _, value in entries], places, codes, i, names, types))
         starts.append(len(data))
     values: Floats = np.array(data, dtype=np.float64)
     matrix = sp.csr_array((values, columns, starts), shape=(len(rows), len(codes)))
