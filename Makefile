@@ -175,6 +175,6 @@ wheel: $(VENV)/.release
 	@sh tools/wheel.sh $(VENV)
 
 clean:
-	rm -rf $(VENV) build dist src/okforest/_core.pyi docs/gallery docs/api/generated docs/sg_execution_times.rst
+	rm -rf $(VENV) build dist src/okforest/_core.pyi docs/gallery docs/api/generated
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -exec rm -rf {} +

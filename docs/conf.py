@@ -99,6 +99,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "write_computation_times": False,  # pages that load scripts from elsewhere
     "plot_gallery": "True",
     "matplotlib_animations": False,
 }
@@ -107,6 +108,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"okforest {release}"
 html_static_path = ["_static"]
 html_css_files = ["okforest.css"]
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
 html_baseurl = os.environ.get("OKFOREST_DOCS_URL", "")
