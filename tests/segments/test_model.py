@@ -11,6 +11,7 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, Perceptron
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsRegressor
 
 import okforest
 from okforest import (
@@ -24,7 +25,7 @@ from okforest import (
     OKTree,
 )
 from okforest.engine.validity import check_trees
-from okforest.kernels import RBF, FromCallable, Precomputed
+from okforest.kernels import RBF, FromCallable, Linear, Precomputed
 from okforest.metrics import kernel_r2
 from okforest.segments import (
     RandomSubseries,
@@ -33,6 +34,8 @@ from okforest.segments import (
     SegmentModel,
     SegmentRegressor,
 )
+from okforest.segments._learners import ValueLearner
+from okforest.weights import Span
 from reference.segments import object_weights
 
 rng = np.random.default_rng(0)
@@ -177,6 +180,39 @@ def test_precomputed_kernels_and_compact():
         small.predict_weights(NEW).toarray(), model.predict_weights(NEW).toarray()
     )
     np.testing.assert_array_equal(model.predict(NEW), small.predict(NEW))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e8, -1e12])
+@pytest.mark.parametrize("small", [1.0, 1e-8])
+def test_offsets_and_scales_of_values(offset, small):
+    """A prediction is the mean over segments of a regressor's values, on any scale of outputs."""
+    Y = np.column_stack([CURVES[:, 0] + offset, small * CURVES[:, 1], np.full(40, 0.1)])
+    for weight in (None, np.arange(40) % 3):
+        model = SegmentRegressor(CUT, KNeighborsRegressor(3), random_state=0)
+        if weight is not None:
+            model.set_params(estimator=ExtraTreesRegressor(5, random_state=0))
+        model.fit(SERIES, Y, sample_weight=weight)
+        segments = model.segmenter_.cut(model.segmenter_.check(NEW), model.seed_)
+        values = model.learner_.estimator_.predict(segments.values)
+        expected = values.reshape(len(NEW), -1, 3).mean(axis=1)
+        found = model.predict(NEW)
+        np.testing.assert_allclose(found[:, 0], expected[:, 0], rtol=1e-15, atol=1e-12)
+        np.testing.assert_allclose(found[:, 1], expected[:, 1], rtol=0, atol=1e-10 * small)
+        np.testing.assert_allclose(found[:, 2], expected[:, 2], rtol=1e-12)
+
+
+def test_values_outside_the_span_of_outputs():
+    """With more numbers than objects, a prediction is the nearest combination of outputs."""
+    Y = rng.normal(size=(10, 30))
+    outside = LinearRegression().fit(np.zeros((2, 9)), np.ones((2, 30)))
+    learner = ValueLearner(LinearRegression())
+    learner.fit(np.zeros((10, 9)), np.arange(10), Span(Linear(), Y), np.ones(10), 0)
+    learner.estimator_ = outside
+    found = learner.weight_matrix(np.zeros((1, 9))) @ Y
+    mean, deviation = Y.mean(axis=0), Y.std(axis=0)
+    Z = (Y - mean) / deviation
+    nearest = np.linalg.lstsq(Z.T, (1 - mean) / deviation, rcond=None)[0] @ Z
+    np.testing.assert_allclose(found[0], mean + deviation * nearest, atol=1e-9)
 
 
 @pytest.mark.parametrize("estimator", [*MODELS, GaussianNB(), LinearRegression()], ids=repr)
