@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, Perceptron
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsRegressor
 
 import okforest
 from okforest import (
@@ -25,7 +25,7 @@ from okforest import (
     OKTree,
 )
 from okforest.engine.validity import check_trees
-from okforest.kernels import RBF, FromCallable, Linear, Precomputed
+from okforest.kernels import RBF, FromCallable, Precomputed
 from okforest.metrics import kernel_r2
 from okforest.segments import (
     RandomSubseries,
@@ -34,8 +34,6 @@ from okforest.segments import (
     SegmentModel,
     SegmentRegressor,
 )
-from okforest.segments._learners import ValueLearner
-from okforest.weights import Span
 from reference.segments import object_weights
 
 rng = np.random.default_rng(0)
@@ -98,7 +96,7 @@ def test_batches_do_not_change_predictions(monkeypatch, bytes_):
         model = SegmentModel(CUT, estimator, random_state=0).fit(SERIES, LABELS)
         expected = model.predict_weights(NEW).toarray()
         with monkeypatch.context() as patch:
-            patch.setattr("okforest.segments.model.BATCH_BYTES", bytes_)
+            patch.setattr("okforest.segments._batches.BATCH_BYTES", bytes_)
             other = SegmentModel(CUT, estimator, random_state=0).fit(SERIES, LABELS)
             np.testing.assert_allclose(other.predict_weights(NEW).toarray(), expected)
         alone = [model.predict_weights(NEW[i : i + 1]).toarray()[0] for i in range(len(NEW))]
@@ -180,39 +178,6 @@ def test_precomputed_kernels_and_compact():
         small.predict_weights(NEW).toarray(), model.predict_weights(NEW).toarray()
     )
     np.testing.assert_array_equal(model.predict(NEW), small.predict(NEW))
-
-
-@pytest.mark.parametrize("offset", [0.0, 1e8, -1e12])
-@pytest.mark.parametrize("small", [1.0, 1e-8])
-def test_offsets_and_scales_of_values(offset, small):
-    """A prediction is the mean over segments of a regressor's values, on any scale of outputs."""
-    Y = np.column_stack([CURVES[:, 0] + offset, small * CURVES[:, 1], np.full(40, 0.1)])
-    for weight in (None, np.arange(40) % 3):
-        model = SegmentRegressor(CUT, KNeighborsRegressor(3), random_state=0)
-        if weight is not None:
-            model.set_params(estimator=ExtraTreesRegressor(5, random_state=0))
-        model.fit(SERIES, Y, sample_weight=weight)
-        segments = model.segmenter_.cut(model.segmenter_.check(NEW), model.seed_)
-        values = model.learner_.estimator_.predict(segments.values)
-        expected = values.reshape(len(NEW), -1, 3).mean(axis=1)
-        found = model.predict(NEW)
-        np.testing.assert_allclose(found[:, 0], expected[:, 0], rtol=1e-15, atol=1e-12)
-        np.testing.assert_allclose(found[:, 1], expected[:, 1], rtol=0, atol=1e-10 * small)
-        np.testing.assert_allclose(found[:, 2], expected[:, 2], rtol=1e-12)
-
-
-def test_values_outside_the_span_of_outputs():
-    """With more numbers than objects, a prediction is the nearest combination of outputs."""
-    Y = rng.normal(size=(10, 30))
-    outside = LinearRegression().fit(np.zeros((2, 9)), np.ones((2, 30)))
-    learner = ValueLearner(LinearRegression())
-    learner.fit(np.zeros((10, 9)), np.arange(10), Span(Linear(), Y), np.ones(10), 0)
-    learner.estimator_ = outside
-    found = learner.weight_matrix(np.zeros((1, 9))) @ Y
-    mean, deviation = Y.mean(axis=0), Y.std(axis=0)
-    Z = (Y - mean) / deviation
-    nearest = np.linalg.lstsq(Z.T, (1 - mean) / deviation, rcond=None)[0] @ Z
-    np.testing.assert_allclose(found[0], mean + deviation * nearest, atol=1e-9)
 
 
 @pytest.mark.parametrize("estimator", [*MODELS, GaussianNB(), LinearRegression()], ids=repr)
@@ -341,3 +306,32 @@ def test_progress(capsys):
     assert "cutting objects" in shown
     assert "40/40" in shown
     assert "growing trees" in shown
+
+
+def test_weighted_scores():
+    """Scores count objects by their weights."""
+    noisy, weight = LABELS[rng.permutation(40)], rng.random(40)
+    model = SegmentClassifier(CUT, random_state=0).fit(SERIES, LABELS)
+    expected = accuracy_score(noisy, model.predict(SERIES), sample_weight=weight)
+    assert model.score(SERIES, noisy, sample_weight=weight) == expected
+    assert expected != model.score(SERIES, noisy)
+    model = SegmentRegressor(CUT, random_state=0).fit(SERIES, CURVES)
+    expected = r2_score(CURVES, model.predict(SERIES), sample_weight=weight)
+    assert model.score(SERIES, CURVES, sample_weight=weight) == expected
+    assert expected != model.score(SERIES, CURVES)
+
+
+def test_columns_are_forgotten():
+    """A model that is fitted again to a list has no number of columns."""
+    model = SegmentClassifier(CUT, random_state=0).fit(SERIES, LABELS)
+    model.fit([series[: 12 + i % 8] for i, series in enumerate(SERIES)], LABELS)
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_compact_copies_have_a_small_kernel():
+    """A compact copy holds the Gram matrix of the training outputs only, everywhere."""
+    K = RBF(1.0)(np.vstack([CURVES, CURVES + 1]))
+    forest = OKExtraTrees(3, kernel=Precomputed(K))
+    model = SegmentModel(CUT, forest, random_state=0).fit(SERIES, np.arange(40))
+    assert model.compact().estimator.kernel.gram.shape == (40, 40)
+    assert forest.kernel.gram.shape == model.estimator.kernel.gram.shape == (80, 80)

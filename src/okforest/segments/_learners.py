@@ -184,8 +184,10 @@ class ValueLearner(Learner):
     def fit(
         self, S: Values, owner: Positions, span: Span, weight: Floats, seed: int
     ) -> "ValueLearner":
-        self.estimator_ = _fitted(self.estimator, S, span.outputs[owner], weight[owner])
         outputs = span.outputs.reshape(len(weight), -1)
+        # scikit-learn warns about a matrix of one column.
+        given = outputs[:, 0] if outputs.shape[1] == 1 else outputs
+        self.estimator_ = _fitted(self.estimator, S, given[owner], weight[owner])
         share = weight / weight.sum()
         self.mean_ = share @ outputs
         self.shares_ = np.vstack([share, _slopes(outputs - self.mean_, outputs, share)])
