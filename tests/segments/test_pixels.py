@@ -152,3 +152,12 @@ def test_as_many_subwindows_as_in_training():
     images = rng.integers(0, 256, (3, 12, 12)).astype(np.uint8)
     model = PixelClassifier(RandomSubwindows(70), n_votes=1, random_state=0)
     assert model.fit(images, images // 128)._upright(images[0][:, :, None]).n_segments == 70
+
+
+def test_memory_of_label_maps_is_checked(monkeypatch):
+    """Label maps may take more memory than subwindows; the error names what helps."""
+    monkeypatch.setattr("okforest._memory.machine_memory", lambda: 2**20)
+    with pytest.raises(MemoryError, match="Set a smaller grid, target='center', or fewer"):
+        PixelClassifier(CUT).fit(IMAGES, MAPS)
+    model = PixelClassifier(CUT, target="center", random_state=0).fit(IMAGES, MAPS)
+    assert model.predict(IMAGES[:1]).shape == (1, 40, 40)
