@@ -129,3 +129,32 @@ def test_failed_fits_of_pixels_change_nothing(monkeypatch):
     with pytest.raises(ValueError, match="label map has shape"):
         model.fit(images, (images // 64)[:, :4])
     assert vars(model) == before
+
+
+@pytest.mark.parametrize("make", [SegmentClassifier, PixelClassifier])
+def test_parameters_passed_on(make):
+    """The estimator gets n_jobs and a seed if it has none of its own."""
+    if make is PixelClassifier:
+        images = rng.integers(0, 256, (3, 8, 8)).astype(np.uint8)
+        cut, X, y = RandomSubwindows(5), images, images // 128
+    else:
+        cut, X, y = CUT, SERIES, LABELS
+
+    def inner(estimator):
+        model = make(cut, estimator, n_jobs=2, random_state=0).fit(X, y)
+        return (model if make is PixelClassifier else model.learner_).estimator_, model.seed_
+
+    estimator, seed = inner(OKExtraTrees(3))
+    assert (estimator.n_jobs, estimator.random_state) == (2, seed % 2**32)
+    estimator, _ = inner(OKExtraTrees(3, n_jobs=1, random_state=7))
+    assert (estimator.n_jobs, estimator.random_state) == (1, 7)
+
+
+def test_default_estimators():
+    """As the docstrings say: ten extra-trees, until leaves are pure or of five segments."""
+    forest = SegmentClassifier(CUT).fit(SERIES, LABELS).learner_.estimator_
+    assert isinstance(forest, OKExtraTrees)
+    assert (forest.n_estimators, forest.min_samples_leaf) == (10, 1)
+    forest = SegmentRegressor(CUT).fit(SERIES, CURVES).learner_.estimator_
+    assert isinstance(forest, OKExtraTrees)
+    assert (forest.n_estimators, forest.min_samples_leaf) == (10, 5)

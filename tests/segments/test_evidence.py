@@ -185,3 +185,12 @@ def test_plot_of_labels():
     assert len(ax.images) == 2
     named = [text.get_text() for text in ax.get_legend().get_texts()]
     assert named == [str(label) for label in np.unique(maps[0])]
+
+
+def test_order_of_strongest_segments():
+    """Segments come in the order of their support."""
+    model = SegmentClassifier(RandomSubseries(30), random_state=0).fit(SERIES, np.arange(20) % 2)
+    evidence = model.evidence(rng.normal(size=15))
+    support = evidence.support[evidence.top(30)]
+    assert (np.diff(support) <= 0).all()
+    assert support[0] > support[-1]

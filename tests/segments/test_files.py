@@ -1,5 +1,7 @@
 """Image files: reading, folders, damaged files."""
 
+from zlib import crc32
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -95,3 +97,45 @@ def test_pillow_is_optional(monkeypatch, tmp_path):
     (tmp_path / "a.png").write_bytes(b"")
     with pytest.raises(ImportError, match=r"pip install okforest\[images\]"):
         RandomSubwindows().check([tmp_path / "a.png"])[0]
+
+
+def test_endings_and_files_outside_folders(tmp_path):
+    """Endings in capitals are endings; files directly in the folder have an empty label."""
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    for path in ("one.PNG", "a/two.Png", "a/b/three.png"):
+        Image.new("L", (5, 5)).save(tmp_path / path, format="png")
+    images = list_images(tmp_path)
+    assert sorted(images.target.tolist()) == ["", "a", "a/b"]
+
+
+def test_grey_modes(tmp_path):
+    """Files of black and white, and of grey with alpha, have one channel."""
+    pixels = rng.integers(0, 2, (6, 6)).astype(np.uint8) * 255
+    for mode in ("1", "L", "LA"):
+        path = tmp_path / f"{mode}.png"
+        Image.fromarray(pixels).convert(mode).save(path)
+        (image,) = RandomSubwindows().check([path])[:1]
+        np.testing.assert_array_equal(image, pixels[:, :, None])
+
+
+def test_channels_of_files_in_prediction(tmp_path):
+    """A colour file is refused by a model of grey images."""
+    images = rng.integers(0, 256, (4, 8, 8)).astype(np.uint8)
+    model = SegmentClassifier(RandomSubwindows(3), random_state=0).fit(images, [0, 1, 0, 1])
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    with pytest.raises(ValueError, match="an image has 3 channels and the training images have 1"):
+        model.predict([tmp_path / "a.png"])
+
+
+def test_damaged_header(folder):
+    """A header of a huge image is damaged too, though Pillow has an error of its own for it."""
+    path = folder / "dark" / "2.png"
+    content = bytearray(path.read_bytes())
+    content[16:24] = (60_000).to_bytes(4, "big") * 2  # width and height
+    content[29:33] = crc32(content[12:29]).to_bytes(4, "big")
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"2.png cannot be read as an image \(DecompressionBomb"):
+        list_images(folder)
+    images = list_images(folder, damaged="skip")
+    assert len(images.paths) == 11
+    assert images.skipped[0][0] == str(path)

@@ -159,3 +159,11 @@ def test_too_many_strings():
     sequences = segmenter.check(["abcdefgh"])
     with pytest.raises(ValueError, match="use a smaller k"):
         segmenter.resolve(sequences)
+
+
+def test_counts_beyond_a_byte():
+    """A letter that occurs more than 255 times in a window is counted."""
+    cut = KmerWindows(300, encoding="counts", k=1, position=False)
+    sequences = cut.check(["a" * 300, "a" * 256 + "b" * 44])
+    values = cut.resolve(sequences).cut(sequences).values
+    assert values.tolist() == [[300, 0], [256, 44]]

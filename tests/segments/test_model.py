@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, Perceptron
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
@@ -95,7 +96,7 @@ def test_batches_do_not_change_predictions(monkeypatch, bytes_):
         model = SegmentModel(CUT, estimator, random_state=0).fit(SERIES, LABELS)
         expected = model.predict_weights(NEW).toarray()
         with monkeypatch.context() as patch:
-            patch.setattr("okforest.segments.model.BATCH_BYTES", bytes_)
+            patch.setattr("okforest.segments._batches.BATCH_BYTES", bytes_)
             other = SegmentModel(CUT, estimator, random_state=0).fit(SERIES, LABELS)
             np.testing.assert_allclose(other.predict_weights(NEW).toarray(), expected)
         alone = [model.predict_weights(NEW[i : i + 1]).toarray()[0] for i in range(len(NEW))]
@@ -305,3 +306,32 @@ def test_progress(capsys):
     assert "cutting objects" in shown
     assert "40/40" in shown
     assert "growing trees" in shown
+
+
+def test_weighted_scores():
+    """Scores count objects by their weights."""
+    noisy, weight = LABELS[rng.permutation(40)], rng.random(40)
+    model = SegmentClassifier(CUT, random_state=0).fit(SERIES, LABELS)
+    expected = accuracy_score(noisy, model.predict(SERIES), sample_weight=weight)
+    assert model.score(SERIES, noisy, sample_weight=weight) == expected
+    assert expected != model.score(SERIES, noisy)
+    model = SegmentRegressor(CUT, random_state=0).fit(SERIES, CURVES)
+    expected = r2_score(CURVES, model.predict(SERIES), sample_weight=weight)
+    assert model.score(SERIES, CURVES, sample_weight=weight) == expected
+    assert expected != model.score(SERIES, CURVES)
+
+
+def test_columns_are_forgotten():
+    """A model that is fitted again to a list has no number of columns."""
+    model = SegmentClassifier(CUT, random_state=0).fit(SERIES, LABELS)
+    model.fit([series[: 12 + i % 8] for i, series in enumerate(SERIES)], LABELS)
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_compact_copies_have_a_small_kernel():
+    """A compact copy holds the Gram matrix of the training outputs only, everywhere."""
+    K = RBF(1.0)(np.vstack([CURVES, CURVES + 1]))
+    forest = OKExtraTrees(3, kernel=Precomputed(K))
+    model = SegmentModel(CUT, forest, random_state=0).fit(SERIES, np.arange(40))
+    assert model.compact().estimator.kernel.gram.shape == (40, 40)
+    assert forest.kernel.gram.shape == model.estimator.kernel.gram.shape == (80, 80)

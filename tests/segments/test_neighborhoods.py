@@ -105,6 +105,7 @@ def test_features_may_be_square():
         ([np.zeros((3, 2))], "graph 0 has an adjacency matrix of shape"),
         ([np.zeros((0, 0))], "graph 0 has no vertices"),
         ([(np.eye(3), np.zeros((2, 1)))], "graph 0 has 3 vertices and features of shape"),
+        ([(np.eye(3), [1.0, -1e39, 0.0])], "graph 0 has features beyond the range of float32"),
         ([(np.eye(3), [1.0, np.nan, 0.0])], "graph 0 has NaN or infinite features"),
         ([np.eye(3), (np.eye(3), np.zeros(3))], "graph 1 has 1 features per vertex and others"),
         ([[[0, 1], [1, np.nan]]], "graph 0 has NaN or infinite entries in its adjacency"),

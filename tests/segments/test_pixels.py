@@ -130,3 +130,34 @@ def test_no_images():
     """At least one image is needed."""
     with pytest.raises(ValueError, match="X has no images; pass at least one"):
         PixelClassifier(CUT).fit([], [])
+
+
+def test_label_maps_turn_with_subwindows(recorded):
+    """Targets of turned and mirrored subwindows are turned and mirrored as their pixels are."""
+    seen = recorded(OKExtraTrees, "fit", lambda given, _: (given["X"], np.asarray(given["y"])))
+    image = np.zeros((40, 40), np.uint8)
+    image[5:22, 9:31] = 255
+    cut = RandomSubwindows(100, side_range=(0.3, 0.9), size=5, rotate=True, mirror=True)
+    PixelClassifier(cut, grid=5, random_state=3).fit([image], [image > 0])
+    ((values, targets),) = seen
+    inside = targets.reshape(100, 25, 2)[:, :, 1]
+    sure = (values == 0) | (values == 255)
+    assert sure.mean() > 0.5
+    assert np.mean(inside[sure] == values[sure] / 255) > 0.99
+
+
+def test_as_many_subwindows_as_in_training():
+    """Images are labelled by at least n_segments subwindows, however few votes are asked for."""
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (3, 12, 12)).astype(np.uint8)
+    model = PixelClassifier(RandomSubwindows(70), n_votes=1, random_state=0)
+    assert model.fit(images, images // 128)._upright(images[0][:, :, None]).n_segments == 70
+
+
+def test_memory_of_label_maps_is_checked(monkeypatch):
+    """Label maps may take more memory than subwindows; the error names what helps."""
+    monkeypatch.setattr("okforest._memory.machine_memory", lambda: 2**20)
+    with pytest.raises(MemoryError, match="Set a smaller grid, target='center', or fewer"):
+        PixelClassifier(CUT).fit(IMAGES, MAPS)
+    model = PixelClassifier(CUT, target="center", random_state=0).fit(IMAGES, MAPS)
+    assert model.predict(IMAGES[:1]).shape == (1, 40, 40)

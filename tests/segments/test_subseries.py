@@ -129,3 +129,37 @@ def test_ragged_variables():
     assert len(model.predict(pairs)) == 4
     with pytest.raises(ValueError, match="1 variables and the training series have 2"):
         model.predict([np.zeros(9)])
+
+
+@pytest.mark.parametrize(("value", "n_points"), [(0.1, 3), (0.3, 10), (1e6 / 7, 10)])
+def test_constant_series(value, n_points):
+    """Standardised values of a constant series are zero, not rounding errors divided by others."""
+    cut = RandomSubseries(4, n_points=n_points, position=False)
+    values = cut.cut(cut.check([np.full(30, value)])).values[:, : 2 * n_points]
+    np.testing.assert_allclose(values, 0.0, atol=1e-6)
+
+
+def test_rounding_errors_are_not_standardised():
+    """Points that are equal up to rounding are constant, at any place in a batch."""
+    segmenter = RandomSubseries(1, length_range=(1.0, 1.0))
+    for m in range(2, 40):
+        series = np.where(np.arange(15 * m + 1) % m == 0, 0.0, (-1.0) ** np.arange(15 * m + 1))
+        checked = segmenter.check([series[: 7 * m], series, 1e8 * series])
+        together = segmenter.cut(checked).values
+        alone = np.vstack([segmenter.cut([item]).values for item in checked])
+        np.testing.assert_array_equal(together, alone)
+        assert (together[1:, :16] == 0).all()  # values are zero at the points
+
+
+def test_small_changes_on_a_large_offset_are_standardised():
+    """Only rounding errors are constant: a wave of 1e-10 of its offset has its shape."""
+    wave = np.sin(np.linspace(0, 6, 50))
+    segmenter = RandomSubseries(5, derivatives=False, position=False)
+    (one,), (other,) = segmenter.check([wave]), segmenter.check([wave + 1e10])
+    segments = segmenter.cut([one, other])
+    for k in range(10):
+        begin, length = segments.places[k]
+        x = np.interp(np.linspace(begin, begin + length - 1, 16), np.arange(50), wave)
+        np.testing.assert_allclose(
+            segments.values[k, :16], (x - x.mean()) / x.std(), rtol=0, atol=1e-3
+        )

@@ -1,5 +1,8 @@
 """Subwindows of images: their places, their pixels, and the way back to pixels."""
 
+import colorsys
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -254,3 +257,50 @@ def test_hostile_arrays_are_refused():
         cut_subwindows([image], np.zeros(2, np.int32), sound, *NONE, 4)
     with pytest.raises(ValueError, match="different numbers of channels"):
         cut_subwindows([image, np.zeros((5, 5, 3), np.uint8)], first, sound, *NONE, 4)
+
+
+def test_hsv_of_floats():
+    """Floats from 0 to 1 become hue, saturation and value from 0 to 1; others are refused."""
+    rgb = np.random.default_rng(0).random((5, 5, 3)).astype(np.float32)
+    cut = RandomSubwindows(1, color="hsv", side_range=(1.0, 1.0), size=5)
+    expected = [colorsys.rgb_to_hsv(*map(float, pixel)) for pixel in rgb.reshape(-1, 3)]
+    np.testing.assert_allclose(cut.cut([rgb]).values.reshape(-1, 3), expected, atol=1e-5)
+    for other in (200 * rgb, rgb - 1):
+        with pytest.raises(ValueError, match="color='hsv' needs uint8 images, or floats from 0"):
+            cut.cut([other])
+
+
+def test_dark_first_image():
+    """The scale of the pixels is that of all training images, not of a black first one."""
+    images = BYTES[:4].astype(float)
+    images[0] = 0.0
+    model = SegmentClassifier(RandomSubwindows(3), random_state=0).fit(images, [0, 1, 0, 1])
+    assert model.segmenter_.largest_ == images.max()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(images[1:])
+
+
+def test_subwindows_depend_on_pixels_alone():
+    """Images of bytes have the same subwindows beside floats; types do not change squares."""
+    segmenter = RandomSubwindows(6, rotate=True, mirror=True)
+    bytes_, floats = BYTES[0][:, :, None], (BYTES[1] / 2).astype(np.float32)[:, :, None]
+    alone = segmenter.cut(segmenter.check([bytes_]))
+    beside = segmenter.cut(segmenter.check([floats, bytes_]))
+    np.testing.assert_array_equal(beside.values[6:], alone.values)
+    np.testing.assert_array_equal(beside.places[6:], alone.places)
+    np.testing.assert_array_equal(beside.values[:6], segmenter.cut([floats]).values)
+    for dtype in (int, float, np.float32):
+        other = segmenter.cut(segmenter.check([bytes_.astype(dtype)]))
+        np.testing.assert_array_equal(other.places, alone.places)
+        assert np.abs(other.values - alone.values.astype(float)).max() <= 0.5
+
+
+def test_standardised_images_are_on_no_scale(recwarn):
+    """No warning about the scale of standardised images, in fit or for a dull image."""
+    images = np.random.default_rng(0).normal(size=(12, 8, 8))
+    images[0] = np.clip(images[0], -3, 0.9)
+    model = SegmentClassifier(RandomSubwindows(5), random_state=0).fit(images, LABELS)
+    model.predict(images)
+    model.predict(images[:1])
+    assert [str(warning.message) for warning in recwarn] == []

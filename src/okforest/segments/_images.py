@@ -63,7 +63,9 @@ def read_image(path: str | os.PathLike[str]) -> Image:
                 return checked(np.asarray(image, dtype=np.float32), str(path))
             grey = image.mode in ("1", "L", "LA")
             return checked(np.asarray(image.convert("L" if grey else "RGB")), str(path))
-    except (OSError, SyntaxError, ValueError) as error:  # what Pillow raises for damaged files
+    except MemoryError:
+        raise
+    except Exception as error:  # a damaged file can raise anything, from OSError to struct.error
         raise ValueError(
             f"{path} cannot be read as an image ({type(error).__name__}: {error}). Replace or "
             "remove it; list_images(folder, damaged='skip') leaves such files out."
@@ -134,7 +136,9 @@ def check_images(X: Any, image_shape: tuple[int, ...] | None) -> Sequence[Any]:
         )
     if image_shape is not None:
         items = [_reshaped(np.asarray(item), image_shape) for item in items]
-    return _mixed([checked(item, f"image {i}") for i, item in enumerate(items)])
+    images = [checked(item, f"image {i}") for i, item in enumerate(items)]
+    _warn_if_mixed(images)
+    return images
 
 
 def _check_array(X: npt.NDArray[Any], image_shape: tuple[int, ...] | None) -> Sequence[Any]:
@@ -163,9 +167,10 @@ def warn_if_rescaled(images: Sequence[Image], trained: float) -> None:
     ``trained`` is the largest pixel of the training images.
     """
     found = largest(images)
+    smallest = min(float(image.min()) for image in images)
     if trained <= 1.0 and found > LARGE:
         remedy = "Divide these images by what the training images were divided by, such as 255."
-    elif trained > LARGE and 0.0 < found <= 1.0:
+    elif trained > LARGE and 0.0 < found <= 1.0 and smallest >= 0.0:
         remedy = "Multiply these images by what they were divided by, such as 255."
     else:
         return
@@ -177,13 +182,11 @@ def warn_if_rescaled(images: Sequence[Image], trained: float) -> None:
     )
 
 
-def _mixed(images: list[Image]) -> list[Image]:
-    """Return images of different types as floats; bytes beside 0 to 1 cause a warning."""
-    if len({image.dtype for image in images}) < 2:
-        return images
+def _warn_if_mixed(images: list[Image]) -> None:
+    """Warn about images of bytes beside images of floats from 0 to 1."""
     floats = [image for image in images if image.dtype != np.uint8]
-    warn_if_rescaled(floats, 255.0)
-    return [image.astype(np.float32) for image in images]
+    if 0 < len(floats) < len(images):
+        warn_if_rescaled(floats, 255.0)
 
 
 def _reshaped(X: npt.NDArray[Any], shape: tuple[int, ...], *n: int) -> npt.NDArray[Any]:

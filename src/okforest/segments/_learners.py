@@ -1,8 +1,10 @@
 """Estimators on segments whose predictions are weights over the training objects.
 
 Models of okforest predict weights over the training segments, which are summed object by object.
-Other estimators predict values or probabilities, which are turned into weights that stand for them
-exactly: the mean of the training outputs with these weights is the predicted value.
+Other estimators predict values or probabilities, which are turned into weights: the mean of the
+training outputs with these weights is the predicted value, up to rounding errors. Values that are
+not an affine combination of the training outputs, such as vectors of more numbers than there are
+objects, are first projected onto the nearest one.
 """
 
 from abc import ABC, abstractmethod
@@ -172,7 +174,8 @@ class ValueLearner(Learner):
     """A regressor: a value is the mean of the training outputs with the weights nearest to equal.
 
     Weights of the outputs y_i, centred, are ω_i (1 + (v − ȳ)ᵀ C⁺ (y_i − ȳ)), where C is their
-    covariance matrix.
+    covariance matrix. A value v that is not an affine combination of the outputs is replaced by
+    the nearest one, where distances are measured in standard deviations of the columns.
     """
 
     mean_: Floats
@@ -181,13 +184,13 @@ class ValueLearner(Learner):
     def fit(
         self, S: Values, owner: Positions, span: Span, weight: Floats, seed: int
     ) -> "ValueLearner":
-        self.estimator_ = _fitted(self.estimator, S, span.outputs[owner], weight[owner])
         outputs = span.outputs.reshape(len(weight), -1)
+        # scikit-learn warns about a matrix of one column.
+        given = outputs[:, 0] if outputs.shape[1] == 1 else outputs
+        self.estimator_ = _fitted(self.estimator, S, given[owner], weight[owner])
         share = weight / weight.sum()
         self.mean_ = share @ outputs
-        centred = outputs - self.mean_
-        slopes = np.linalg.pinv(centred.T @ (share[:, None] * centred), hermitian=True)
-        self.shares_ = np.vstack([share, slopes @ centred.T * share])
+        self.shares_ = np.vstack([share, _slopes(outputs - self.mean_, outputs, share)])
         return self
 
     def weight_matrix(self, S: Values) -> WeightMatrix:
@@ -221,6 +224,22 @@ def _fitted(estimator: Any, S: Values, y: Values, weight: Floats) -> Any:
     if (weight == weight[0]).all():
         return clone(estimator).fit(S, y)
     return clone(estimator).fit(S, y, sample_weight=weight)
+
+
+def _slopes(centred: Floats, outputs: Floats, share: Floats) -> Floats:
+    """Return ω_i C⁺ (y_i − ȳ), one column per object.
+
+    The sums of rows are zero to the last bit or so, whatever the offset of the outputs: an offset
+    is multiplied by them in a prediction.
+    """
+    centred = centred - share @ centred  # the first mean has the rounding error of the offset
+    deviation = np.sqrt(share @ centred**2)
+    rounding = 4 * np.finfo(np.float64).eps * np.abs(outputs).max(axis=0)
+    scale = np.where(deviation > rounding, deviation, np.inf)  # constant columns become zero
+    root = np.sqrt(share)[:, None]
+    cutoff = max(centred.shape) * np.finfo(np.float64).eps
+    slopes = np.linalg.pinv(root * centred / scale, rcond=cutoff) * root.T / scale[:, None]
+    return np.asarray(slopes - slopes.sum(axis=1, keepdims=True) * share)
 
 
 def _check_shares(shares: Any, n_objects: int) -> None:

@@ -141,7 +141,7 @@ class SegmentAnnotator(BaseEstimator):
                     f"cv={self.cv} is more than the {len(indicator)} objects; set a smaller cv, or "
                     "a threshold, such as threshold=0.5."
                 )
-            folds = KFold(self.cv, shuffle=True, random_state=0)
+            folds = KFold(self.cv, shuffle=True, random_state=self.random_state)
             scores = cross_val_predict(clone(model), X, indicator, cv=folds)
             self.thresholds_ = np.array(
                 [_best_threshold(*pair) for pair in zip(indicator.T > 0, scores.T, strict=True)]
@@ -222,7 +222,7 @@ class SegmentAnnotator(BaseEstimator):
             if len({isinstance(label, str) for label in labels}) != 1:
                 found = "both text and numbers as labels" if labels else "empty sets only"
                 raise ValueError(f"y has {found}; pass labels of one type, text or numbers.")
-            self.classes_ = np.array(sorted(labels))
+            self.classes_ = _sorted_labels(labels)
             return np.array([[float(c in row) for c in self.classes_.tolist()] for row in rows])
         try:
             indicator = np.asarray(y, dtype=np.float64)
@@ -250,6 +250,23 @@ class SegmentAnnotator(BaseEstimator):
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def _sorted_labels(labels: frozenset[Any]) -> npt.NDArray[Any]:
+    """Return labels as a sorted array that holds them unchanged."""
+    try:
+        ordered = sorted(labels)
+        classes = np.array(ordered)
+    except (TypeError, ValueError):  # labels without an order, tuples of different lengths
+        ordered, classes = list(labels), np.empty(0)
+    if classes.ndim != 1 or classes.dtype.kind == "O" or classes.tolist() != ordered:
+        example = max(ordered, key=lambda label: not isinstance(label, int | float))
+        raise ValueError(
+            f"y has labels that an array cannot hold unchanged, such as {example!r}; pass text, "
+            "integers of at most 64 bits, or floats. Replace other labels, such as tuples or None, "
+            "by text."
+        )
+    return classes
 
 
 def _best_threshold(present: Booleans, scores: Floats) -> float:

@@ -214,7 +214,7 @@ class KmerWindows(Segmenter):
         begin = np.concatenate(begins)
         codes = self._codes("".join(sequences))
         windows = codes[(first + begin)[:, None] + np.arange(self.length)]
-        values: npt.NDArray[Any] = self._encode(windows)
+        values = self._encode(windows)
         if self.position:
             places_left = np.repeat(lengths - self.length, sizes)
             relative = begin / np.maximum(places_left, 1)
@@ -237,13 +237,14 @@ class KmerWindows(Segmenter):
         known = np.frombuffer(self.alphabet_.encode("utf-32-le"), dtype="<u4")
         return np.searchsorted(known, points)
 
-    def _encode(self, windows: npt.NDArray[np.intp]) -> npt.NDArray[np.uint8]:
+    def _encode(self, windows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
         n, n_letters = len(windows), len(self.alphabet_)
         if self.encoding == "one_hot":
             return (windows[:, :, None] == np.arange(n_letters)).reshape(n, -1).astype(np.uint8)
         powers = n_letters ** np.arange(self.k)[::-1]
         strings = np.lib.stride_tricks.sliding_window_view(windows, self.k, axis=1) @ powers
-        counts = np.zeros((n, n_letters**self.k), dtype=np.uint8)
+        dtype = np.uint8 if strings.shape[1] < 256 else np.float32  # a byte counts to 255
+        counts = np.zeros((n, n_letters**self.k), dtype=dtype)
         np.add.at(counts, (np.arange(n)[:, None], strings), 1)
         return counts
 

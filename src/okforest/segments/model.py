@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from okforest._columns import is_frame
 from okforest._compat import Interval, StrOptions, fit_context
-from okforest._memory import check_memory
 from okforest._progress import ProgressBar
 from okforest._threads import thread_count
 from okforest._typing import Floats
@@ -20,15 +19,15 @@ from okforest._validation import check_weights
 from okforest.models._state import check_floats
 from okforest.models.base import OKModel
 from okforest.segments._atomic import atomic
-from okforest.segments._base import Objects, Segmenter, Segments, some_of_each
+from okforest.segments._base import Objects, Segmenter, Segments
+from okforest.segments._batches import cut_in_batches, joined
+from okforest.segments._confidence import distances_from_mean
 from okforest.segments._estimators import Task, check_estimator, with_shared_parameters
 from okforest.segments._learners import Learner, make_learner
 from okforest.segments._tables import as_table, is_vector
 from okforest.segments.evidence import Evidence, read_output
 from okforest.weights import Span, WeightMatrix
 from okforest.weights.grouped import group_rows, stack_rows
-
-BATCH_BYTES = 2**22  # of the segments that are made at a time
 
 
 class SegmentModel(OKModel):
@@ -190,10 +189,11 @@ class SegmentModel(OKModel):
         kernel, outputs = self.validate_outputs(np.empty((len(objects), 1)), y, weight)
         self.seed_ = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
         self.segmenter_ = self.segmenter.resolve(objects)
-        S, owner = self._training_segments(objects)
+        total = self.segmenter_.count(objects)
+        S, owner = joined(self._inputs(objects), len(objects), total, most)
         span = Span(kernel, outputs)
         self.learner_ = make_learner(self._base()).fit(S, owner, span, weight, self.seed_)
-        if len(S) < self.segmenter_.count(objects):
+        if len(S) < total:
             self.learner_.fill(self._inputs(objects, "filling leaves"), weight)
         self.object_weight_ = weight
         self.store_outputs(kernel, outputs)
@@ -299,17 +299,13 @@ class SegmentModel(OKModel):
 
     def _batches(self, objects: Objects, label: str = "cutting objects") -> Iterator[Segments]:
         """Yield the segments of some objects at a time, of about equal size in memory."""
-        n, begin, size = len(objects), 0, 1
+        bar, done = ProgressBar(len(objects), label) if self.verbose else None, 0
         n_threads = thread_count(self.n_jobs)
-        bar = ProgressBar(n, label) if self.verbose else None
-        while begin < n:
-            segments = self.segmenter_.cut(objects[begin : begin + size], self.seed_, n_threads)
+        for segments in cut_in_batches(self.segmenter_, objects, self.seed_, n_threads):
             yield segments
-            begin = min(n, begin + size)
-            per_object = segments.values.nbytes / (len(segments.offsets) - 1)
-            size = max(1, int(BATCH_BYTES / max(1.0, per_object)))
+            done += len(segments.offsets) - 1
             if bar is not None:
-                bar(begin)
+                bar(done)
 
     def _inputs(self, objects: Objects, label: str = "cutting objects") -> Iterator[Any]:
         """Yield batches of segments as the estimator gets them, and the object of each."""
@@ -318,46 +314,15 @@ class SegmentModel(OKModel):
             yield segments.values, segments.owner + first
             first += len(segments.offsets) - 1
 
-    def _training_segments(self, objects: Objects) -> tuple[Any, Any]:
-        """Return the segments that the estimator is fitted to, and the object of each."""
-        total, most = self.segmenter_.count(objects), self.max_segments
-        per_object = None if most is None or most >= total else most // len(objects)
-        S: Any = None
-        owners: list[Any] = []
-        done = 0
-        for values, owner in self._inputs(objects):
-            if per_object is not None:
-                some = some_of_each(owner, per_object)
-                values, owner = values[some], owner[some]
-            if S is None:
-                rows = total if per_object is None else min(total, per_object * len(objects))
-                check_memory(
-                    values.itemsize * values.shape[1] * rows,
-                    f"the array of {rows} segments of the training objects",
-                    "Set max_segments, or use fewer or smaller segments.",
-                )
-                S = np.empty((rows, values.shape[1]), values.dtype)
-            S[done : done + len(values)] = values
-            owners.append(owner)
-            done += len(values)
-        return S[:done], np.concatenate(owners)
-
     def _shares(self, segments: Segments, weights: WeightMatrix) -> Floats:
         """Return the share of each segment in the mean of its object."""
         owner = segments.owner
         votes = np.ones(len(owner))
         if self.combine == "confidence":
-            distances = self._distances_from_mean(weights)
+            distances = distances_from_mean(self.span_, weights, self.object_weight_)
             total = np.bincount(owner, distances)
             votes = np.where(total[owner] > 0, distances, votes)
         return votes / np.bincount(owner, votes)[owner]
-
-    def _distances_from_mean(self, weights: WeightMatrix) -> Floats:
-        """Return ‖F − φ̄‖² of predictions, 0 where it is a rounding error."""
-        span, mean = self.span_, self.object_weight_[None, :] / self.object_weight_.sum()
-        square, norms = span.squared_norms(mean)[0], span.squared_norms(weights)
-        distances = norms - 2.0 * span.gram(weights, mean)[:, 0] + square
-        return np.where(distances > 1e-12 * (norms + square), distances, 0.0)
 
     def compact(self) -> Self:
         """Return a smaller copy of the model; this one does not change.

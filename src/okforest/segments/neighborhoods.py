@@ -18,6 +18,8 @@ from okforest.segments._tables import listed
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LARGEST = float(np.finfo(np.float32).max)
+
 
 class Graph(NamedTuple):
     """A graph in canonical form."""
@@ -339,6 +341,11 @@ def _canonical(adjacency: sp.csr_array, features: Any, name: str) -> Graph:
     if not np.isfinite(table).all():
         raise ValueError(
             f"{name} has NaN or infinite features; fill them in, for example with np.nan_to_num."
+        )
+    if table.size and np.abs(table).max() > LARGEST:
+        raise ValueError(
+            f"{name} has features beyond the range of float32, such as {np.abs(table).max():.3g}; "
+            "rescale them."
         )
     return Graph(both, table)
 

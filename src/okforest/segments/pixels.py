@@ -11,6 +11,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import Interval, StrOptions, fit_context
+from okforest._memory import check_memory
 from okforest._plotting import new_axes
 from okforest._progress import ProgressBar
 from okforest._threads import thread_count
@@ -266,7 +267,13 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
 
     def _training_set(self, images: Objects, maps: list[Labels]) -> tuple[Any, Floats]:
         """Return the subwindows of all images, and their targets."""
-        values, targets = [], []
+        rows, width = self.segmenter_.count(images), self._grid() ** 2 * len(self.classes_)
+        check_memory(
+            8 * rows * width,
+            f"the array of the label maps of {rows} subwindows, {width} numbers each,",
+            "Set a smaller grid, target='center', or fewer subwindows.",
+        )
+        values, targets = [], np.empty((rows, width))
         for i in range(len(images)):
             image = images[i]
             if maps[i].shape != image.shape[:2]:
@@ -278,9 +285,10 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
             codes = np.searchsorted(self.classes_, maps[i])
             turns = self.segmenter_.turns([image], self.seed_)
             cells = _cells(codes, segments.places, *turns, self._grid())
-            targets.append(np.eye(len(self.classes_))[cells].reshape(len(cells), -1))
+            own = slice(i * len(cells), (i + 1) * len(cells))
+            targets[own] = np.eye(len(self.classes_))[cells].reshape(len(cells), -1)
             values.append(segments.values)
-        return np.concatenate(values), np.concatenate(targets)
+        return np.concatenate(values), targets
 
     def _grid(self) -> int:
         return self.grid if self.target == "map" else 1

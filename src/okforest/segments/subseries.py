@@ -16,6 +16,7 @@ from okforest.segments._tables import listed
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+ROUNDING = 4 * float(np.finfo(np.float64).eps)  # of a point, per step and unit of size
 LARGEST = float(np.finfo(np.float32).max) / 2  # so that differences are in the range too
 
 
@@ -168,24 +169,21 @@ class RandomSubseries(Segmenter):
         series = list(objects)
         total = np.array([item.shape[1] for item in series])[:, None]
         begin, length = self._draw(series, total, seed)
-        # Positions of the points in all series, one after the other.
+        # Positions of the points from the beginning of their interval: where the series lies in the
+        # batch does not change their rounding errors.
         steps = np.linspace(0.0, 1.0, self.n_points)
-        first = np.cumsum(total.ravel()) - total.ravel()
-        x = (begin[..., None] + (length[..., None] - 1) * steps).reshape(-1, self.n_points)
-        x += np.repeat(first, self.n_segments)[:, None]
-        last = np.repeat(first + total.ravel() - 1, self.n_segments)[:, None]
-        joined = np.concatenate(series, axis=1)
-        points = _interpolate(joined, x, last)
+        x = ((length[..., None] - 1) * steps).reshape(-1, self.n_points)
+        offset = np.cumsum(total) - total.ravel()  # of the series, one after the other
+        first = (offset[:, None] + begin).reshape(-1, 1)
+        last = np.repeat(offset + total.ravel() - 1, self.n_segments)[:, None]
+        points, size = _interpolate(np.concatenate(series, axis=1), first, x, last)
         parts = [points]
         if self.derivatives:
             slopes = np.concatenate([_slopes(item) for item in series], axis=1)
-            parts.append(_interpolate(slopes, x, last))
+            parts.append(_interpolate(slopes, first, x, last)[0])
         if self.normalize:
-            mean, deviation = points.mean(axis=2), points.std(axis=2)
-            # Deviations of constant values are rounding errors.
-            scale = np.where(deviation > 1e-9 * np.abs(mean), deviation, 1.0)[:, :, None]
-            parts[0] = points - mean[:, :, None]
-            parts = [part / scale for part in parts] + [mean[:, :, None], deviation[:, :, None]]
+            rounding = ROUNDING * np.maximum(length, self.n_points).reshape(-1, 1, 1) * size
+            parts = _standardised(parts, rounding)
         if self.position:
             relative = np.stack([begin / total, length / total], axis=2)
             parts.append(relative.reshape(-1, 1, 2))
@@ -293,10 +291,33 @@ def _slopes(series: Floats) -> Floats:
     return np.asarray(np.gradient(series, axis=1))
 
 
-def _interpolate(joined: Floats, x: Floats, last: npt.NDArray[np.intp]) -> Floats:
-    """Return the values of all variables at some points, shape (n, n_variables, n_points)."""
-    left = np.minimum(x.astype(np.intp), last)
+def _interpolate(
+    joined: Floats, first: npt.NDArray[np.intp], x: Floats, last: npt.NDArray[np.intp]
+) -> tuple[Floats, Floats]:
+    """Return all variables at the points first + x, shape (n, n_variables, n_points).
+
+    Also return the largest absolute value that they are interpolated from, one for each interval
+    and variable: rounding errors are proportional to it.
+    """
+    whole = x.astype(np.intp)
+    left = np.minimum(first + whole, last)
     right = np.minimum(left + 1, last)
-    fraction = x - left
-    values = joined[:, left] + fraction * (joined[:, right] - joined[:, left])
-    return np.moveaxis(values, 0, 1)
+    low, high = joined[:, left], joined[:, right]
+    values = low + (x - whole) * (high - low)
+    size = np.maximum(np.abs(low), np.abs(high)).max(axis=2, keepdims=True)
+    return np.moveaxis(values, 0, 1), np.moveaxis(size, 0, 1)
+
+
+def _standardised(parts: list[Floats], rounding: Floats) -> list[Floats]:
+    """Return values (and derivatives) in units of their deviation, the means and the deviations.
+
+    A deviation within the rounding errors is zero, and so are the values; derivatives keep their
+    unit.
+    """
+    points, *slopes = parts
+    mean, deviation = points.mean(axis=2, keepdims=True), points.std(axis=2, keepdims=True)
+    constant = deviation <= rounding
+    scale = np.where(constant, 1.0, deviation)
+    values = np.where(constant, 0.0, (points - mean) / scale)
+    slopes = [np.where(constant & (np.abs(own) <= rounding), 0.0, own / scale) for own in slopes]
+    return [values, *slopes, mean, np.where(constant, 0.0, deviation)]

@@ -130,6 +130,8 @@ class RandomSubwindows(Segmenter):
         images = check_images(X, self._image_shape())
         if isinstance(images, list):
             self._check_channels(images, range(len(images)))
+        if hasattr(self, "largest_") and len(images) > 0:
+            warn_if_rescaled(_known(images), self.largest_)
         return images
 
     def _image_shape(self) -> tuple[int, ...] | None:
@@ -158,7 +160,7 @@ class RandomSubwindows(Segmenter):
         """
         resolved: RandomSubwindows = clone(self)
         resolved.n_channels_ = convert(objects[0], self.color).shape[2]
-        resolved.largest_ = largest(objects if isinstance(objects, list) else objects[:1])
+        resolved.largest_ = largest(_known(objects))
         return resolved
 
     def cut(self, objects: Objects, seed: int = 0, n_threads: int = 1) -> Segments:
@@ -179,19 +181,29 @@ class RandomSubwindows(Segmenter):
             The subwindows, image by image.
         """
         images = list(objects)
-        if hasattr(self, "largest_"):
-            warn_if_rescaled(images, self.largest_)
-        seeds = np.array([content_seed(seed, [image]) for image in images], dtype=np.uint64)
+        seeds = _seeds(images, seed)
         squares = self._squares(images, seeds)
         self._check_channels(images, None)
         pixels = [np.ascontiguousarray(convert(image, self.color)) for image in images]
-        if any(image.dtype != np.uint8 for image in pixels):
-            pixels = [image.astype(np.float32, copy=False) for image in pixels]
         angles, mirrored = self._turns(seeds)
-        if not self.rotate:
-            angles = np.empty(0, np.float32)  # none is turned
-        owner = np.repeat(np.arange(len(images), dtype=np.int32), self.n_segments)
-        values = cut_subwindows(pixels, owner, squares, angles, mirrored, self.size, n_threads)
+        # Bytes are cut apart from floats: their subwindows are bytes, whatever is cut with them.
+        kinds = np.array([image.dtype == np.uint8 for image in pixels])
+        parts = []
+        for kind in np.unique(kinds):
+            chosen = np.flatnonzero(kinds == kind)
+            rows = np.repeat(kinds == kind, self.n_segments)
+            owner = np.repeat(np.arange(len(chosen), dtype=np.int32), self.n_segments)
+            turned = angles[rows] if self.rotate else np.empty(0, np.float32)  # none is turned
+            own = [pixels[i] for i in chosen]
+            cut = cut_subwindows(
+                own, owner, squares[rows], turned, mirrored[rows], self.size, n_threads
+            )
+            parts.append((rows, cut))
+        values = parts[0][1]
+        if len(parts) > 1:
+            values = np.empty((len(squares), values.shape[1]), np.float32)
+            for rows, cut in parts:
+                values[rows] = cut
         return Segments(values, np.arange(len(images) + 1) * self.n_segments, squares)
 
     def turns(self, images: list[Image], seed: int) -> tuple[Floats, Booleans]:
@@ -211,8 +223,7 @@ class RandomSubwindows(Segmenter):
         mirrored : ndarray of shape (n,), bool
             Which are mirrored.
         """
-        seeds = np.array([content_seed(seed, [image]) for image in images], dtype=np.uint64)
-        angles, mirrored = self._turns(seeds)
+        angles, mirrored = self._turns(_seeds(images, seed))
         return angles.astype(np.float64), mirrored
 
     def _turns(self, seeds: Seeds) -> tuple[npt.NDArray[np.float32], Booleans]:
@@ -287,6 +298,24 @@ class RandomSubwindows(Segmenter):
                     f"{which} has {image.shape[2]} channels and {others} have {expected}; set "
                     "color='grey' or color='rgb' to convert them all."
                 )
+
+
+def _known(images: Objects) -> Objects:
+    """Return the images whose pixels are known: all, or the first of those in files."""
+    return images if isinstance(images, list) else images[:1]
+
+
+def _seeds(images: list[Image], seed: int) -> Seeds:
+    """Return the seeds of images: equal for equal pixels, whatever their type."""
+    return np.array([content_seed(seed, [_as_bytes(image)]) for image in images], dtype=np.uint64)
+
+
+def _as_bytes(image: Image) -> Image:
+    """Return an image as bytes if its pixels are integers from 0 to 255."""
+    if image.dtype == np.uint8 or image.min() < 0 or image.max() > 255:
+        return image
+    rounded = image.astype(np.uint8)
+    return rounded if (rounded == image).all() else image
 
 
 def spread_maps(shape: tuple[int, ...], squares: Ints, maps: Floats) -> Floats:
