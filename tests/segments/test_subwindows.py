@@ -210,3 +210,14 @@ def test_hostile_arrays_are_refused():
         cut_subwindows([image], np.zeros(2, np.int32), sound, *NONE, 4)
     with pytest.raises(ValueError, match="different numbers of channels"):
         cut_subwindows([image, np.zeros((5, 5, 3), np.uint8)], first, sound, *NONE, 4)
+
+
+@pytest.mark.parametrize("rotate", [1e308, float("nan"), float("inf")])
+def test_angles_out_of_range(rotate):
+    """Such a rotation is refused; cutting with it stays within the image."""
+    images = np.zeros((1, 20, 20), np.uint8)
+    segmenter = RandomSubwindows(50, rotate=rotate)
+    with pytest.raises(ValueError, match=r"rotate=.* of RandomSubwindows; use True or False"):
+        segmenter.check(images)
+    with np.errstate(all="ignore"):
+        assert not segmenter.cut([images[0][:, :, None]]).values.any()
