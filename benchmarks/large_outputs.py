@@ -105,6 +105,7 @@ def main() -> None:
             for choice in exact + approximations:
                 print_progress(f"N={n:,}, {choice or 'exact'}")
                 rows.append(pool.submit(measure, n, choice).result())
+    print("### Large outputs\n")
     print(Table(HEADER, rows).markdown())
 
 

@@ -157,6 +157,7 @@ def main() -> None:
             )
             exact = results if exact is None else exact
             rows.append(table_row(name, rank, results, exact))
+    print("### Search in a few directions\n")
     print(Table(HEADER, rows).markdown())
 
 

@@ -12,6 +12,7 @@ import io
 import re
 import shutil
 import subprocess
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -21,28 +22,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 
-DOCS = Path(__file__).parent
-PAGES = (
-    "boosting.md",
-    "curves.md",
-    "dask.md",
-    "decoding.md",
-    "graphs.md",
-    "hierarchies.md",
-    "image_search.md",
-    "images.md",
-    "inspection.md",
-    "label_sets.md",
-    "large_outputs.md",
-    "rankings.md",
-    "refit.md",
-    "sequences.md",
-    "series.md",
-    "strings.md",
-    "survival.md",
-    "tuning.md",
-    "uncertainty.md",
-)
+DOCS = Path(__file__).resolve().parent
 EXAMPLE = re.compile(
     r"```python\n(?P<code>.*?)```\n"
     r"(?:\n```text\n(?P<text>.*?)```\n?)?(?:\n!\[[^\]]*\]\((?P<image>[^)]+)\))?",
@@ -57,9 +37,13 @@ def main() -> None:
     output = parser.parse_args().output
     plt.rcParams.update({"savefig.dpi": 110, "axes.edgecolor": "gray", "axes.linewidth": 0.6})
     warnings.simplefilter("error")
-    for page in PAGES:
-        (output / page).write_text(run((DOCS / page).read_text(), output))
-        print(output / page)
+    for page in sorted(DOCS.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if EXAMPLE.search(text):
+            with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+                text = run(text, output.resolve())  # examples may write files
+            (output / page.name).write_text(text, encoding="utf-8")
+            print(output / page.name)
 
 
 def run(page: str, folder: Path) -> str:

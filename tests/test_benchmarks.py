@@ -115,7 +115,7 @@ def test_large(tmp_path):
 def test_simd_levels():
     """Every task is timed with every instruction set."""
     printed = run("compare.simd_levels", *TINY)
-    assert "### Instruction sets" in printed
+    assert "## Instruction sets" in printed
     assert "| bagging, N=40, RBF |" in printed
 
 
@@ -203,6 +203,14 @@ def test_segments(name, title):
     """Experiments on segments that need no data print their tables."""
     printed = run(f"segments.{name}", "--images", 4)
     assert f"### {title}" in printed
+
+
+@pytest.mark.slow
+def test_graphs():
+    """Neighbourhoods and the recipe on statistics of degrees are compared on the same graphs."""
+    printed = run("segments.graphs", "--graphs", 20)
+    assert "### Graphs with planted triangles" in printed
+    assert "| SegmentClassifier, 20 balls, radius 1 |" in printed
 
 
 @pytest.mark.slow

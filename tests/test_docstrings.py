@@ -23,10 +23,15 @@ PUBLIC = {
     if callable(getattr(module, name))
 }
 
+# Modules whose examples read published data sets.
+READ_DATA = [f"okforest.datasets.{name}" for name in ("images", "labels", "networks", "series")]
+
 
 @pytest.mark.parametrize("name", FILES)
-def test_examples_run(name):
+def test_examples_run(name, request):
     """Every example in a docstring prints the output that follows it."""
+    if name in READ_DATA:
+        request.getfixturevalue("data_folder")  # skips without the data sets
     if name == "okforest.refit.priors":
         pytest.importorskip("clarabel", reason="Clarabel is not installed")
     if name.startswith("okforest.dask"):

@@ -2,7 +2,7 @@
 # Sets up the virtual environment of the Makefile.
 #
 #   setup.sh VENV          create VENV, compile okforest and install what it needs to run and to plot
-#   setup.sh VENV GROUP    install a dependency group of pyproject.toml (test, lint, bench) in VENV
+#   setup.sh VENV GROUP    install a dependency group of pyproject.toml (test, lint, docs, bench) in VENV
 #
 # PYTHON and CXX choose the interpreter and the compiler.
 set -eu

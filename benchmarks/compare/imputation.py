@@ -129,6 +129,7 @@ def main() -> None:
                 ]
             )
     header = ["data", "rows × columns", "missing", "model", "direct", "imputed", "difference"]
+    print("### Imputation\n")
     print(Table([*header, "folds won"], rows).markdown())
 
 

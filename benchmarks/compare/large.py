@@ -33,9 +33,7 @@ def measure_large(options: argparse.Namespace) -> None:
         for result in results
     ]
     header = ["threads", "wall-clock time", "CPU time", "peak memory above the data", "saved model"]
-    print(
-        f"### A large forest: N={n:,}, p={N_INPUTS}, {N_OUTPUTS} outputs, {options.trees} trees\n"
-    )
+    print(f"## A large forest: N={n:,}, p={N_INPUTS}, {N_OUTPUTS} outputs, {options.trees} trees\n")
     print("Extra-trees, K=√p, okforest only, one fit each; synthetic smooth functions.\n")
     print(Table(header, rows).markdown())
     speedup = results[0]["seconds"] / results[1]["seconds"]

@@ -156,7 +156,7 @@ def print_table(
         rows.append([*cells, result["n_columns"], f"{result['largest_support']:,}"])
     header = ["kernel", "N", "okforest", "scikit-learn", "ratio", "scikit-learn, decoded", "ratio"]
     header += ["scikit-learn's outputs", "largest support"]
-    print("### Latency of one row\n")
+    print("## Latency of one row\n")
     print("Versions: " + ", ".join(f"{name} {number}" for name, number in versions.items()) + ".")
     print(
         f"Data: {data.halves_name()}, upper halves → lower halves, resampled with noise if needed."

@@ -106,7 +106,7 @@ def compare(comparison: Comparison, options: argparse.Namespace) -> None:
     scored = any(row.score for row in rows)
     header = ["task", "okforest", comparison.peer, "ratio", "peak memory", "saved model"]
     header += ["R² on test data"] if scored else []
-    print(f"### okforest and {comparison.peer}\n")
+    print(f"## okforest and {comparison.peer}\n")
     print("Versions: " + ", ".join(f"{name} {number}" for name, number in versions.items()) + ".")
     print(f"Data: {comparison.data}.")
     print(

@@ -41,7 +41,7 @@ def main() -> None:
             sections.append(Paragraph(done.stdout.strip()))
         else:
             failed.append(name)
-            sections.append(Paragraph(f"### {name}\n\nThis comparison failed and has no table."))
+            sections.append(Paragraph(f"## {name}\n\nThis comparison failed and has no table."))
     minutes = (time.perf_counter() - start) / 60
     introduction = Paragraph(
         f"Written by `make bench{'-full' if options.full else ''}` in {minutes:.1f} minutes. "

@@ -63,7 +63,7 @@ def main() -> None:
         ratios = [f"{seconds[0] / other:.2f}" for other in seconds[1:]]
         rows.append([name, *map(format_seconds, seconds), *ratios])
     choose_simd_level(best)
-    print("### Instruction sets\n")
+    print("## Instruction sets\n")
     print("CPU times. The last columns are speeds relative to the best instruction set.\n")
     header = ["task", *levels, *(f"{level} / {levels[0]}" for level in levels[1:])]
     print(Table(header, rows).markdown())

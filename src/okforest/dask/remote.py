@@ -65,6 +65,21 @@ class RemoteForest:
     See Also
     --------
     fit_remote : Fits such a forest, with an example.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from dask.distributed import Client
+    >>> from sklearn.datasets import load_diabetes
+    >>> from okforest import OKRandomForest
+    >>> from okforest.dask import fit_remote
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> X, y = da.from_array(X, chunks=(100, -1)), da.from_array(y, chunks=100)
+    >>> with Client(n_workers=2, processes=False, dashboard_address=":0") as client:
+    ...     forest = fit_remote(OKRandomForest(10, random_state=0), X, y)
+    ...     predicted = forest.predict(X).compute()
+    >>> predicted.shape
+    (442,)
     """
 
     client: Any

@@ -69,6 +69,13 @@ def fetch_usps() -> Bunch:
         ``data`` of shape (9298, 256), grey levels row by row; ``target``, the digits;
         ``images`` of shape (9298, 16, 16); ``split``, "train" or "test"; ``feature_names``;
         ``DESCR``.
+
+    Examples
+    --------
+    >>> from okforest.datasets import fetch_usps
+    >>> usps = fetch_usps()
+    >>> usps.images.shape, usps.target[:5]
+    ((9298, 16, 16), array([6, 5, 4, 7, 3]))
     """
     tables = []
     for name in ("zip.train.gz", "zip.test.gz"):
@@ -98,6 +105,13 @@ def fetch_ocr_letters() -> Bunch:
         ``data`` of shape (52152, 128), the binary pixels of the letters; ``target``, the letters a
         to z; ``word``, the position of each letter's word; ``words``, the words without their first
         letters; ``fold``, the fold of each word; ``feature_names``; ``DESCR``.
+
+    Examples
+    --------
+    >>> from okforest.datasets import fetch_ocr_letters
+    >>> letters = fetch_ocr_letters()
+    >>> letters.data.shape, letters.words[:3]
+    ((52152, 128), array(['ommanding', 'ommanding', 'ommanding'], dtype='<U14'))
     """
     file = OCR_LETTERS.arrays("letters.npz")
     pixels = np.unpackbits(file["pixels_packed"], axis=1)[:, :128]
@@ -125,6 +139,12 @@ def fetch_orl_faces() -> Bunch:
         ``images`` of shape (400, 112, 92), grey levels from 0 to 255; ``data``, the same images
         flattened; ``target``, the person, from 1 to 40; ``shot``, the number of the image of that
         person, from 1 to 10; ``DESCR``.
+
+    Examples
+    --------
+    >>> from okforest.datasets import fetch_orl_faces
+    >>> fetch_orl_faces().images.shape
+    (400, 112, 92)
     """
     file = ORL_FACES.arrays("orl_faces.npz")
     images, subject, shot = file["images"], file["subject"], file["shot"]

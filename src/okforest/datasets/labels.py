@@ -81,6 +81,13 @@ def fetch_multilabel(name: Multilabel) -> Bunch:
         ``data``, an array (a csr_array for bibtex); ``target`` of shape (n, n_labels), 0 or 1;
         ``feature_names``; ``target_names``; ``split``, "train" or "test", if there is a published
         split; ``DESCR``.
+
+    Examples
+    --------
+    >>> from okforest.datasets import fetch_multilabel
+    >>> emotions = fetch_multilabel("emotions")
+    >>> emotions.data.shape, emotions.target.shape
+    ((593, 72), (593, 6))
     """
     _check_name(name, Multilabel)
     files = [f"{name}-train.arff.gz", f"{name}-test.arff.gz"]
@@ -122,6 +129,15 @@ def fetch_hierarchical(name: Hierarchical) -> Bunch:
         (n_classes,), the position of the parent class, or -1; ``labels``, the most specific classes
         as in the file, such as "01/01/03@10/03"; ``split``, "train", "valid" or "test";
         ``feature_names``; ``DESCR``.
+
+    Examples
+    --------
+    >>> from okforest.datasets import fetch_hierarchical
+    >>> genes = fetch_hierarchical("derisi")
+    >>> genes.data.shape, genes.target.shape
+    ((3725, 63), (3725, 499))
+    >>> genes.labels[0]
+    np.str_('01/05/06/07@01/07/01@02/16/13@02/45@42/01')
     """
     _check_name(name, Hierarchical)
     splits = ("train", "valid", "test")
@@ -149,6 +165,13 @@ def fetch_label_ranking(name: Ranking) -> Bunch:
     bunch : Bunch
         ``data``; ``target`` of shape (n, n_labels), the rank of each label, 1 for the most
         preferred; ``target_names``; ``DESCR``.
+
+    Examples
+    --------
+    >>> from okforest.datasets import fetch_label_ranking
+    >>> fetch_label_ranking("iris").target[:2]
+    array([[1, 2, 3],
+           [1, 2, 3]])
     """
     _check_name(name, Ranking)
     with RANKING.open(f"{name}.csv.gz") as file:

@@ -98,6 +98,13 @@ def fetch_yeast_ppi(as_frame: bool = False) -> Bunch:
         ``feature_groups``, the columns of "spellman", "eisen" and "localization" as slices;
         ``graph``, the adjacency matrix; ``names`` of the proteins; ``mips_class``, the functional
         class of each protein as a letter, "" if unknown; ``DESCR``.
+
+    Examples
+    --------
+    >>> from okforest.datasets import fetch_yeast_ppi
+    >>> yeast = fetch_yeast_ppi()
+    >>> yeast.data.shape, yeast.graph.shape, list(yeast.feature_groups)
+    ((984, 180), (984, 984), ['spellman', 'eisen', 'localization'])
     """
     _, nodes = read_rows(YEAST_PPI.open("nodes.csv.gz"))
     names = np.array([node[0] for node in nodes])
@@ -134,6 +141,13 @@ def fetch_yeast_kegg150() -> Bunch:
     bunch : Bunch
         ``graph``, the adjacency matrix; ``kernel`` of shape (150, 150), a Gram matrix of the
         proteins as inputs; ``names``; ``DESCR``.
+
+    Examples
+    --------
+    >>> from okforest.datasets import fetch_yeast_kegg150
+    >>> yeast = fetch_yeast_kegg150()
+    >>> yeast.graph.shape, yeast.kernel.shape
+    ((150, 150), (150, 150))
     """
     adjacency = read_matrix(YEAST_KEGG150.open("adjacency.csv.gz"))
     kernel = read_matrix(YEAST_KEGG150.open("kernel.csv.gz"))
@@ -160,6 +174,12 @@ def fetch_drug_target(name: Literal["nr", "gpcr"] = "nr") -> Bunch:
     bunch : Bunch
         ``interactions`` of shape (n_targets, n_drugs), 0 or 1; ``drug_similarity`` and
         ``target_similarity``, symmetric; ``drug_names``; ``target_names``; ``DESCR``.
+
+    Examples
+    --------
+    >>> from okforest.datasets import fetch_drug_target
+    >>> fetch_drug_target("nr").interactions.shape
+    (26, 54)
     """
     if name not in ("nr", "gpcr"):
         raise ValueError(f"name={name!r} is unknown; use 'nr' or 'gpcr'.")
@@ -189,6 +209,13 @@ def fetch_cora() -> Bunch:
         ``data``, a csr_array of shape (2708, 1433), 1 if a paper contains a word; ``target``, the
         subject, from 0 to 6; ``graph``, the undirected adjacency matrix; ``citations`` of shape
         (5429, 2), positions of the citing and the cited paper; ``DESCR``.
+
+    Examples
+    --------
+    >>> from okforest.datasets import fetch_cora
+    >>> cora = fetch_cora()
+    >>> cora.data.shape, cora.graph.shape
+    ((2708, 1433), (2708, 2708))
     """
     file = CORA.arrays("cora.npz")
     indices, indptr = file["attr_indices"], file["attr_indptr"]

@@ -61,6 +61,12 @@ def fetch_ucr(name: str) -> Bunch:
     bunch : Bunch
         ``data`` of shape (n, length); ``target``, the classes as text; ``split``, "train" or
         "test"; ``DESCR``.
+
+    Examples
+    --------
+    >>> from okforest.datasets import fetch_ucr
+    >>> fetch_ucr("GunPoint").data.shape
+    (200, 150)
     """
     check_name(name)
     series, classes = zip(*(_read_ucr(f"{name}_{part}") for part in ("TRAIN", "TEST")), strict=True)
@@ -88,6 +94,13 @@ def fetch_promoters() -> Bunch:
         ``data`` of shape (106, 57), the bases as text; ``sequences``, the same as 106 strings;
         ``target``, "+" or "-"; ``names`` of the sequences; ``feature_names``, the positions
         relative to the start of transcription; ``DESCR``.
+
+    Examples
+    --------
+    >>> from okforest.datasets import fetch_promoters
+    >>> promoters = fetch_promoters()
+    >>> promoters.sequences[0][:20], promoters.target[0]
+    ('tactagcaatacgcttgcgt', np.str_('+'))
     """
     header, rows = read_rows(PROMOTERS.open("promoters.csv.gz"))
     bases = np.array([row[2:] for row in rows])
@@ -110,6 +123,13 @@ def fetch_tecator() -> Bunch:
     bunch : Bunch
         ``data`` of shape (215, 100), absorbances; ``target`` of shape (215, 3), contents in per
         cent; ``feature_names``; ``target_names``: moisture, fat and protein; ``DESCR``.
+
+    Examples
+    --------
+    >>> from okforest.datasets import fetch_tecator
+    >>> tecator = fetch_tecator()
+    >>> tecator.data.shape, tecator.target_names
+    ((215, 100), ['moisture', 'fat', 'protein'])
     """
     header, rows = read_rows(TECATOR.open("tecator.csv.gz"))
     values = np.array([[float(cell) for cell in row] for row in rows])

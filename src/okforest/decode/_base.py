@@ -1,8 +1,8 @@
 """The contract of a decoder."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,14 @@ from okforest.weights import OutputSet, Span, WeightMatrix, as_weights
 ROWS = 4096  # predictions searched at a time, by blocks of candidates
 
 
+class HeldOut(NamedTuple):
+    """Predictions of outputs that the model was not fitted to, and these outputs."""
+
+    W: WeightMatrix
+    span: Span
+    outputs: Outputs
+
+
 class Decoder(ABC, BaseEstimator):
     """Turns predictions, given by weights over the training outputs, into outputs.
 
@@ -26,6 +34,17 @@ class Decoder(ABC, BaseEstimator):
     searchable as ``decoder__name``. The span holds the kernel and the training outputs
     (``span.kernel``, ``span.outputs``), and computes what the weights imply: ``span.inner(W, y)``,
     ``span.squared_norms(W)`` and others.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.decode import Decoder
+    >>> class Heaviest(Decoder):
+    ...     def decode(self, W, span):
+    ...         return span.outputs[W.tocsr().toarray().argmax(axis=1)]
+    >>> tree = OKTree(kernel="dirac", decoder=Heaviest()).fit([[0], [1]], ["a", "b"])
+    >>> tree.predict([[0.2]])
+    array(['a'], dtype='<U1')
     """
 
     def check(self, span: Span) -> None:
@@ -33,6 +52,15 @@ class Decoder(ABC, BaseEstimator):
 
         Models call it when they are fitted.
         """
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether every parameter is known; see :class:`TunableDecoder`."""
+        return True
+
+    def tune(self, held_out: Sequence[HeldOut], span: Span) -> "Decoder":
+        """Return this decoder with its parameters chosen from held-out predictions."""
+        return self
 
     @abstractmethod
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
@@ -106,6 +134,18 @@ class SearchDecoder(CandidateSearch):
 
     To add one, write :meth:`candidates`, and :meth:`allowed` if the candidates differ between
     predictions.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.decode import SearchDecoder
+    >>> from okforest.weights import OutputSet
+    >>> class FirstTen(SearchDecoder):
+    ...     def candidates(self, span):
+    ...         return OutputSet(span.kernel, span.outputs[:10])
+    >>> tree = OKTree(kernel="rbf", decoder=FirstTen()).fit([[i] for i in range(20)], range(20))
+    >>> tree.predict([[3], [15]])
+    array([3., 9.])
     """
 
     @abstractmethod

@@ -38,7 +38,15 @@ NAMES: dict[str, type[Decoder]] = {
 
 
 def as_decoder(decoder: Any, kernel: OutputKernel) -> Decoder:
-    """Return a decoder from a decoder, the name of one, or "auto", the kernel's own choice."""
+    """Return a decoder from a decoder, the name of one, or "auto", the kernel's own choice.
+
+    Examples
+    --------
+    >>> from okforest.decode import as_decoder
+    >>> from okforest.kernels import Jaccard, Kendall
+    >>> as_decoder("auto", Kendall()), as_decoder("mode", Jaccard())
+    (Kemeny(), Mode())
+    """
     if isinstance(decoder, str) and decoder == "auto":
         decoder = kernel.default_decoder
     if isinstance(decoder, Decoder):

@@ -9,7 +9,15 @@ from okforest.weights import Span, WeightMatrix, as_weights
 
 
 class Mean(Decoder):
-    """The weighted mean of the training outputs: exact for the linear kernel on vectors."""
+    """The weighted mean of the training outputs: exact for the linear kernel on vectors.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> tree = OKTree(kernel="rbf", decoder="mean").fit([[0]] * 3, [1.0, 2.0, 6.0])
+    >>> tree.predict([[0]])
+    array([3.])
+    """
 
     def check(self, span: Span) -> None:
         """Check that outputs are numbers."""
@@ -33,7 +41,15 @@ class Mean(Decoder):
 
 
 class Majority(Decoder):
-    """The label with the largest total weight, the first of equals: exact for the Dirac kernel."""
+    """The label with the largest total weight, the first of equals: exact for the Dirac kernel.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> tree = OKTree(kernel="dirac", decoder="majority").fit([[0]] * 3, ["a", "b", "b"])
+    >>> tree.predict([[0]])
+    array(['b'], dtype='<U1')
+    """
 
     def check(self, span: Span) -> None:
         """Check that there is one label per row."""

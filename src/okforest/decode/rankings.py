@@ -33,7 +33,14 @@ def _rankings(span: Span) -> RankingKernel:
 
 
 class RankingDecoder(Decoder):
-    """A decoder whose outputs are complete rankings without ties."""
+    """A decoder whose outputs are complete rankings without ties.
+
+    Examples
+    --------
+    >>> from okforest.decode import Kemeny, RankingDecoder
+    >>> isinstance(Kemeny(), RankingDecoder)
+    True
+    """
 
     def check(self, span: Span) -> None:
         """Check that outputs are rankings."""

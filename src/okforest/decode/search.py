@@ -14,7 +14,15 @@ BLOCK = 2**16  # candidates that are read at a time
 
 
 class TrainingSet(SearchDecoder):
-    """Searches all training outputs."""
+    """Searches all training outputs.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> tree = OKTree(decoder="training_set").fit([[0]] * 3 + [[1]], [0.0, 1.0, 5.0, 2.0])
+    >>> tree.predict([[0]])  # the mean of the leaf is 2; 2.0 is in another leaf
+    array([2.])
+    """
 
     def candidates(self, span: Span) -> OutputSet:
         """Return the training outputs."""
@@ -26,6 +34,13 @@ class Support(TrainingSet):
 
     In the papers' image completion experiment with 800 training images (extra-trees), the loss is
     0.7100 with it and 0.7045 with :class:`TrainingSet`.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> tree = OKTree(decoder="support").fit([[0]] * 3 + [[1]], [0.0, 1.0, 5.0, 2.0])
+    >>> tree.predict([[0]])  # the mean is 2, but the output 2.0 is in another leaf
+    array([1.])
     """
 
     def allowed(self, W: WeightMatrix) -> sp.csr_array:
@@ -53,6 +68,15 @@ class Candidates(SearchDecoder):
     --------
     CandidateLists : Different candidates for every prediction.
     ExpectedLoss : Searches candidates for the least expected loss.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.decode import Candidates
+    >>> decoder = Candidates([0.0, 5.0, 10.0])
+    >>> tree = OKTree(kernel="rbf", decoder=decoder).fit([[0], [1]], [1.0, 9.0])
+    >>> tree.predict([[0], [1]])
+    array([ 0., 10.])
     """
 
     def __init__(self, outputs: Any):
@@ -73,10 +97,13 @@ class Candidates(SearchDecoder):
 
 def candidate_blocks(outputs: Any, span: Span) -> Iterator[OutputSet]:
     """Yield candidates given by the user, in parts of bounded size."""
-    n = len(outputs) if hasattr(outputs, "__len__") else 0
+    n = count_candidates(outputs)
     if n <= BLOCK:
         yield read_candidates(outputs, span)
         return
+    if sp.issparse(outputs):
+        matrix: Any = outputs
+        outputs = matrix.tocsr()  # not every format has slices
     for start in range(0, n, BLOCK):
         yield read_candidates(outputs[start : start + BLOCK], span)
 
@@ -85,7 +112,12 @@ def read_candidates(outputs: Any, span: Span) -> OutputSet:
     """Return candidates given by the user, checked against the training outputs."""
     if outputs is None:
         raise ValueError("candidates is None; pass at least one output.")
-    if hasattr(outputs, "__len__") and len(outputs) == 0:
+    if isinstance(outputs, Iterator):
+        raise ValueError(
+            f"candidates is of type {type(outputs).__name__}, which can be read only once; pass "
+            "list(candidates)."
+        )
+    if hasattr(outputs, "__len__") and count_candidates(outputs) == 0:
         raise ValueError("candidates is empty; pass at least one output.")
     try:
         checked = span.kernel.check(outputs)
@@ -93,3 +125,11 @@ def read_candidates(outputs: Any, span: Span) -> OutputSet:
         raise ValueError(f"the candidates are not valid outputs: {error}") from None
     check_same_type(checked, span.outputs, "candidates")
     return OutputSet(span.kernel, np.asarray(checked))
+
+
+def count_candidates(outputs: Any) -> int:
+    """Return the number of candidates given by the user; a sparse matrix has no length."""
+    if sp.issparse(outputs):
+        matrix: Any = outputs
+        return int(matrix.shape[0])
+    return len(outputs) if hasattr(outputs, "__len__") else 0

@@ -56,6 +56,15 @@ class SurvivalTime(Decoder):
 
     It is the area under the curve up to that time. Beyond it nothing was observed, so it is smaller
     than the mean time unless the curve has reached 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest import OKTree
+    >>> y = np.rec.fromarrays([[True, True, False], [1.0, 2.0, 4.0]], names="event,time")
+    >>> tree = OKTree(kernel="survival", decoder="survival_time").fit([[0]] * 3, y)
+    >>> tree.predict([[0]])
+    array([1.66666667])
     """
 
     def check(self, span: Span) -> None:

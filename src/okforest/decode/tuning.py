@@ -2,19 +2,10 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import Self
 
-from okforest._typing import Outputs
-from okforest.decode._base import Decoder
-from okforest.weights import Span, WeightMatrix
-
-
-class HeldOut(NamedTuple):
-    """Predictions of outputs that the model was not fitted to, and these outputs."""
-
-    W: WeightMatrix
-    span: Span
-    outputs: Outputs
+from okforest.decode._base import Decoder, HeldOut
+from okforest.weights import Span
 
 
 class TunableDecoder(Decoder):
@@ -23,6 +14,17 @@ class TunableDecoder(Decoder):
     A forest with ``bootstrap=True`` tunes it from its out-of-bag predictions when it is fitted, and
     stores the result as ``decoder_``. For any other model, :func:`okforest.tune_decoder` tunes it
     by cross-validation. To add such a decoder, write :attr:`is_tuned` and :meth:`tune`.
+
+    Examples
+    --------
+    >>> from okforest import OKRandomForest
+    >>> from okforest.decode import Threshold, TunableDecoder
+    >>> issubclass(Threshold, TunableDecoder)
+    True
+    >>> X, y = [[i] for i in range(8)], [{"sea"}, {"sea", "sand"}] * 4
+    >>> forest = OKRandomForest(20, kernel="hamming", decoder=Threshold("macro_f1"), random_state=0)
+    >>> forest.fit(X, y).decoder_.is_tuned
+    True
     """
 
     @property

@@ -26,6 +26,15 @@ class Cluster:
         The rule that the members' inputs satisfy.
     variance : float
         The variance of the members' outputs in H.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.inspection import leaf_clusters
+    >>> tree = OKTree().fit([[0], [0], [1]], [1.0, 3.0, 5.0])
+    >>> cluster = leaf_clusters(tree)[0]
+    >>> cluster.members, cluster.prototype, cluster.variance
+    (array([0, 1], dtype=int32), 0, 1.0)
     """
 
     leaf: int

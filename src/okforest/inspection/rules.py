@@ -25,6 +25,17 @@ class Rule:
     variance : float
         The variance of their outputs in the kernel's feature space H; for an OKBoost, of their
         residuals. NaN if the model was fitted without y.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.inspection import leaf_rules
+    >>> tree = OKTree().fit([[0], [0], [1]], [1.0, 3.0, 5.0])
+    >>> rule = leaf_rules(tree, feature_names=["dose"])[0]
+    >>> print(rule)
+    dose ≤ 0.5
+    >>> rule.n_samples, rule.variance
+    (2, 1.0)
     """
 
     leaf: int

@@ -24,6 +24,17 @@ class AveragedCurve:
         False positive rates, or recalls.
     folds : ndarray of shape (n_folds, n_points)
         True positive rates, or precisions, of each fold; NaN for a fold without a curve.
+
+    Examples
+    --------
+    >>> from okforest.metrics import average_curve
+    >>> folds = [([0, 0, 1, 1], [1, 2, 3, 4]), ([0, 1, 0, 1], [1, 2, 3, 4])]
+    >>> curve = average_curve(folds, n_points=3)
+    >>> curve.folds
+    array([[1. , 1. , 1. ],
+           [0.5, 1. , 1. ]])
+    >>> curve.mean
+    array([0.75, 1.  , 1.  ])
     """
 
     x: Floats

@@ -49,6 +49,14 @@ def kernel_r2_scorer(model: Any, X: Any, y: Any, sample_weight: Any = None) -> f
     See Also
     --------
     make_kernel_scorer : To compare models with different kernels.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.metrics import kernel_r2_scorer
+    >>> tree = OKTree(max_depth=1).fit([[0], [0], [1]], [1.0, 3.0, 5.0])
+    >>> float(kernel_r2_scorer(tree, [[0], [1]], [3.0, 5.0]))
+    0.5
     """
     model, X = unwrap(model, X)
     _warn_if_kernel_was_set(model)
@@ -75,6 +83,14 @@ def kernel_loss_scorer(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
     See Also
     --------
     make_kernel_scorer : To compare models with different kernels.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.metrics import kernel_loss_scorer
+    >>> tree = OKTree(max_depth=1).fit([[0], [0], [1]], [1.0, 3.0, 5.0])
+    >>> float(kernel_loss_scorer(tree, [[0], [1]], [3.0, 5.0]))
+    -0.5
     """
     model, X = unwrap(model, X)
     _warn_if_kernel_was_set(model)
@@ -101,6 +117,14 @@ def output_loss_scorer(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
     See Also
     --------
     make_output_scorer : To compare models with different kernels.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.metrics import output_loss_scorer
+    >>> tree = OKTree(kernel="dirac").fit([[0], [1]], ["a", "b"])
+    >>> float(output_loss_scorer(tree, [[0], [1]], ["a", "a"]))
+    -1.0
     """
     model, X = unwrap(model, X)
     _warn_if_kernel_was_set(model)
@@ -166,7 +190,8 @@ def make_output_scorer(
     Parameters
     ----------
     loss : callable
-        ``loss(true, predicted)`` returns a number for two outputs, in the form of ``predict``.
+        ``loss(true, predicted)`` returns a number for two outputs, in the form of ``predict``; rows
+        of a sparse matrix or a frame are arrays.
     greater_is_better : bool, default=False
         Whether the function is a similarity instead of a loss. The score is minus the mean of a
         loss.
@@ -260,8 +285,8 @@ class _OutputScorer(_Scorer):
         weight = check_sample_weight(sample_weight, true, ensure_non_negative=True)
         kernel, predicted = model.kernel_, model.predict(X)
         if type(kernel).in_form is not OutputKernel.in_form:  # a sparse matrix, a frame or paths
-            predicted = kernel.check(predicted)
-        pairs = zip(true, predicted, strict=True)
+            predicted = kernel.as_given(kernel.check(predicted))
+        pairs = zip(kernel.as_given(true), predicted, strict=True)
         losses = [self._number(self.loss(*pair)) for pair in pairs]
         mean = float(np.average(losses, weights=weight))
         return mean if self.greater_is_better else -mean

@@ -14,7 +14,17 @@ TIED = 1e-8  # risks whose relative difference is less are tied
 
 
 class BrierScore(NamedTuple):
-    """Squared errors of predicted survival functions, over time."""
+    """Squared errors of predicted survival functions, over time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.metrics import brier_score
+    >>> y = np.rec.fromarrays([[True, True, True], [1.0, 2.0, 3.0]], names="event,time")
+    >>> times, scores = brier_score(y, y, [[1.0, 0.0], [1.0, 0.5], [1.0, 1.0]], times=[0.5, 2.0])
+    >>> scores.round(4)
+    array([0.    , 0.0833])
+    """
 
     times: Floats
     scores: Floats

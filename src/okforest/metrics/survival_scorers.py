@@ -9,7 +9,6 @@ fitted to.
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from okforest._typing import Floats
 from okforest.metrics.losses import unwrap
@@ -31,8 +30,19 @@ def concordance_scorer(model: Any, X: Any, y: Any) -> float:
     -------
     score : float
         :func:`concordance_index`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest import OKRandomForest
+    >>> from okforest.metrics import concordance_scorer
+    >>> X = np.arange(40.0)[:, None]
+    >>> y = np.rec.fromarrays([np.arange(40) % 4 > 0, np.arange(1.0, 41.0)], names="event,time")
+    >>> model = OKRandomForest(20, kernel="survival", random_state=0)
+    >>> concordance_scorer(model.fit(X, y), X, y) > 0.9
+    True
     """
-    model, X = _best(model, X)
+    model, X = unwrap(model, X)
     risk = model.predict_risk(X) if hasattr(model, "predict_risk") else _other_risk(model, X)
     return concordance_index(y, risk)
 
@@ -51,6 +61,17 @@ def concordance_ipcw_scorer(model: Any, X: Any, y: Any) -> float:
     -------
     score : float
         :func:`concordance_ipcw`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest import OKRandomForest
+    >>> from okforest.metrics import concordance_ipcw_scorer
+    >>> X = np.arange(40.0)[:, None]
+    >>> y = np.rec.fromarrays([np.arange(40) % 4 > 0, np.arange(1.0, 41.0)], names="event,time")
+    >>> model = OKRandomForest(20, kernel="survival", random_state=0).fit(X, y)
+    >>> concordance_ipcw_scorer(model, X, y) > 0.9
+    True
     """
     model, X = _fitted(model, X, "predict_risk")
     return concordance_ipcw(model.outputs_, y, model.predict_risk(X))
@@ -70,24 +91,25 @@ def integrated_brier_scorer(model: Any, X: Any, y: Any) -> float:
     -------
     score : float
         Minus :func:`integrated_brier_score`, at its default times.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest import OKRandomForest
+    >>> from okforest.metrics import integrated_brier_scorer
+    >>> X = np.arange(40.0)[:, None]
+    >>> y = np.rec.fromarrays([np.arange(40) % 4 > 0, np.arange(1.0, 41.0)], names="event,time")
+    >>> model = OKRandomForest(20, kernel="survival", random_state=0).fit(X, y)
+    >>> -0.1 < integrated_brier_scorer(model, X, y) < 0
+    True
     """
     model, X = _fitted(model, X, "predict_survival_function")
     functions = model.predict_survival_function(X)
     return -integrated_brier_score(model.outputs_, y, functions)
 
 
-def _best(model: Any, X: Any) -> tuple[Any, Any]:
-    """Return the model within pipelines and searches, and X as it takes it."""
-    while isinstance(model, Pipeline) or hasattr(model, "best_estimator_"):
-        if isinstance(model, Pipeline):
-            model, X = unwrap(model, X)
-        else:
-            model = model.best_estimator_
-    return model, X
-
-
 def _fitted(model: Any, X: Any, method: str) -> tuple[Any, Any]:
-    model, X = _best(model, X)
+    model, X = unwrap(model, X)
     if not hasattr(model, method) or not hasattr(model, "outputs_"):
         raise TypeError(
             f"the scorer takes models of okforest that predict survival, got a "

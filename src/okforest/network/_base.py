@@ -28,6 +28,12 @@ class LinkPredictor(ABC, BaseEstimator):
     Vertices of the training graph are *seen*, all others *unseen*. A subclass implements ``_fit``
     (learn from the graph), ``_represent`` (turn features into a representation of vertices) and
     ``_score_pairs`` (score pairs of represented vertices).
+
+    Examples
+    --------
+    >>> from okforest.network import LinkPredictor, NetworkCompletion, PairClassifier
+    >>> issubclass(NetworkCompletion, LinkPredictor), issubclass(PairClassifier, LinkPredictor)
+    (True, True)
     """
 
     adjacency_: sp.csr_array

@@ -69,7 +69,7 @@ class InputSimilarity(LinkPredictor):
 
 
 class PairClassifier(LinkPredictor):
-    """Score pairs with a classifier whose features are |x − z| and x · z, element by element.
+    """Score pairs with a classifier whose features are ``|x − z|`` and ``x · z``, by element.
 
     Parameters
     ----------

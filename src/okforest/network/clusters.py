@@ -27,6 +27,18 @@ class VertexCluster:
         Names of the vertices.
     rows : ndarray of int
         Their rows in the training data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest import OKTree
+    >>> from okforest.network import NetworkCompletion, vertex_clusters
+    >>> group = np.arange(6) % 2
+    >>> links = (group[:, None] == group) & ~np.eye(6, dtype=bool)
+    >>> tree = OKTree(max_leaf_nodes=2, random_state=0)
+    >>> network = vertex_clusters(NetworkCompletion(tree).fit(group[:, None].astype(float), links))
+    >>> network.clusters[0].members
+    array([0, 2, 4])
     """
 
     rule: Rule
@@ -51,6 +63,19 @@ class ClusterNetwork:
     p_values : ndarray of shape (n_clusters, n_clusters)
         The probability of at least this number of links if links were placed on random pairs
         (Fisher's exact test, one-sided).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest import OKTree
+    >>> from okforest.network import NetworkCompletion, vertex_clusters
+    >>> group = np.arange(20) % 2
+    >>> links = (group[:, None] == group) & ~np.eye(20, dtype=bool)
+    >>> tree = OKTree(max_leaf_nodes=2, random_state=0)
+    >>> network = vertex_clusters(NetworkCompletion(tree).fit(group[:, None].astype(float), links))
+    >>> network.links
+    array([[45.,  0.],
+           [ 0., 45.]])
     """
 
     clusters: list[VertexCluster]

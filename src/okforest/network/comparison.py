@@ -31,6 +31,16 @@ class Comparison:
         The mean over folds of the first model's score minus the second's.
     p_value : float
         The probability of a difference at least this large between equally good models (two-sided).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.network import InputSimilarity, compare_links, cross_validate_links
+    >>> X = np.random.default_rng(0).normal(size=(40, 1))
+    >>> links = np.abs(X - X.T) < 0.3
+    >>> result = cross_validate_links(InputSimilarity(), X, links, cv=4)
+    >>> compare_links(result, result)
+    Comparison(difference=0.0, p_value=1.0)
     """
 
     difference: float
@@ -124,6 +134,15 @@ def compare_deletions(
     -------
     evaluations : dict of float to Evaluation
         One result for each share.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.network import InputSimilarity, compare_deletions
+    >>> X = np.random.default_rng(0).normal(size=(40, 1))
+    >>> links = np.abs(X - X.T) < 0.3
+    >>> list(compare_deletions(InputSimilarity(), X, links, shares=(0.0, 0.5), cv=3))
+    [0.0, 0.5]
     """
     if np.ndim(shares) != 1 or len(shares) == 0:
         raise ValueError(
@@ -149,6 +168,15 @@ def format_table(evaluations: Mapping[str, Evaluation], kind: PairKind = "with-u
     -------
     table : str
         Means over folds, with standard deviations in parentheses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.network import InputSimilarity, cross_validate_links, format_table
+    >>> X = np.random.default_rng(0).normal(size=(40, 1))
+    >>> result = cross_validate_links(InputSimilarity(), X, np.abs(X - X.T) < 0.3, cv=4)
+    >>> format_table({"similarity": result}).startswith("|")
+    True
     """
     check_evaluations(evaluations)
     by_name = {name: scores_of(result, kind) for name, result in evaluations.items()}

@@ -24,6 +24,13 @@ class Job:
         Keyword arguments of the function: numbers, text, lists and dicts.
     cost : float, default=1.0
         Approximate number of seconds, used to estimate the time left. Expensive jobs run first.
+
+    Examples
+    --------
+    >>> from okforest.papers import Job
+    >>> job = Job("tree", dict, {"fold": 0})
+    >>> job.work(**job.arguments)
+    {'fold': 0}
     """
 
     row: str
@@ -33,7 +40,14 @@ class Job:
 
 
 class Finished(NamedTuple):
-    """A finished job, its result, its CPU time, and whether the result was in the cache."""
+    """A finished job, its result, its CPU time, and whether the result was in the cache.
+
+    Examples
+    --------
+    >>> from okforest.papers import Finished, Job
+    >>> Finished(Job("tree", dict, {"fold": 0}), {"loss": 0.5}, seconds=1.0, cached=False).result
+    {'loss': 0.5}
+    """
 
     job: Job
     result: dict[str, Any]
@@ -48,6 +62,14 @@ class Results:
     ----------
     finished : list of Finished
         The finished jobs, in the order in which the experiment lists them.
+
+    Examples
+    --------
+    >>> from okforest.papers import Finished, Job, Results
+    >>> jobs = [Job("tree", dict, {"fold": fold}) for fold in range(2)]
+    >>> results = Results([Finished(job, {"loss": 0.5}, 1.0, False) for job in jobs])
+    >>> results.values("loss", "tree")
+    array([0.5, 0.5])
     """
 
     def __init__(self, finished: list[Finished]):

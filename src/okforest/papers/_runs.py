@@ -40,6 +40,19 @@ class Cache:
         Name and version of the experiment.
     files : iterable of Path, optional
         The data files. Their names and contents matter, their folder does not.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from okforest.papers import Cache, Job, run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cache = Cache(Path(folder), "sums", "1")
+    ...     jobs = [Job("one", dict, {"total": 1})]
+    ...     for _ in range(2):
+    ...         results = run(jobs, cache, finished=lambda job: print(job.cached))
+    False
+    True
     """
 
     def __init__(self, folder: Path, experiment: str, version: str, files: Iterable[Path] = ()):
@@ -104,6 +117,17 @@ def run(
     -------
     results : Results
         The results, in the order of the jobs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from okforest.papers import Cache, Job, run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     jobs = [Job("one", dict, {"total": 1}), Job("two", dict, {"total": 2})]
+    ...     results = run(jobs, Cache(Path(folder), "sums", "1"))
+    >>> results.values("total", "two")
+    array([2.])
     """
     done: dict[int, Finished] = {}
 

@@ -37,6 +37,12 @@ class Prior(ABC, BaseEstimator):
     """A property that predictions must have at points.
 
     To add a prior, subclass it and write :meth:`constraints`.
+
+    Examples
+    --------
+    >>> from okforest.refit import Bounds, Monotone, Prior
+    >>> issubclass(Bounds, Prior), issubclass(Monotone, Prior)
+    (True, True)
     """
 
     points: Any = None
@@ -221,6 +227,21 @@ class LinearRelation(Prior):
         order y₁ ≤ y₂.
     points : array-like of shape (m, p), optional
         Points; by default all training rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest import OKExtraTrees
+    >>> from okforest.refit import LinearRelation, SemiSupervisedForest
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(60, 1))
+    >>> parts = np.column_stack([X[:, 0], 1 - X[:, 0]])
+    >>> Y = np.column_stack([parts.sum(axis=1), parts]) + rng.normal(0.0, 0.1, size=(60, 3))
+    >>> forest = OKExtraTrees(20, min_samples_leaf=5, random_state=0)
+    >>> prior = LinearRelation([1, -1, -1])  # the first is the sum of the others
+    >>> model = SemiSupervisedForest(forest, laplacian=None, priors=[prior]).fit(X, Y)
+    >>> bool(np.abs(model.predict(X) @ [1, -1, -1]).max() < 1e-5)
+    True
     """
 
     def __init__(
@@ -299,6 +320,18 @@ class Symmetry(Prior):
         ``transform(X)`` returns the transformed points, in the same order.
     points : array-like of shape (m, p), optional
         Points; by default at most 100 of the training rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest import OKExtraTrees
+    >>> from okforest.refit import SemiSupervisedForest, Symmetry
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(60, 1))
+    >>> forest = OKExtraTrees(20, min_samples_leaf=5, random_state=0)
+    >>> prior = Symmetry(lambda X: -X)  # f(−x) = f(x)
+    >>> model = SemiSupervisedForest(forest, laplacian=None, priors=[prior]).fit(X, X[:, 0] ** 2)
+    >>> bool(np.abs(model.predict(X) - model.predict(-X)).max() < 1e-5)
+    True
     """
 
     def __init__(self, transform: Callable[[Any], Any], points: Any = None):

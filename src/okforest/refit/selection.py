@@ -29,6 +29,16 @@ class PenaltyChoice:
         The penalties, descending.
     scores : ndarray of shape (n_folds, m)
         Harrell's C of each fold and penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.refit import CensoredForest, select_C_leaves
+    >>> X = np.random.default_rng(0).uniform(size=(100, 1))
+    >>> y = np.rec.fromarrays([np.arange(100) % 3 > 0, np.exp(X[:, 0])], names="event,time")
+    >>> choice = select_C_leaves(CensoredForest(), X, y)
+    >>> bool(choice.C_leaves in choice.candidates), choice.scores.shape[1] == len(choice.candidates)
+    (True, True)
     """
 
     C_leaves: float

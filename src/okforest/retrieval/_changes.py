@@ -39,6 +39,18 @@ class Added(NamedTuple):
         Images that were in the index already.
     skipped : list of Unreadable
         Images that could not be read: ``name`` and ``reason``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_digits
+    >>> from okforest.retrieval import SubwindowIndex
+    >>> images = (load_digits().images[:4] * 15).astype("uint8")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     index = SubwindowIndex.build(f"{folder}/index", images[:3], names=list("abc"))
+    ...     added = index.add(images[2:], names=list("cd"))
+    >>> added.n_added, added.n_unchanged
+    (1, 1)
     """
 
     n_added: int

@@ -30,6 +30,19 @@ class RetrievalQuality:
     precision, recall : dict of int to float
         Share of the first k hits that are of the query's class, and share of the images of the
         class that are among the first k hits.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_digits
+    >>> from okforest.retrieval import SubwindowIndex
+    >>> digits = load_digits()
+    >>> images, labels = (digits.images[:60] * 15).astype("uint8"), digits.target[:60].astype(str)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     index = SubwindowIndex.build(f"{folder}/index", images[:40], labels=labels[:40])
+    ...     quality = index.evaluate(images[40:], labels[40:])
+    >>> quality.n_queries, quality.top_1 > 0.5
+    (20, True)
     """
 
     n_queries: int

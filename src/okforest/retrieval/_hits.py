@@ -9,7 +9,17 @@ from okforest.retrieval._store import Snapshot
 
 
 class IndexChangedError(RuntimeError):
-    """The index has changed between the two steps of a search over several indexes."""
+    """The index has changed between the two steps of a search over several indexes.
+
+    Examples
+    --------
+    >>> from okforest.retrieval import IndexChangedError
+    >>> def search_again(index, image):
+    ...     try:
+    ...         return index.search(image)
+    ...     except IndexChangedError:
+    ...         return index.search(image)
+    """
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,18 @@ class Hit:
         Pixels.
     shard : int
         Position of its index among those that are searched together; 0 for one index.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_digits
+    >>> from okforest.retrieval import SubwindowIndex
+    >>> images = (load_digits().images[:4] * 15).astype("uint8")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     index = SubwindowIndex.build(f"{folder}/index", images, names=list("abcd"))
+    ...     hit = index.search(images[3], top=1)[0]
+    >>> hit.name, hit.height, hit.width
+    ('d', 8, 8)
     """
 
     id: int

@@ -21,6 +21,19 @@ class Explanation:
         Upper left row and column, and side, of the subwindows of each pair.
     weights : ndarray of shape (n,)
         What each pair adds to the score, the largest first.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_digits
+    >>> from okforest.retrieval import SubwindowIndex
+    >>> images = (load_digits().images[:4] * 15).astype("uint8")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     index = SubwindowIndex.build(f"{folder}/index", images, names=list("abcd"))
+    ...     hit = index.search(images[3], top=1)[0]
+    ...     explanation = index.explain(images[3], hit, hit_picture=images[3])
+    >>> explanation.query_boxes.shape == explanation.hit_boxes.shape
+    True
     """
 
     score: float

@@ -25,7 +25,24 @@ JPEG_QUALITY = 80
 
 
 class PictureError(ValueError):
-    """A picture that cannot be read; the message says why."""
+    """A picture that cannot be read; the message says why.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from okforest.retrieval import PictureError, SubwindowIndex
+    >>> from sklearn.datasets import load_digits
+    >>> images = (load_digits().images[:2] * 15).astype("uint8")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     index = SubwindowIndex.build(f"{folder}/index", images)
+    ...     size = Path(folder, "broken.png").write_text("not a picture")
+    ...     try:
+    ...         index.search(f"{folder}/broken.png")
+    ...     except PictureError as error:
+    ...         print(type(error).__name__)
+    PictureError
+    """
 
 
 @dataclass(frozen=True)

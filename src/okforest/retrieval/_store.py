@@ -41,7 +41,17 @@ NONE_REMOVED = np.empty(0, dtype=bool)
 
 
 class IndexBusyError(OSError):
-    """Another process or thread is writing to the index."""
+    """Another process or thread is writing to the index.
+
+    Examples
+    --------
+    >>> from okforest.retrieval import IndexBusyError
+    >>> def add_or_wait(index, images):
+    ...     try:
+    ...         return index.add(images)
+    ...     except IndexBusyError:
+    ...         return None  # another process is writing; try again later
+    """
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,17 @@ MAX_ANSWER = 2**30  # bytes
 
 
 class RemoteError(OSError):
-    """A server that cannot be reached, or that refused a request; the message has its reason."""
+    """A server that cannot be reached, or that refused a request; the message has its reason.
+
+    Examples
+    --------
+    >>> from okforest.retrieval import RemoteError, RemoteIndex
+    >>> try:
+    ...     RemoteIndex("http://127.0.0.1:1").search(b"the bytes of a picture")
+    ... except RemoteError as error:
+    ...     print(type(error).__name__)
+    RemoteError
+    """
 
 
 class RemoteIndex:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # Objects in canonical form: a list, or a sequence whose slices are lists that are read when needed.
 Objects = Sequence[Any]
 
+MEANS = "mean over segments"  # the label of the colours of a plot
+
 
 @dataclass(frozen=True)
 class Segments:
@@ -30,6 +32,18 @@ class Segments:
         Where the segments of each object begin.
     places : ndarray of shape (n, k), int32
         Where each segment lies in its object; the segmenter documents the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.segments import Segments
+    >>> two_objects = Segments(
+    ...     values=np.zeros((5, 3), np.float32),
+    ...     offsets=np.array([0, 2, 5]),  # two segments, then three
+    ...     places=np.array([[0], [1], [0], [1], [2]], np.int32),
+    ... )
+    >>> two_objects.values.shape
+    (5, 3)
     """
 
     values: npt.NDArray[Any]
@@ -54,6 +68,14 @@ class Segmenter(ABC, BaseEstimator):
     ----------
     tabular : bool
         Whether the rows of a numeric array with two axes are objects.
+
+    Examples
+    --------
+    >>> from okforest.segments import RandomSubwindows, Segmenter
+    >>> isinstance(RandomSubwindows(20), Segmenter)
+    True
+    >>> RandomSubwindows(20).get_params()["n_segments"]
+    20
     """
 
     tabular: bool = False
@@ -161,3 +183,11 @@ def mean_of(sums: Floats, counts: Floats) -> Floats:
     """Return sums divided by counts, NaN where there are none."""
     n = counts[..., None]
     return np.divide(sums, n, out=np.full_like(sums, np.nan), where=n > 0)
+
+
+def some_of_each(owner: Any, k: int) -> Any:
+    """Return the positions of at most k segments of each object, spread evenly."""
+    ends = np.append(np.flatnonzero(np.diff(owner)) + 1, len(owner))
+    begins = np.append(0, ends[:-1])
+    places = [np.linspace(a, b - 1, min(k, b - a)) for a, b in zip(begins, ends, strict=True)]
+    return np.concatenate(places).astype(np.intp)

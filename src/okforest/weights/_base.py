@@ -25,6 +25,18 @@ class WeightMatrix(ABC):
 
     To add a form, subclass it and write :attr:`shape`, :meth:`select_rows`, :meth:`multiply` and
     :meth:`tocsr`; the other methods have defaults that are right, and can be overridden to be fast.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest import OKExtraTrees
+    >>> y = np.array([1.0, 2.0, 4.0])
+    >>> forest = OKExtraTrees(10, random_state=0).fit([[0], [1], [2]], y)
+    >>> W = forest.weight_matrix([[0], [2]])
+    >>> W @ y
+    array([1., 4.])
+    >>> W.tocsr().shape
+    (2, 3)
     """
 
     def __repr__(self) -> str:

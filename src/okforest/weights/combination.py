@@ -24,6 +24,14 @@ class CombinedWeights(WeightMatrix):
         The matrices.
     factors : sequence of float
         The coefficient of each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.weights import CombinedWeights, DenseWeights
+    >>> parts = [DenseWeights(np.array([[1.0, 0.0]])), DenseWeights(np.array([[0.0, 1.0]]))]
+    >>> CombinedWeights(parts, [0.75, 0.25]).tocsr().toarray()
+    array([[0.75, 0.25]])
     """
 
     parts: Sequence[WeightMatrix]

@@ -17,6 +17,14 @@ class DenseWeights(WeightMatrix):
     ----------
     dense : ndarray of shape (n, n_train)
         One row per prediction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.weights import DenseWeights
+    >>> W = DenseWeights(np.array([[0.5, 0.5, 0.0]]))
+    >>> W @ np.array([10.0, 20.0, 30.0])
+    array([15.])
     """
 
     dense: Floats

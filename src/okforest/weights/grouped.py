@@ -38,6 +38,16 @@ class GroupedWeights(WeightMatrix):
         Where the segments of each object begin.
     shares : ndarray of shape (n_segments,)
         The share of each segment in the mean; the shares of an object sum to one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.weights import DenseWeights, GroupedWeights
+    >>> segments = DenseWeights(np.eye(3))
+    >>> W = GroupedWeights(segments, np.array([0, 2, 3]), np.array([0.5, 0.5, 1.0]))
+    >>> W.tocsr().toarray()
+    array([[0.5, 0.5, 0. ],
+           [0. , 0. , 1. ]])
     """
 
     weights: WeightMatrix

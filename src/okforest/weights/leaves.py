@@ -31,6 +31,14 @@ class LeafWeights(WeightMatrix):
         The leaf of each prediction in each tree; -1 where a tree does not contribute.
     n_threads : int
         Number of threads.
+
+    Examples
+    --------
+    >>> from okforest import OKRandomForest
+    >>> forest = OKRandomForest(10, random_state=0).fit([[0], [1], [2]], [1.0, 2.0, 3.0])
+    >>> W = forest.weight_matrix([[0], [2]])
+    >>> type(W).__name__, W.shape
+    ('LeafWeights', (2, 3))
     """
 
     trees: Trees

@@ -25,6 +25,15 @@ class OutputSet:
         The kernel, resolved on the training outputs.
     outputs : ndarray
         Outputs in canonical form.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.kernels import Linear
+    >>> from okforest.weights import OutputSet
+    >>> outputs = OutputSet(Linear(), np.array([[1.0], [2.0], [1.0]]))
+    >>> len(outputs)
+    2
     """
 
     def __init__(self, kernel: OutputKernel, outputs: Outputs):

@@ -23,6 +23,14 @@ class ProductWeights(WeightMatrix):
         One row per prediction, such as kernel values, or indicators of leaves.
     right : ndarray of shape (r, n_train)
         One column per training output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.weights import ProductWeights
+    >>> W = ProductWeights(np.array([[1.0, 0.0]]), np.array([[0.5, 0.5], [0.0, 1.0]]))
+    >>> W.tocsr().toarray()
+    array([[0.5, 0.5]])
     """
 
     left: Floats | sp.csr_array

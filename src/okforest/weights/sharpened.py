@@ -13,7 +13,7 @@ BLOCK_ROWS = 4096  # predictions whose weights are made at a time
 
 @dataclass(frozen=True, repr=False)
 class SharpenedWeights(WeightMatrix):
-    """The weights sign(w) |w|ᵖ, scaled so that absolute values have the same sum as before.
+    """The weights ``sign(w) |w|ᵖ``, scaled so that absolute values have the same sum as before.
 
     A power above 1 moves weight to the outputs that have most of it; 0 gives the same weight to
     every output of nonzero weight.
@@ -24,6 +24,14 @@ class SharpenedWeights(WeightMatrix):
         The weights.
     power : float
         The power p, at least 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.weights import DenseWeights, SharpenedWeights
+    >>> W = SharpenedWeights(DenseWeights(np.array([[0.75, 0.25]])), power=2)
+    >>> W.tocsr().toarray()
+    array([[0.9, 0.1]])
     """
 
     base: WeightMatrix

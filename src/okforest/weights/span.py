@@ -43,6 +43,15 @@ class Span:
         The kernel, resolved on the training outputs.
     outputs : ndarray
         The training outputs, in canonical form.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.kernels import Linear
+    >>> from okforest.weights import Span
+    >>> span = Span(Linear(), np.array([[1.0], [3.0]]))
+    >>> span.inner(np.array([[0.5, 0.5]]), np.array([[10.0]]))  # ⟨F, φ(10)⟩, where F is the mean
+    array([[20.]])
     """
 
     def __init__(self, kernel: OutputKernel, outputs: Outputs):
@@ -213,6 +222,15 @@ def hidden_squares(kernel: OutputKernel, y: Outputs) -> Floats:
     """Return the squared norms of the components that explicit features leave out.
 
     An output unlike any training output, such as a new class, has such a component.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.kernels import Dirac
+    >>> from okforest.weights import hidden_squares
+    >>> kernel = Dirac().resolve(np.array(["a", "b"]))
+    >>> hidden_squares(kernel, np.array(["a", "new"]))
+    array([0., 1.])
     """
     features, diag = kernel.features(y), kernel.diag(y)
     hidden = diag - np.einsum("ij,ij->i", features, features)

@@ -19,6 +19,13 @@ class SparseWeights(WeightMatrix):
     ----------
     matrix : csr_array of shape (n, n_train)
         One row per prediction.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> from okforest.weights import SparseWeights
+    >>> SparseWeights(csr_array([[0.5, 0.0, 0.5]])).support()
+    array([0, 2])
     """
 
     matrix: sp.csr_array

@@ -23,6 +23,13 @@ class SummedWeights(WeightMatrix):
         The predictions in the explicit features of the kernel.
     n_train : int
         Number of training outputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.weights import SummedWeights
+    >>> SummedWeights(np.array([[2.5]]), n_train=100).shape
+    (1, 100)
     """
 
     sums: Floats

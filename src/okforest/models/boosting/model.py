@@ -55,14 +55,14 @@ class OKBoost(BoostedModel):
     {shared_attributes}
     n_estimators_ : int
         Number of rounds; less than ``n_estimators`` after early stopping.
-    train_loss_ : ndarray of shape (n_estimators_,)
+    train_loss_ : ndarray of shape (``n_estimators_``,)
         The mean loss in H, ‖φ(y) − F(x)‖², of the training rows after each round. With an
         approximate ``embedding`` it refers to the embedded outputs.
-    validation_loss_ : ndarray of shape (n_estimators_,)
+    validation_loss_ : ndarray of shape (``n_estimators_``,)
         The mean loss of the rows held out after each round, with ``n_iter_no_change``.
     held_out_ : ndarray of shape (n,), bool
         The rows held out for the validation loss. Their outputs have zero weight in predictions.
-    oob_improvement_ : ndarray of shape (n_estimators_,)
+    oob_improvement_ : ndarray of shape (``n_estimators_``,)
         The reduction, by each round, of the mean loss of the rows that were not drawn for it, with
         ``subsample < 1``. NaN for rounds that used all rows, as in a warm start that changes
         ``subsample``.
@@ -71,7 +71,7 @@ class OKBoost(BoostedModel):
         ``base="tree"``.
     trees_ : okforest.engine.Trees
         The trees, with ``base="tree"``. The members of a leaf are the rows whose mean it predicts.
-    training_leaves_ : ndarray of shape (n_estimators_, n)
+    training_leaves_ : ndarray of shape (``n_estimators_``, n)
         The leaf that each training row reaches in each tree. Leaves are numbered in the order of
         their members.
     leaf_means_ : ndarray of shape (n_leaves, n_features)
@@ -84,7 +84,7 @@ class OKBoost(BoostedModel):
         The fitted base learners, if they are not trees.
     inputs_ : ndarray or csr_array of shape (n, p)
         The training inputs, if the base learners are not trees.
-    scales_ : ndarray of shape (n_estimators_,)
+    scales_ : ndarray of shape (``n_estimators_``,)
         The factor of each round: ``learning_rate``, times that of ``line_search``.
     row_weight_ : ndarray of shape (n,)
         The weights of the training rows; zero for rows held out.

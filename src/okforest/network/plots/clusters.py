@@ -41,6 +41,17 @@ def plot_clusters(
     -------
     ax : matplotlib Axes
         The axes with the plot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest import OKTree
+    >>> from okforest.network import NetworkCompletion, plot_clusters, vertex_clusters
+    >>> group = np.arange(20) % 2
+    >>> links = (group[:, None] == group) & ~np.eye(20, dtype=bool)
+    >>> tree = OKTree(max_leaf_nodes=2, random_state=0)
+    >>> network = vertex_clusters(NetworkCompletion(tree).fit(group[:, None].astype(float), links))
+    >>> ax = plot_clusters(network)
     """
     if not isinstance(network, ClusterNetwork):
         raise TypeError(

@@ -38,6 +38,14 @@ def plot_curves(
     -------
     ax : matplotlib Axes
         The axes with the plot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.network import InputSimilarity, cross_validate_links, plot_curves
+    >>> X = np.random.default_rng(0).normal(size=(40, 1))
+    >>> result = cross_validate_links(InputSimilarity(), X, np.abs(X - X.T) < 0.3, cv=4)
+    >>> ax = plot_curves({"similarity": result})
     """
     check_evaluations(evaluations)
     if curve not in ("roc", "pr"):

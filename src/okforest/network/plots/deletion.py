@@ -31,6 +31,14 @@ def plot_deletion(
     -------
     ax : matplotlib Axes
         The axes with the plot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.network import InputSimilarity, compare_deletions, plot_deletion
+    >>> X = np.random.default_rng(0).normal(size=(40, 1))
+    >>> links = np.abs(X - X.T) < 0.3
+    >>> ax = plot_deletion(compare_deletions(InputSimilarity(), X, links, shares=(0.0, 0.5), cv=3))
     """
     check_evaluations(evaluations)
     check_metric(metric)

@@ -38,6 +38,15 @@ def plot_groups(
     -------
     ax : matplotlib Axes
         The axes with the plot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.network import InputSimilarity, compare_groups, plot_groups
+    >>> X = np.random.default_rng(0).normal(size=(40, 2))
+    >>> links = np.abs(X[:, 0] - X[:, :1]) < 0.3
+    >>> groups = {"relevant": [0], "noise": [1]}
+    >>> ax = plot_groups(compare_groups(InputSimilarity(), X, links, groups, cv=3))
     """
     check_evaluations(evaluations)
     check_metric(metric)

@@ -1,0 +1,110 @@
+"""Our own parts of the documentation site: links between pages, and the check of the site."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="docs/ is only in the source tree")
+
+
+@pytest.fixture
+def extension(monkeypatch):
+    """Return a function that imports a module of docs/_ext."""
+    monkeypatch.setattr(sys, "path", [str(DOCS / "_ext"), str(DOCS), *sys.path])
+    return importlib.import_module
+
+
+def test_pages_outside(extension):
+    """The text of a stub is that of the file, with links as the site has them; code is kept."""
+    outside = extension("outside_pages")
+    for page in outside.OUTSIDE:
+        assert (DOCS / f"{page}.md").exists()
+        source = [""]
+        outside.read(None, page, source)
+        assert source[0].startswith("# ")
+        assert "](docs/" not in source[0]
+        assert "](../docs/" not in source[0]
+
+
+@pytest.mark.parametrize(
+    ("folder", "text", "expected"),
+    [
+        (DOCS, "[c](../CONTRIBUTING.md#to-add)", "[c](contributing.md#to-add)"),
+        (DOCS.parent, "[guide](docs/tuning.md)", "[guide](tuning.md)"),
+        (DOCS.parent, "[source](pyproject.toml)", "source"),
+        (DOCS.parent / "benchmarks", "[results](RESULTS.md)", "[results](benchmark_results.md)"),
+        (DOCS, "![f](images/digits.png)", "![f](images/digits.png)"),
+        (DOCS, "[nothing](nothing.md)", "[nothing](nothing.md)"),
+    ],
+    ids=["to a stub", "to a guide", "to a source file", "between stubs", "image", "broken"],
+)
+def test_links(extension, folder, text, expected):
+    """Links lead to pages of the site; those to other files become text."""
+    outside = extension("outside_pages")
+    assert outside.rewritten(outside.LINK.fullmatch(text), folder) == expected
+
+
+def test_names_of_the_reference(extension):
+    """Names are linked with their module; short names only if they cannot mean something else."""
+    pytest.importorskip("sphinx", reason="Sphinx is not installed")
+    links = extension("api_links")
+    entry = SimpleNamespace(objtype="function")
+    kernel = SimpleNamespace(objtype="class")
+    method = SimpleNamespace(objtype="method")
+    found = links.targets(
+        {
+            "okforest.load": entry,
+            "okforest.tune_decoder": entry,
+            "okforest.kernels.RBF": kernel,
+            "okforest.OKTree.fit_all": method,
+        }
+    )
+    assert set(found) == {
+        *("okforest.load", "okforest.tune_decoder", "tune_decoder"),
+        *("okforest.kernels.RBF", "kernels.RBF", "RBF"),
+    }
+    matches = {"RBF(sigma=f(1))": "RBF", "okforest.load": "okforest.load", "RBF() + RBF()": None}
+    for text, name in matches.items():
+        match = links.NAME.fullmatch(text)
+        assert (match and match["name"]) == name
+
+
+def test_check_of_the_site(extension, tmp_path):
+    """Broken links and missing anchors are found; links to other sites are not followed."""
+    check = extension("check_site")
+    (tmp_path / "index.html").write_text(
+        '<a href="page.html#here"></a><a href="https://elsewhere/x"></a><img src="none.png">'
+        '<a href="page.html#there"></a><a href="#top"></a>'
+    )
+    (tmp_path / "page.html").write_text('<h1 id="here"></h1><a href="./">home</a>')
+    assert check.broken_links(tmp_path) == [
+        "index.html links to #top, which has no such anchor",
+        "index.html links to none.png",
+        "index.html links to page.html#there, which has no such anchor",
+    ]
+
+
+def test_search(extension, tmp_path):
+    """A phrase is found on the pages that have all its words, in any form."""
+    pytest.importorskip("sphinx", reason="Sphinx is not installed")
+    check = extension("check_site")
+    index = {
+        "titles": ["Rankings", "Labels"],
+        "terms": {"label": [0, 1], "rank": 0},
+        "titleterms": {"rank": 0},
+    }
+    (tmp_path / "searchindex.js").write_text(f"Search.setIndex({json.dumps(index)})")
+    assert check.found(tmp_path, "label ranking") == ["Rankings"]
+    assert check.found(tmp_path, "labels") == ["Labels", "Rankings"]
+    assert check.found(tmp_path, "survival") == []
+
+
+def test_guides_with_scripts(extension):
+    """Guides that show scripts of the gallery exist."""
+    galleries = extension("guide_galleries")
+    assert all((DOCS / f"{page}.md").exists() for page in galleries.SCRIPTS)
