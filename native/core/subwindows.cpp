@@ -34,7 +34,8 @@ struct Position {
 };
 
 Position position(float x, std::int64_t begin, std::int64_t side) {
-  x = std::clamp(x, 0.0f, static_cast<float>(side - 1));
+  // Written so that NaN, the cosine of an infinite angle, is within the square, too.
+  x = x > 0.0f ? std::min(x, static_cast<float>(side - 1)) : 0.0f;
   // The last pixel is all the way from the one before it, so that there always is a next one.
   const auto first = std::min(static_cast<std::int64_t>(x), std::max<std::int64_t>(side - 2, 0));
   return {begin + first, x - static_cast<float>(first)};

@@ -7,12 +7,15 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from okforest.cli import index as commands
 from okforest.cli._app import app
-from okforest.retrieval import SubwindowIndex
+from okforest.cli._watch import Watcher
+from okforest.retrieval import SubwindowIndex, Vocabulary
 from reference.retrieval import make_images
 
 SMALL = ["--trees", "3", "--subwindows", "20", "--size", "8", "--jobs", "1"]
@@ -115,7 +118,7 @@ def test_errors(index, folder, tmp_path):
 
 
 def wait_for(condition):
-    until = time.monotonic() + 60
+    until = time.monotonic() + 180
     while not condition():
         assert time.monotonic() < until, "it has not happened"
         time.sleep(0.1)
@@ -172,3 +175,176 @@ def test_serve(index, folder, tmp_path):
     (tmp_path / "token").write_text("\n")
     printed = run("serve", index, "--token-file", tmp_path / "token", code=2).output
     assert "is empty; write a secret to it" in " ".join(printed.split())
+
+
+def test_options_of_build(folder, tmp_path):
+    """Each option of build has its effect."""
+    options = ["--smallest", 0.6, "--color", "hsv", "--min-split", 30, "--thumbnails", 0]
+    run("build", tmp_path / "one", folder, *SMALL, *options, "--seed", 5, "--commit-every", 3)
+    made = SubwindowIndex(tmp_path / "one")
+    segmenter = made.vocabulary.segmenter
+    assert segmenter.side_range == (0.6, 1.0)
+    assert (segmenter.n_segments, segmenter.size, segmenter.color) == (20, 8, "hsv")
+    assert made.vocabulary.seed == 5
+    assert made.info()["thumbnail_bytes"] == 0
+    assert len(made.snapshot.segments) == 3
+    run("build", tmp_path / "two", folder, *SMALL, "--color", "hsv", "--thumbnails", 10)
+    fine = SubwindowIndex(tmp_path / "two")
+    assert fine.info()["leaves"] > 2 * made.info()["leaves"]
+    assert fine.info()["thumbnail_bytes"] > 0
+    run("build", tmp_path / "three", folder, *SMALL, "--sample", 30)
+    assert SubwindowIndex(tmp_path / "three").info()["leaves"] <= 90
+    made.vocabulary.save(tmp_path / "words.okf")
+    run("build", tmp_path / "four", folder, "--vocabulary", tmp_path / "words.okf", "--jobs", 1)
+    assert SubwindowIndex(tmp_path / "four").vocabulary.key == made.vocabulary.key
+    assert Vocabulary.load(tmp_path / "words.okf").key == made.vocabulary.key
+
+
+def test_options_of_search(index, folder):
+    """Subwindows and the seed of a search are those that are passed."""
+    picture = folder / "class 1" / "5.png"
+    answer = json.loads(run("search", index, picture, "--subwindows", 90, "--json").stdout)
+    expected = SubwindowIndex(index).search(picture, n_subwindows=90)
+    assert [hit["score"] for hit in answer["hits"]] == [hit.score for hit in expected]
+    copies = folder.parent / "copies"
+    copies.mkdir()
+    for name in "abcdef":
+        (copies / f"{name}.png").write_bytes(picture.read_bytes())
+    run("add", index, copies)
+    orders = set()
+    for seed in range(12):
+        hits = json.loads(run("search", index, picture, "--seed", seed, "--json").stdout)["hits"]
+        orders.add(tuple(hit["name"] for hit in hits))
+    assert len(orders) > 3
+
+
+def test_brackets_in_names(tmp_path):
+    """Names in square brackets are printed as they are."""
+    folder = tmp_path / "pictures" / "[bold]"
+    folder.mkdir(parents=True)
+    image = make_images()[0][0]
+    Image.fromarray(image).save(folder / "[red]x.png")
+    run("build", tmp_path / "index", tmp_path / "pictures", *SMALL)
+    printed = run("search", tmp_path / "index", folder / "[red]x.png").output
+    assert "[bold]/[red]x.png" in "".join(printed.split())
+
+
+def served(monkeypatch, *arguments, **options):
+    """Return the arguments with which the command would serve."""
+    from okforest.retrieval import server
+
+    calls = []
+    monkeypatch.setattr(server, "serve", lambda *values: calls.append(values))
+    printed = run("serve", *arguments, **options).output
+    ((_, host, port, settings),) = calls
+    return host, port, settings, " ".join(printed.split())
+
+
+def test_settings_of_serve(index, tmp_path, monkeypatch):
+    """The token, the limits and the hosts get to the server; the token is not printed."""
+    pytest.importorskip("fastapi", reason="FastAPI is not installed")
+    monkeypatch.delenv("OKFOREST_TOKEN", raising=False)
+    host, port, settings, printed = served(monkeypatch, index)
+    assert (host, port, settings.token) == ("127.0.0.1", 8000, None)
+    assert set(settings.hosts) == {"127.0.0.1", "localhost", "::1"}
+    assert "read-only" in printed
+    (tmp_path / "token").write_text("s3cret\n")
+    options = ["--token-file", tmp_path / "token", "--max-megabytes", 0.5, "--host", "0.0.0.0"]
+    host, _, settings, printed = served(monkeypatch, index, *options, "--workers", 3, "--queue", 7)
+    assert (settings.token, settings.max_bytes, settings.hosts) == ("s3cret", 2**19, ())
+    assert (settings.workers, settings.queue, host) == (3, 7, "0.0.0.0")
+    assert "need the token" in printed
+    assert "s3cret" not in printed
+    monkeypatch.setenv("OKFOREST_TOKEN", "other")
+    assert served(monkeypatch, index)[2].token == "other"
+
+
+def test_follow(index, folder, tmp_path, capsys):
+    """Files that are gone from the folder are removed; images from elsewhere stay."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    images = make_images(3, seed=4)[0]
+    Image.fromarray(images[0]).save(elsewhere / "gone.png")
+    opened = SubwindowIndex(index)
+    opened.add(elsewhere)
+    opened.add(images[1:2], names=["uploaded"])
+    (elsewhere / "gone.png").unlink()
+    (folder / "class 0" / "0.png").unlink()
+    Image.fromarray(images[2]).save(folder / "class 0" / "4.png")
+    changed = opened.row("class 0/4.png").hash
+    Watcher(opened, folder).follow()
+    names = {row.name for row in opened.rows()}
+    assert "class 0/0.png" not in names
+    assert {"uploaded", str(elsewhere / "gone.png"), "class 0/4.png"} <= names
+    assert len(names) == 9
+    assert opened.row("class 0/4.png").hash != changed
+    printed = capsys.readouterr().err
+    assert "1 removed" in printed
+    assert "0 added, 1 replaced, 6 unchanged, 0 skipped" in printed
+
+
+def test_time_left(monkeypatch, capsys):
+    """A line of progress has the time that is left."""
+    now = iter([0.0, 30.0, 35.0, 60.0])
+    monkeypatch.setattr(commands.time, "perf_counter", lambda: next(now))
+    with commands._progress("indexing", 100) as update:
+        for done in (25, 30, 50):
+            update(done)
+    assert capsys.readouterr().err.splitlines() == [
+        "indexing: 25/100, 30 s, 90 s left",
+        "indexing: 50/100, 60 s, 60 s left",
+    ]
+
+
+def test_evaluation_table(index, folder):
+    """The table has the measures of the index."""
+    quality = SubwindowIndex(index).evaluate(ks=(1, 3))
+    printed = run("evaluate", index, "--at", 1, "--at", 3).output
+    assert f"{quality.top_1:.2%}" in printed
+    assert f"{quality.mean_average_precision:.4f}" in printed
+    assert np.isclose(quality.precision[1], quality.top_1)
+
+
+def test_watched_folder_that_vanishes(index, folder, capsys):
+    """A folder that is moved away, or is empty as a disk that is not mounted, removes nothing."""
+    watcher = Watcher(SubwindowIndex(index), folder)
+    away = folder.with_name("away")
+    folder.rename(away)
+    for _ in range(2):
+        watcher.follow()
+    folder.mkdir()
+    watcher.follow()
+    assert len(SubwindowIndex(index)) == 8
+    printed = capsys.readouterr().err
+    assert printed.count("is missing or has no pictures; nothing is removed meanwhile") == 1
+    folder.rmdir()
+    away.rename(folder)
+    (folder / "class 0" / "0.png").unlink()
+    watcher.follow()
+    assert len(SubwindowIndex(index)) == 7
+
+
+def test_watching_after_a_merge(index, folder, tmp_path):
+    """Images of another folder stay."""
+    other = tmp_path / "other"
+    other.mkdir()
+    for i, image in enumerate(make_images(3, seed=4)[0]):
+        Image.fromarray(image).save(other / f"{i}.png")
+    opened = SubwindowIndex(index)
+    opened.merge([SubwindowIndex.build(tmp_path / "b", other, vocabulary=opened.vocabulary)])
+    watcher = Watcher(opened, folder)
+    watcher.follow()
+    assert len(opened) == 11
+    with opened._store.lock():
+        (folder / "class 0" / "0.png").unlink()
+        watcher.follow()  # another process writes: later
+    watcher.follow()
+    assert len(opened) == 10
+
+
+def test_long_names(folder, tmp_path):
+    """In a pipe, names are not cut off."""
+    long = folder / ("x" * 120 + ".png")
+    (folder / "class 0" / "0.png").rename(long)
+    run("build", tmp_path / "long", folder, *SMALL)
+    assert long.name in run("search", tmp_path / "long", long).output

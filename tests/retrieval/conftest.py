@@ -4,6 +4,7 @@ import time
 from threading import Thread
 
 import pytest
+from PIL import Image
 
 from okforest.retrieval import SubwindowIndex, Vocabulary
 from okforest.segments import RandomSubwindows
@@ -71,3 +72,25 @@ def serving():
         one.should_exit = True
     for _, thread in running:
         thread.join(10)
+
+
+@pytest.fixture
+def index_files(tmp_path, vocabulary):
+    """Return a function that writes images in folders by class, and indexes them."""
+
+    def build_index(images, labels, **options):
+        for i, (image, label) in enumerate(zip(images, labels, strict=True)):
+            (tmp_path / "pictures" / label).mkdir(parents=True, exist_ok=True)
+            Image.fromarray(image).save(tmp_path / "pictures" / label / f"{i}.png")
+        return SubwindowIndex.build(
+            tmp_path / "index", tmp_path / "pictures", vocabulary=vocabulary, **options
+        )
+
+    return build_index
+
+
+@pytest.fixture
+def files(index_files):
+    """Return an index of eight files, and the images."""
+    images, labels = make_images(8)
+    return index_files(images, labels), images

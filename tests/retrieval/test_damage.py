@@ -1,5 +1,6 @@
 """Damaged and malicious index files: a clear error or the right answer, never a crash."""
 
+import os
 import shutil
 
 import numpy as np
@@ -146,7 +147,17 @@ def test_malicious_vocabulary(vocabulary, tmp_path):
             write(file, content, [wrong, offsets])
         with pytest.raises(FileFormatError, match="the nodes are not those of trees"):
             Vocabulary.load(path)
-    for wrong in ({"size": 10**6}, {"size": -1}, {"color": "auto"}, {"n_segments": "many"}):
+    for wrong in (
+        {"size": 10**6},
+        {"size": -1},
+        {"color": "auto"},
+        {"n_segments": "many"},
+        {"n_segments": 10**12},
+        {"n_segments": 10**7},
+        {"rotate": 1e308},
+        {"rotate": "x"},
+        {"mirror": None},
+    ):
         with open(path, "wb") as file:
             settings = content["segmenter"] | wrong
             write(file, content | {"segmenter": settings}, [nodes, offsets])
@@ -172,3 +183,37 @@ def test_missing_segment(build):
     (index.path / name).unlink()
     with pytest.raises(FileFormatError, match=rf"{name}, a file of the index, is missing"):
         SubwindowIndex(index.path)
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "message"),
+    [
+        ("manifest.okf", {"removed": "../removed.okf"}, "a file is outside the folder"),
+        ("manifest.okf", {"version": 2}, "version 2 is unknown; upgrade okforest"),
+        ("manifest.okf", {"next_id": -1}, "a number is not an integer from 0"),
+        ("manifest.okf", {"root": 3}, "a name is not text"),
+        ("vocabulary.okf", {"version": 2}, "version 2 is unknown; upgrade okforest"),
+        ("vocabulary.okf", {"seed": 2**63}, "its parameters are unknown"),
+    ],
+)
+def test_malicious_headers(build, file, change, message):
+    """Headers with right checksums and wrong content are refused."""
+    index = build()
+    _, content, arrays = read(index.path / file, mapped=False, verify=True)
+    with open(index.path / file, "wb") as out:
+        write(out, content | change, list(arrays))
+    with pytest.raises(FileFormatError, match=message):
+        SubwindowIndex(index.path)
+
+
+@pytest.mark.parametrize("file", ["segment", "vocabulary"])
+def test_files_that_are_cut_off_while_they_are_open(build, file):
+    """Refresh notices it, before a search would read beyond the end."""
+    index = build()
+    path = next(index.path.glob(f"{file}*.okf"))
+    assert not index.refresh()
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(FileFormatError, match=rf"{path.name} was cut off while it was in use"):
+        index.refresh()
+    path.unlink()  # those who have mapped a deleted file keep it
+    assert not index.refresh()

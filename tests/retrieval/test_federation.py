@@ -1,5 +1,7 @@
 """Indexes that are searched as one: the same scores, to the last bit."""
 
+from dataclasses import replace
+
 import pytest
 
 from okforest.retrieval import (
@@ -10,7 +12,9 @@ from okforest.retrieval import (
     SubwindowIndex,
     Vocabulary,
 )
+from okforest.retrieval._scoring import Words
 from reference.retrieval import make_images
+from reference.web import encoded
 
 
 def by_name(hits):
@@ -87,3 +91,62 @@ def test_index_is_not_written(build, serving, images):
     with pytest.raises(RemoteError, match=r"\(403\): this server is read-only"):
         remote.remove(3)
     assert len(SubwindowIndex(index.path)) == 12
+
+
+def test_ties_between_shards(tmp_path, images, vocabulary):
+    """Equal images in several indexes are ranked as in one."""
+
+    def build(names):
+        return SubwindowIndex.build(
+            tmp_path / names,
+            [images[0]] * len(names),
+            names=list(names),
+            vocabulary=vocabulary,
+            thumbnail_side=0,
+        )
+
+    whole, shards = build("abcdef"), FederatedIndex([build("abc"), build("def")])
+    for seed in range(10):
+        expected = [hit.name for hit in whole.search(images[0], 4, random_state=seed)]
+        assert [hit.name for hit in shards.search(images[0], 4, random_state=seed)] == expected
+
+
+def test_remote_index_that_changes(build, serving, images):
+    """A change between the two steps is an IndexChangedError, and the search starts again."""
+    index = build(range(6))
+    remote = RemoteIndex(serving(SubwindowIndex(index.path)))
+    words = Words.count(index.reach(images[0]).leaves)
+    sizes, generation = remote.leaf_sizes(words.leaves)
+    index.remove(["5"])
+    options = {"labels": None, "random_state": 0, "generation": generation}
+    with pytest.raises(IndexChangedError, match="has changed"):
+        remote.best_hits(words, sizes, 3, **options)
+    counted = remote.leaf_sizes
+
+    def restless(leaves):
+        answer = counted(leaves)
+        if len(index) == 5:
+            index.remove(["4"])
+        return answer
+
+    remote.leaf_sizes = restless
+    hits = FederatedIndex([remote]).search(images[0])
+    assert hits == [replace(hit, shard=0) for hit in index.search(images[0])]
+    assert len(index) == 4
+
+
+def test_options_of_a_remote_search(build, serving, images):
+    """Labels, subwindows and the seed are those that are passed."""
+    index = build()
+    remote, body = RemoteIndex(serving(index)), encoded(images[0])
+    for options in (
+        {"labels": ["class 1", "class 2"]},
+        {"labels": ["none"]},
+        {"n_subwindows": 57},
+    ):
+        assert remote.search(body, 12, **options) == index.search(images[0], 12, **options)
+    index.add([images[0]] * 4, names=list("abcd"))
+    orders = {
+        tuple(hit.name for hit in remote.search(body, 4, random_state=seed)) for seed in range(20)
+    }
+    assert len(orders) > 5

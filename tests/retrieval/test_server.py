@@ -1,59 +1,17 @@
-"""The server: answers, limits, hostile requests, changes."""
+"""The server: searches, explanations, the page, changes."""
 
 import gc
-import http.client
-import io
-import json
-import socket
-import struct
-import threading
-import time
-import zlib
 from concurrent.futures import ThreadPoolExecutor
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from PIL import Image
 
-from okforest.retrieval import RemoteError, RemoteIndex, SubwindowIndex
+from okforest.retrieval import RemoteError, RemoteIndex, SubwindowIndex, _service
 from okforest.retrieval._store import Snapshot
 from reference.retrieval import make_images
+from reference.web import encoded, request
 
 pytest.importorskip("fastapi", reason="FastAPI is not installed")
-
-LOG = "okforest.retrieval.server"
-
-
-def encoded(image, kind="PNG"):
-    file = io.BytesIO()
-    Image.fromarray(image).save(file, kind)
-    return file.getvalue()
-
-
-def request(url, method, path, body=None, **headers):
-    """Return the status, the headers and the content of an answer."""
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=90)
-    try:
-        connection.request(method, path, body, headers)
-        answer = connection.getresponse()
-        content = answer.read()
-    finally:
-        connection.close()
-    if "json" in answer.getheader("Content-Type", ""):
-        content = json.loads(content)
-    return answer.status, answer.headers, content
-
-
-@pytest.fixture
-def files(tmp_path, vocabulary):
-    """Return an index of files, and the images."""
-    images, labels = make_images(8)
-    for i, (image, label) in enumerate(zip(images, labels, strict=True)):
-        (tmp_path / "pictures" / label).mkdir(parents=True, exist_ok=True)
-        Image.fromarray(image).save(tmp_path / "pictures" / label / f"{i}.png")
-    index = SubwindowIndex.build(tmp_path / "index", tmp_path / "pictures", vocabulary=vocabulary)
-    return index, images
 
 
 def test_search(files, serving):
@@ -108,6 +66,37 @@ def test_images_without_files(files, serving):
     assert "1.png does not exist" in answer["detail"]
 
 
+def test_parts_and_labels_of_indexed_images(index_files, serving):
+    """A part of an image of the index, and a filter, are used in searches and explanations."""
+    images, labels = make_images(8)
+    index = index_files(images, labels)
+    url = serving(index)
+    row = index.row("class 1/1.png")
+    crop = np.ascontiguousarray(images[1][3:13, 2:14])
+    answer = request(url, "GET", f"/api/images/{row.id}/search?box=2,3,12,10")[2]
+    assert [hit["score"] for hit in answer["hits"]] == [hit.score for hit in index.search(crop)]
+    answer = request(url, "GET", f"/api/images/{row.id}/search?label=class+2")[2]
+    assert {hit["label"] for hit in answer["hits"]} == {"class 2"}
+    hit = index.search(crop)[0]
+    expected = index.explain(crop, hit)
+    for method, path, body in (
+        ("POST", f"/api/explain/{hit.id}", encoded(images[1])),
+        ("GET", f"/api/images/{row.id}/explain/{hit.id}", None),
+    ):
+        answer = request(url, method, f"{path}?box=2,3,12,10", body)[2]
+        assert answer["score"] == expected.score
+        assert [match["query"] for match in answer["matches"]] == expected.query_boxes.tolist()
+
+
+def test_thumbnails_are_enlarged(index_files, serving):
+    """An image without its file is searched for at its own size."""
+    index = index_files(*make_images(4), thumbnail_side=8)
+    row = next(index.rows())
+    (index.path.parent / "pictures" / row.name).unlink()
+    answer = request(serving(index), "GET", f"/api/images/{row.id}/search")[2]
+    assert (answer["query_height"], answer["query_width"]) == (24, 20)
+
+
 def test_page_and_headers(files, serving):
     """The page, its parts and every answer have headers that protect them; no CORS."""
     url = serving(files[0])
@@ -139,153 +128,19 @@ def test_page_and_headers(files, serving):
     assert request(url, "GET", "/docs")[0] == 404
 
 
-def bomb(side):
-    """Return a PNG of a few kilobytes that claims a million times as many pixels."""
-
-    def chunk(kind, data):
-        body = kind + data
-        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
-
-    header = struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
-    data = zlib.compress(bytes(10**6))
-    return (
-        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
-    )
+def test_scripts_are_those_of_the_server(build, serving):
+    """No inline script and no other source is allowed."""
+    policy = request(serving(build(range(2))), "GET", "/")[1]["Content-Security-Policy"]
+    rules = dict(part.split(" ", 1) for part in policy.split("; "))
+    assert rules["script-src"] == rules["style-src"] == rules["connect-src"] == "'self'"
+    assert rules["frame-ancestors"] == rules["base-uri"] == rules["form-action"] == "'none'"
 
 
-SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
-
-
-@pytest.mark.parametrize(
-    ("body", "status", "message"),
-    [
-        (bomb(60_000), 422, "too many pixels; at most 50000000 are read"),
-        (bomb(8_000), 422, "8000 × 8000 pixels; at most 50000000 are read"),
-        (encoded(make_images()[0][0])[:-200], 422, "cannot be read as a picture"),
-        (
-            encoded(make_images(side=(64, 64))[0][0], "JPEG")[:500],
-            422,
-            "cannot be read as a picture",
-        ),
-        (b"just a letter", 422, "is not a picture in a known format"),
-        (SVG, 422, "is not a picture in a known format"),
-        (b"%PDF-1.4 " + bytes(100), 422, "is not a picture in a known format"),
-        (b"GIF89a" + bytes(20), 422, "picture"),
-        (encoded(np.zeros((1, 50), np.uint8)), 422, "smaller than any window"),
-        (b"", 400, "the request has no body"),
-        (bytes(2**20 + 1), 413, "larger than 1048576 bytes, the limit of this server"),
-    ],
-    ids=[
-        "bomb",
-        "small bomb",
-        "png",
-        "jpeg",
-        "text",
-        "svg",
-        "pdf",
-        "gif",
-        "thin",
-        "empty",
-        "large",
-    ],
-)
-def test_hostile_uploads(files, serving, caplog, body, status, message):
-    """Each is refused with a message and a line in the log; the server goes on."""
-    url = serving(files[0], max_bytes=2**20)
-    with caplog.at_level("WARNING", LOG):
-        got, _, answer = request(url, "POST", "/api/search", body)
-    assert got == status
-    assert message in answer["detail"]
-    assert any("refused" in record.message for record in caplog.records)
-    assert request(url, "GET", "/api/info")[0] == 200
-
-
-def test_500_megabytes(files, serving):
-    """The length is refused before the body is sent; without a length, once it is too long."""
-    url = serving(files[0], max_bytes=2**20)
-    place = urlsplit(url)
-    with socket.create_connection((place.hostname, place.port), timeout=20) as client:
-        client.sendall(
-            b"POST /api/search HTTP/1.1\r\nHost: x\r\nContent-Length: 524288000\r\n\r\n"
-            + bytes(100)
-        )
-        assert b" 413 " in client.recv(100)
-    with socket.create_connection((place.hostname, place.port), timeout=20) as client:
-        client.sendall(
-            b"POST /api/search HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-        )
-        sent = 0
-        try:
-            while sent < 500 * 2**20:
-                client.sendall(b"10000\r\n" + bytes(2**16) + b"\r\n")
-                sent += 2**16
-        except OSError:  # closed by the server
-            pass
-        assert sent < 50 * 2**20
-
-
-def test_slow_clients(files, serving, caplog, monkeypatch):
-    """A client that sends its body or its headers too slowly is cut off."""
-    from okforest.retrieval.server import ImpatientProtocol
-
-    monkeypatch.setattr(ImpatientProtocol, "header_seconds", 0.3)
-    url = serving(files[0], upload_seconds=0.3)
-    place = urlsplit(url)
-    with socket.create_connection((place.hostname, place.port), timeout=20) as client:
-        client.sendall(b"POST /api/search HTTP/1.1\r\nHost: x\r\nContent-Length: 999\r\n\r\nabc")
-        answer = client.recv(2000)
-        assert b" 408 " in answer
-    with socket.create_connection((place.hostname, place.port), timeout=20) as client:
-        client.sendall(b"GET / HT")
-        assert client.recv(100) == b""  # closed
-    assert request(url, "GET", "/api/info")[0] == 200
-
-
-def test_queue(files, serving, monkeypatch):
-    """Requests beyond the queue are refused with 503 and the advice to come back."""
-    index, images = files
-    gate = threading.Event()
-    search = SubwindowIndex.search
-
-    def slow(self, *arguments, **options):
-        gate.wait(60)
-        return search(self, *arguments, **options)
-
-    monkeypatch.setattr(SubwindowIndex, "search", slow)
-    url = serving(index, workers=1, queue=2, seconds=60)
-    results = []
-
-    def ask():
-        results.append(request(url, "POST", "/api/search", encoded(images[0]))[:2])
-
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    while len(results) < 5:
-        time.sleep(0.01)
-    gate.set()
-    for thread in threads:
-        thread.join()
-    assert sorted(status for status, _ in results) == [200] * 3 + [503] * 5
-    assert all(headers["Retry-After"] for status, headers in results if status == 503)
-
-
-def test_time_limit(files, serving, monkeypatch):
-    """An answer that takes too long is 503, not an error of the server."""
-    index, images = files
-    monkeypatch.setattr(SubwindowIndex, "search", lambda *a, **k: time.sleep(1.5))
-    url = serving(index, seconds=0.2)
-    status, _, answer = request(url, "POST", "/api/search", encoded(images[0]))
-    assert (status, answer["detail"]) == (503, "the answer took more than 0.2 seconds")
-
-
-def test_failures_are_not_shown(files, serving, monkeypatch, caplog):
-    """What went wrong inside is in the log, not in the answer."""
-    index, images = files
-    monkeypatch.setattr(SubwindowIndex, "search", lambda *a, **k: {}["secret"])
-    url = serving(index)
-    status, _, answer = request(url, "POST", "/api/search", encoded(images[0]))
-    assert (status, answer["detail"]) == (500, "the server has failed; its log says why")
+def test_writable(build, serving):
+    """The page learns whether changes are allowed."""
+    index = build(range(2))
+    assert RemoteIndex(serving(index)).info()["writable"] is False
+    assert RemoteIndex(serving(index, token="t")).info()["writable"] is True
 
 
 def test_changes_need_the_token(files, serving, caplog):
@@ -314,6 +169,13 @@ def test_changes_need_the_token(files, serving, caplog):
     assert request(url, "GET", f"/api/images/{hit.id}/thumbnail")[0] == 404
 
 
+def test_wrong_token_of_a_client(build, serving):
+    """A client with a wrong token gets the reason."""
+    index = build(range(2))
+    with pytest.raises(RemoteError, match=r"\(401\): changes need the header"):
+        RemoteIndex(serving(index, token="t"), token="x").remove(0)
+
+
 def test_many_changes(files, serving):
     """Changes at the same time wait for each other; small segments are merged now and then."""
     index, _ = files
@@ -326,6 +188,19 @@ def test_many_changes(files, serving):
     assert len(index) == 32
     assert len(index.snapshot.segments) <= 16
     assert "5.png" in {hit.name for hit in client.search(pictures[5], 12)}
+
+
+def test_large_segments_are_not_rewritten(build, serving, monkeypatch):
+    """Only small segments are merged when pictures are added one by one."""
+    monkeypatch.setattr(_service, "SMALL", 5)
+    index = build(range(6))
+    large = index.snapshot.segments[0].file
+    client = RemoteIndex(serving(index, token="t"), token="t")
+    for i, image in enumerate(make_images(18, seed=7)[0]):
+        client.add(encoded(image), f"new {i}")
+    index.refresh()
+    assert index.snapshot.segments[0].file == large
+    assert len(index.snapshot.segments) <= 17
 
 
 def test_old_snapshots_are_freed(files, serving):
@@ -348,67 +223,17 @@ def test_old_snapshots_are_freed(files, serving):
     assert sum(one.manifest.root == root for one in alive) <= 2
 
 
-def test_tokens_are_compared_in_constant_time(monkeypatch):
-    """The comparison gets hashes of equal length, whatever is sent."""
-    from hmac import compare_digest
-
-    from fastapi import HTTPException, Request
-
-    from okforest.retrieval import _guards
-    from okforest.retrieval.server import ServerSettings
-
-    seen = []
-
-    def compare(a, b):
-        seen.append((len(a), len(b)))
-        return compare_digest(a, b)
-
-    monkeypatch.setattr(_guards.hmac, "compare_digest", compare)
-    for sent in (b"", b"Bearer x", b"Bearer " + b"x" * 5000):
-        scope = {"type": "http", "method": "POST", "path": "/", "query_string": b""}
-        scope |= {"headers": [(b"authorization", sent)], "server": ("x", 80), "scheme": "http"}
-        with pytest.raises(HTTPException):
-            _guards.check_token(Request(scope), ServerSettings(token="s3cret"))
-    assert seen == [(32, 32)] * 3
-
-
-@pytest.mark.parametrize("name", ["../x.png", "/etc/passwd", "a\\b", "..", "", "x" * 201, "a\nb"])
-def test_paths_in_names(files, serving, caplog, name):
-    """Names with paths, control characters or too many letters are refused."""
-    from urllib.parse import quote
-
-    url = serving(files[0], token="t")
-    path = f"/api/images?name={quote(name, safe='')}"
-    status, _, answer = request(url, "POST", path, b"x", Authorization="Bearer t")
-    assert status == 422
-    assert "is not allowed" in answer["detail"]
-    assert "refused" in caplog.text
-
-
-def test_wrong_parameters(files, serving, vocabulary):
-    """Numbers out of range and unknown images are refused; paths lead nowhere."""
-    index, images = files
-    url = serving(index)
-    body = encoded(images[0])
-    for path in ("top=0", "top=9999", "box=1,2,3", "box=a", "n_subwindows=10000000", "top=x"):
-        assert request(url, "POST", f"/api/search?{path}", body)[0] == 422
-    for path in ("/api/images/99/search", "/api/images/-1/search", "/api/images/99/thumbnail"):
-        assert request(url, "GET", path)[0] == 404
-    for path in ("/../manifest.okf", "/%2e%2e/manifest.okf", "/static/page.html", "/manifest.okf"):
-        assert request(url, "GET", path)[0] == 404
-    assert request(url, "POST", "/api/search?box=900,900,5,5", body)[0] == 422
-    key = vocabulary.key
-    for leaves, key_sent in (([3, 2], key), ([-1], key), ([2**31], key), ([1], "other")):
-        message = json.dumps({"vocabulary": key_sent, "leaves": leaves})
-        headers = {"Content-Type": "application/json"}
-        assert request(url, "POST", "/api/shard/sizes", message, **headers)[0] == 422
-
-
-def test_hosts(files, serving):
-    """A page that resolves its own name to this machine is refused."""
-    url = serving(files[0], hosts=("127.0.0.1",))
-    assert request(url, "GET", "/api/info")[0] == 200
-    assert request(url, "GET", "/api/info", Host="evil.example")[0] == 400
+def test_another_writer(build, serving):
+    """While another process writes, a change is refused with 503 and the advice to come back."""
+    index = build(range(3))
+    url = serving(SubwindowIndex(index.path), token="t")
+    body = encoded(make_images()[0][5])
+    with index._store.lock():
+        status, headers, answer = request(
+            url, "POST", "/api/images?name=new", body, Authorization="Bearer t"
+        )
+    assert (status, headers["Retry-After"]) == (503, "1")
+    assert "another change is being written" in answer["detail"]
 
 
 def test_other_writers_are_seen(files, serving):
@@ -418,15 +243,3 @@ def test_other_writers_are_seen(files, serving):
     image = make_images(seed=6)[0][0]
     index.add([image], names=["late"])
     assert request(url, "POST", "/api/search", encoded(image))[2]["hits"][0]["name"] == "late"
-
-
-def test_absolute_paths_are_not_shown(tmp_path, serving, vocabulary):
-    """Only the last part of the name of a file outside the root folder is told."""
-    path = tmp_path / "private" / "face.png"
-    path.parent.mkdir()
-    image = make_images()[0][0]
-    Image.fromarray(image).save(path)
-    index = SubwindowIndex.build(tmp_path / "index", [path], vocabulary=vocabulary)
-    assert index.search(image)[0].name == str(path)
-    hit = request(serving(index), "POST", "/api/search", encoded(image))[2]["hits"][0]
-    assert hit["name"] == "face.png"

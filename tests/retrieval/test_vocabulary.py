@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 from okforest import OKTotallyRandomTrees
 from okforest.engine import are_byte_trees, reach_leaves
 from okforest.persistence import FileFormatError
-from okforest.retrieval import Vocabulary
+from okforest.retrieval import SubwindowIndex, Vocabulary
 from okforest.retrieval._nodes import pack_trees
+from okforest.retrieval._pictures import content_hash
+from okforest.retrieval._sources import as_sources
+from okforest.retrieval.vocabulary import _sample
 from okforest.segments import RandomSubwindows
 from reference.retrieval import reach
 
@@ -110,3 +113,38 @@ def test_other_files_are_refused(tmp_path, build):
     index = build()
     with pytest.raises(FileFormatError, match="it is not a vocabulary"):
         Vocabulary.load(next(index.path.glob("segment-*.okf")))
+
+
+def test_key_depends_on_the_settings(vocabulary):
+    """The same trees with other subwindows are another vocabulary."""
+    settings = {"n_segments": 20, "size": 8, "color": "grey"}
+    keys = {vocabulary.key}
+    for other, seed in (
+        ({"n_segments": 21}, vocabulary.seed),
+        ({"side_range": (0.5, 1.0)}, vocabulary.seed),
+        ({"mirror": not vocabulary.segmenter.mirror}, vocabulary.seed),
+        ({}, vocabulary.seed + 1),
+    ):
+        segmenter = RandomSubwindows(**settings | other)
+        keys.add(Vocabulary(segmenter, vocabulary.nodes, vocabulary.offsets, seed).key)
+    assert len(keys) == 5
+
+
+def test_sample_is_random(images):
+    """Trees are grown on images from everywhere in the list, which depend on the seed."""
+    sources = as_sources([*images], [str(i) for i in range(12)])
+    chosen = set()
+    for seed in range(20):
+        pictures, n_each = _sample(sources, 10, 30, seed, 1, 0)
+        assert (len(pictures), n_each) == (3, 10)
+        chosen.add(b"".join(content_hash(picture) for picture in pictures))
+    assert len(chosen) > 10
+
+
+def test_vocabulary_from_a_file(tmp_path, images, vocabulary):
+    """The trees of an index can be given as a file."""
+    vocabulary.save(tmp_path / "words.okf")
+    index = SubwindowIndex.build(
+        tmp_path / "index", images, vocabulary=tmp_path / "words.okf", thumbnail_side=0
+    )
+    assert index.vocabulary.key == vocabulary.key

@@ -304,3 +304,14 @@ def test_standardised_images_are_on_no_scale(recwarn):
     model.predict(images)
     model.predict(images[:1])
     assert [str(warning.message) for warning in recwarn] == []
+
+
+@pytest.mark.parametrize("rotate", [1e308, float("nan"), float("inf")])
+def test_angles_out_of_range(rotate):
+    """Such a rotation is refused; cutting with it stays within the image."""
+    images = np.zeros((1, 20, 20), np.uint8)
+    segmenter = RandomSubwindows(50, rotate=rotate)
+    with pytest.raises(ValueError, match=r"rotate=.* of RandomSubwindows; use True or False"):
+        segmenter.check(images)
+    with np.errstate(all="ignore"):
+        assert not segmenter.cut([images[0][:, :, None]]).values.any()

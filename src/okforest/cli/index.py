@@ -1,6 +1,6 @@
 """``okforest index``: build, change, search, evaluate and serve an index of images."""
 
-import json
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -20,12 +19,12 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 
 from okforest.cli._console import console, plain_errors, print_message
 from okforest.cli._options import Jobs, Seed, check_jobs
+from okforest.cli._tables import print_json, print_table, report
+from okforest.cli._watch import Watcher
 from okforest.retrieval import FederatedIndex, RemoteIndex, SubwindowIndex, Vocabulary
-from okforest.retrieval._changes import Added
 from okforest.retrieval._pictures import list_pictures
 from okforest.segments import RandomSubwindows
 
@@ -127,9 +126,10 @@ def add(
         check_jobs(jobs)
         opened = SubwindowIndex(index, n_jobs=jobs)
         _add(opened, folder, len(list_pictures(folder)), commit_every, as_json)
+        watcher = Watcher(opened, folder)
         while watch is not None:
             time.sleep(watch)
-            _follow(opened, folder)
+            watcher.follow()
 
 
 @app.command()
@@ -177,14 +177,14 @@ def search(
         )
         spent = 1e3 * (time.perf_counter() - start)
         if as_json:
-            _print_json({"hits": [asdict(hit) for hit in hits], "milliseconds": spent})
+            print_json({"hits": [asdict(hit) for hit in hits], "milliseconds": spent})
             return
         columns = ["score", "label", "name"] + (["index"] if len(places) > 1 else [])
         rows = [
             [f"{hit.score:.5f}", hit.label, hit.name, places[hit.shard]][: len(columns)]
             for hit in hits
         ]
-        _print_table(columns, rows)
+        print_table(columns, rows)
         print_message(f"{len(hits)} hits in {spent:.1f} ms")
 
 
@@ -214,7 +214,7 @@ def evaluate(
                 folder, ks=tuple(at or (1, 5, 10)), random_state=seed, callback=update
             )
         if as_json:
-            _print_json(asdict(quality))
+            print_json(asdict(quality))
             return
         rows = [
             ["queries", str(quality.n_queries)],
@@ -223,7 +223,7 @@ def evaluate(
             *([f"precision at {k}", f"{value:.4f}"] for k, value in quality.precision.items()),
             *([f"recall at {k}", f"{value:.4f}"] for k, value in quality.recall.items()),
         ]
-        _print_table(["measure", "value"], rows)
+        print_table(["measure", "value"], rows)
 
 
 @app.command()
@@ -232,9 +232,9 @@ def info(index: Index, as_json: AsJson = False) -> None:
     with plain_errors():
         values = SubwindowIndex(index).info()
         if as_json:
-            _print_json(values)
+            print_json(values)
             return
-        _print_table(["", ""], [[name.replace("_", " "), _text(v)] for name, v in values.items()])
+        print_table(["", ""], [[name.replace("_", " "), _text(v)] for name, v in values.items()])
 
 
 @app.command()
@@ -288,9 +288,12 @@ def serve(
             queue=queue,
             hosts=("127.0.0.1", "localhost", "::1") if local else (),
         )
+        # Refused requests and errors are lines on the standard error stream.
+        logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
         opened = SubwindowIndex(index)
+        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         changes = "changes need the token" if token else "read-only"
-        print_message(f"{len(opened)} images on http://{host}:{port} ({changes}); Ctrl-C stops it")
+        print_message(f"{len(opened)} images on http://{place} ({changes}); Ctrl-C stops it")
         server.serve(opened, host, port, settings)
 
 
@@ -311,40 +314,9 @@ def _add(
     with _progress("indexing", n) as update:
         added = index.add(folder, commit_every=commit_every, callback=update)
     if as_json:
-        _print_json(added._asdict() | {"skipped": [asdict(one) for one in added.skipped]})
+        print_json(added._asdict() | {"skipped": [asdict(one) for one in added.skipped]})
         return
-    _report(added)
-
-
-def _report(added: Added) -> None:
-    for one in added.skipped[:20]:
-        print_message(f"skipped {one.name}: {one.reason}")
-    if len(added.skipped) > 20:
-        print_message(f"… and {len(added.skipped) - 20} more")
-    print_message(
-        f"{added.n_added} added, {added.n_replaced} replaced, {added.n_unchanged} unchanged, "
-        f"{len(added.skipped)} skipped"
-    )
-
-
-def _follow(index: SubwindowIndex, folder: Path) -> None:
-    """Bring the index up to date with the files of a folder."""
-    index.refresh()
-    root = Path(index.snapshot.manifest.root)
-    inside = os.path.abspath(folder) + os.sep
-    gone = [
-        row.name
-        for row in index.rows()
-        if row.file_bytes >= 0
-        and str(root / row.name).startswith(inside)
-        and not (root / row.name).exists()
-    ]
-    if gone:
-        index.remove(gone)
-        print_message(f"{len(gone)} removed")
-    added = index.add(folder)
-    if added.n_added or added.n_replaced:
-        _report(added)
+    report(added)
 
 
 @contextmanager
@@ -369,17 +341,6 @@ def _progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
             yield update
     else:
         yield update
-
-
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def _print_table(columns: list[str], rows: list[list[str]]) -> None:
-    table = Table(*columns, box=None, show_header=any(columns))
-    for row in rows:
-        table.add_row(*(cell.replace("[", r"\[") for cell in row))
-    Console().print(table)
 
 
 def _text(value: Any) -> str:

@@ -2,17 +2,26 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from okforest._integers import is_integer
 from okforest._typing import Booleans
-from okforest.retrieval._pictures import DEFAULT_LIMITS, Picture, content_hash
+from okforest.retrieval._pictures import DEFAULT_LIMITS, content_hash
 from okforest.retrieval._segment import SegmentBuilder, merge_segments
-from okforest.retrieval._sources import Source, Unreadable, read_batches
-from okforest.retrieval._store import Manifest, Snapshot, Store
-from okforest.retrieval._table import Row, name_key
+from okforest.retrieval._sources import (
+    Loaded,
+    Source,
+    Unreadable,
+    is_utf8,
+    read_batches,
+    shown,
+)
+from okforest.retrieval._store import Snapshot, Store
+from okforest.retrieval._table import ImageTable, Row, name_key
 
 KEYS_PER_SEGMENT = 2**23  # subwindows times trees that are held in memory, 8 bytes each
 
@@ -73,6 +82,23 @@ class Directory:
         return (int(position), row) if row.name == name else None
 
 
+def positions_of(snapshot: Snapshot, images: Sequence[int | str]) -> list[int]:
+    """Return the positions of images, given by their numbers or names."""
+    named = any(isinstance(image, str) for image in images)
+    directory = Directory(snapshot) if named else None
+    positions = []
+    for image in images:
+        where: Any = ()
+        if isinstance(image, str):
+            where = directory.find(image) if directory else ()
+        elif is_integer(image) and 0 <= image < 2**63:
+            where = np.flatnonzero((snapshot.ids == image) & snapshot.live)
+        if where is None or not len(where):
+            raise ValueError(f"the index has no image {image!r}; rows() lists those that it has.")
+        positions.append(int(where[0]))
+    return positions
+
+
 class Adder:
     """Adds images to an index, a segment at a time.
 
@@ -101,65 +127,99 @@ class Adder:
         self.directory = Directory(self.snapshot)
         self.builder = self._new_builder()
         self.replaced: list[int] = []  # positions of images whose successors are in the builder
+        self.given: set[str] = set()  # names of this call
+        self.committing = False
         self.n_replaced = self.n_unchanged = self.n_added = 0
         self.skipped: list[Unreadable] = []
 
     def add(self, sources: Sequence[Source], progress: Callable[[int], None]) -> Added:
         """Add images, and report the number of those that are done."""
-        n_done = 0
-        changed = [source for source in sources if not self._is_unchanged_file(source)]
-        n_done = self.n_unchanged = len(sources) - len(changed)
+        self.given = {source.name for source in sources}
+        changed = [source for source in sources if not self._is_done(source)]
+        n_done = len(sources) - len(changed)
         progress(n_done)
-        for pictures, unreadable in read_batches(changed, DEFAULT_LIMITS, self.n_threads):
-            self.skipped += unreadable
-            new = [pair for pair in pictures if self._is_new(*pair)]
-            self._index(new)
-            n_done += len(pictures) + len(unreadable)
-            progress(n_done)
+        try:
+            for images, unreadable in read_batches(changed, DEFAULT_LIMITS, self.n_threads):
+                self.skipped += unreadable
+                self._index([image for image in images if self._is_new(image)])
+                n_done += len(images) + len(unreadable)
+                progress(n_done)
+        except KeyboardInterrupt:
+            if not self.committing:  # what was indexed so far stays
+                self.commit()
+            raise
         self.commit()
         return Added(self.n_added, self.n_replaced, self.n_unchanged, self.skipped)
 
-    def _is_unchanged_file(self, source: Source) -> bool:
-        """Return whether the index has this file, with this size and time: it is not read then."""
-        if source.path is None or not (found := self.directory.find(source.name)):
+    def _is_done(self, source: Source) -> bool:
+        """Return whether a file need not be read: the index has it, or its name is not text."""
+        if source.path is None:
+            return False
+        if not is_utf8(source.name):
+            name = shown(source.name)
+            self.skipped.append(
+                Unreadable(name, f"{name} has a name that is not UTF-8; rename it.")
+            )
+            return True
+        if not (found := self.directory.find(source.name)):
             return False
         try:
             status = source.path.stat()
         except OSError:
             return False  # reading it tells why
         row = found[1]
-        known = (row.file_bytes, row.file_time, row.label)
-        return known == (status.st_size, status.st_mtime_ns, source.label)
+        unchanged = (row.file_bytes, row.file_time, row.label) == (
+            status.st_size,
+            status.st_mtime_ns,
+            source.label_after(row.label),
+        )
+        self.n_unchanged += unchanged
+        return unchanged
 
-    def _is_new(self, source: Source, picture: Picture) -> bool:
+    def _is_new(self, image: Loaded) -> bool:
+        source = image.source
         found = self.directory.find(source.name) if source.name else None
         if not found:
             self.n_added += 1
             return True
         position, row = found
-        if row.label == source.label and row.hash == content_hash(picture):
+        same_label = row.label == source.label_after(row.label)
+        if same_label and row.hash == content_hash(image.picture):
             self.n_unchanged += 1
             return False
         self.replaced.append(position)
         self.n_replaced += 1
         return True
 
-    def _index(self, pictures: list[tuple[Source, Picture]]) -> None:
-        if not pictures:
+    def _index(self, images: list[Loaded]) -> None:
+        if not images:
             return
         vocabulary = self.snapshot.vocabulary
-        leaves = vocabulary.reach([picture for _, picture in pictures], None, self.n_threads).leaves
-        parts = leaves.reshape(len(pictures), -1, vocabulary.n_trees)
-        for (source, picture), part in zip(pictures, parts, strict=True):
-            self.builder.add(source, picture, part)
+        pictures = [image.picture for image in images]
+        leaves = vocabulary.reach(pictures, None, self.n_threads).leaves
+        parts = leaves.reshape(len(images), -1, vocabulary.n_trees)
+        for image, part in zip(images, parts, strict=True):
+            name = image.source.name or self._free_name()
+            found = self.directory.find(name)
+            label = image.source.label_after(found[1].label if found else None)
+            self.builder.add(name, label, image, part)
             full = self.builder.n_keys >= KEYS_PER_SEGMENT
             if full or len(self.builder.rows) == self.commit_every:
                 self.commit()
+
+    def _free_name(self) -> str:
+        """Return a name that no image has: the number of the next one, and another if needed."""
+        name = first = f"image-{self.builder.next_id}"
+        more = count(1)
+        while name in self.given or self.directory.find(name):
+            name = f"{first}-{next(more)}"
+        return name
 
     def commit(self) -> None:
         """Make the images that have been collected part of the index."""
         if not self.builder.rows:
             return
+        self.committing = True
         old = self.snapshot.manifest
         generation = old.generation + 1
         name = self.store.write_segment(
@@ -179,6 +239,7 @@ class Adder:
         self.snapshot = self.reopen()
         self.directory.snapshot = self.snapshot  # positions stay: segments are appended
         self.builder = self._new_builder()
+        self.committing = False
 
     def _name(self, position: int) -> str:
         s, i = self.snapshot.locate(position)
@@ -221,7 +282,7 @@ def compact_segments(store: Store, snapshot: Snapshot, at_most: int | None) -> N
 
 
 def import_segments(store: Store, snapshot: Snapshot, others: Iterable[Snapshot]) -> None:
-    """Copy the images of other indexes on the same vocabulary, one segment for each index."""
+    """Add the images of other indexes on the same vocabulary, one segment for each index."""
     manifest = snapshot.manifest
     next_id, generation = manifest.next_id, manifest.generation + 1
     names = [*manifest.segments]
@@ -229,24 +290,33 @@ def import_segments(store: Store, snapshot: Snapshot, others: Iterable[Snapshot]
         if not other.live.any():
             continue
         postings, table = merge_segments(other.segments, other.removed, other.vocabulary)
+        if other.manifest.root != manifest.root:
+            renamed = zip(table.rows(), live_names(other, manifest.root), strict=True)
+            table = ImageTable.of_rows([replace(row, name=name) for row, name in renamed])
         table.columns["id"] = np.arange(next_id, next_id + len(table), dtype=np.uint64)
         next_id += len(table)
         names.append(store.write_segment(postings, table, snapshot.vocabulary, generation))
-    manifest = Manifest(**vars(manifest) | {"segments": names, "next_id": next_id})
-    store.commit(replace(manifest, generation=generation), _with_removed(snapshot, []))
+    manifest = replace(manifest, segments=names, next_id=next_id, generation=generation)
+    store.commit(manifest, _with_removed(snapshot, []))
 
 
-def relative_names(sources: Sequence[Source], root: str) -> list[Source]:
-    """Name the files in the root folder by their paths relative to it."""
-    if not root:
-        return list(sources)
-    named = []
-    for source in sources:
-        path = source.path
-        if path is not None and source.name == str(path) and path.is_relative_to(root):
-            source = replace(source, name=path.relative_to(Path(root)).as_posix())
-        named.append(source)
-    return named
+def live_names(snapshot: Snapshot, root: str) -> list[str]:
+    """Return the names that the images of an index have in one with this root folder.
+
+    Files are named relative to the root folder if they are in it, and otherwise by their paths.
+    """
+    return [
+        _name_in(root, snapshot.manifest.root, snapshot.row(int(p)))
+        for p in np.flatnonzero(snapshot.live)
+    ]
+
+
+def _name_in(root: str, own_root: str, row: Row) -> str:
+    if row.file_bytes < 0 or own_root == root:
+        return row.name
+    path = Path(own_root) / row.name
+    inside = bool(root) and path.is_relative_to(root)
+    return path.relative_to(root).as_posix() if inside else str(path)
 
 
 def _with_removed(snapshot: Snapshot, positions: Any) -> dict[str, Booleans]:

@@ -1,14 +1,15 @@
 """How well a ranking finds the images of the query's class."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from okforest._typing import Booleans
-from okforest.retrieval._pictures import Picture
+from okforest.retrieval._pictures import DEFAULT_LIMITS, Picture, content_hash
 from okforest.retrieval._scoring import Lookup, Words, rank
+from okforest.retrieval._sources import Source
 from okforest.retrieval._store import Snapshot
 
 
@@ -50,6 +51,30 @@ class RetrievalQuality:
     mean_average_precision: float
     precision: dict[int, float]
     recall: dict[int, float]
+
+
+def evaluate_queries(
+    snapshot: Snapshot,
+    sources: Sequence[Source],
+    ks: Sequence[int],
+    n_subwindows: int | None,
+    random_state: int,
+    progress: Callable[[int], None],
+) -> RetrievalQuality:
+    """Rank all images for each query, and summarise how those of its class are ranked."""
+    names, codes = snapshot.labels
+    known = snapshot.positions_by_hash()
+    rankings: list[Booleans] = []
+    for source in sources:
+        picture = source.read(DEFAULT_LIMITS)
+        reached = snapshot.vocabulary.reach([picture], n_subwindows, query=True)
+        itself = known.get(content_hash(picture), [])
+        order = rank_others(snapshot, Words.count(reached.leaves), picture, itself, random_state)
+        label = source.label_after(None)  # images without a label are of no class
+        relevant = np.array([bool(name) and name == label for name in names], dtype=bool)[codes]
+        rankings.append(relevant[order])
+        progress(len(rankings))
+    return quality_of(rankings, ks)
 
 
 def rank_others(

@@ -3,19 +3,24 @@
 import asyncio
 import hmac
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from fastapi import HTTPException, Request
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from okforest.retrieval._settings import ServerSettings
 
 log = logging.getLogger("okforest.retrieval.server")
 T = TypeVar("T")
+
+SIZES_PATH, HITS_PATH = JSON_PATHS = ("/api/shard/sizes", "/api/shard/hits")
+MOST_JSON = 4 * 2**20  # bytes: the leaves of a request, how often each is reached, their sizes
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -41,16 +46,25 @@ def refusal(request: Request, status: int, reason: str, **headers: str) -> HTTPE
     return HTTPException(status, reason, headers=headers or None)
 
 
+def busy(request: Request, **headers: str) -> HTTPException:
+    """Log that a request is refused because there are too many."""
+    reason = "the server is busy; try again in a moment"
+    return refusal(request, 503, reason, **{"Retry-After": "1"}, **headers)
+
+
 async def read_body(request: Request) -> bytes:
     """Return the body of a request, which must not be empty."""
-    body = await request.body()
+    try:
+        body = await request.body()
+    except ClientDisconnect:
+        raise refusal(request, 400, "the client went away while it sent its request") from None
     if not body:
-        raise refusal(request, 400, "the request has no body; send the bytes of a picture")
+        raise refusal(request, 400, "the request has no body; send the bytes of a picture, or JSON")
     return body
 
 
 class BoundedBody:
-    """Refuses bodies that are too large, or that take too long to arrive.
+    """Refuses bodies that are too large, or too many, or that take too long to arrive.
 
     Parameters
     ----------
@@ -62,6 +76,7 @@ class BoundedBody:
 
     def __init__(self, app: Any, settings: ServerSettings):
         self.app, self.settings = app, settings
+        self.n_bytes = 0  # of the bodies of all requests
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request."""
@@ -69,12 +84,11 @@ class BoundedBody:
             await self.app(scope, receive, send)
             return
         request, settings = Request(scope), self.settings
-        too_large = (
-            f"the upload is larger than {settings.max_bytes} bytes, the limit of this server; send "
-            "a smaller picture"
-        )
+        path = request.url.path
+        most = min(MOST_JSON, settings.max_bytes) if path in JSON_PATHS else settings.max_bytes
+        too_large = f"the body is larger than {most} bytes, the limit of this server; send less"
         length = request.headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > settings.max_bytes:
+        if not length.isdigit() or int(length) > most:
             error = refusal(request, 413, too_large, Connection="close")
             await JSONResponse({"detail": error.detail}, 413, error.headers)(scope, receive, send)
             return
@@ -91,13 +105,53 @@ class BoundedBody:
             except TimeoutError as error:
                 reason = f"the upload took more than {settings.upload_seconds:g} seconds"
                 raise refusal(request, 408, reason, Connection="close") from error
-            size += len(message.get("body", b""))
-            if size > settings.max_bytes:
+            n_new = len(message.get("body", b""))
+            size += n_new
+            self.n_bytes += n_new
+            if size > most:
                 raise refusal(request, 413, too_large, Connection="close")
+            if self.n_bytes > max(settings.max_body_bytes, settings.max_bytes):
+                raise busy(request, Connection="close")
             complete = not message.get("more_body", False)
             return message
 
-        await self.app(scope, bounded, send)
+        try:
+            await self.app(scope, bounded, send)
+        finally:
+            self.n_bytes -= size
+
+
+class KnownHosts:
+    """Refuses requests for other host names, such as those of pages that resolve to this machine.
+
+    Parameters
+    ----------
+    app : callable
+        The application.
+    hosts : sequence of str
+        Host names and addresses.
+    """
+
+    def __init__(self, app: Any, hosts: Sequence[str]):
+        self.app, self.hosts = app, frozenset(hosts)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request."""
+        if scope["type"] == "http":
+            request = Request(scope)
+            if _host(request.headers.get("host", "")) not in self.hosts:
+                error = refusal(request, 400, "this server does not answer for this host name")
+                await JSONResponse({"detail": error.detail}, 400)(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+
+def _host(header: str) -> str:
+    """Return the name or address of a Host header, without the port."""
+    try:
+        return urlsplit(f"//{header}").hostname or ""
+    except ValueError:
+        return ""
 
 
 def check_token(request: Request, settings: ServerSettings) -> None:
@@ -108,7 +162,9 @@ def check_token(request: Request, settings: ServerSettings) -> None:
     if not settings.token:
         reason = "this server is read-only; start it with a token to allow changes"
         raise refusal(request, 403, reason)
-    given = request.headers.get("authorization", "").removeprefix("Bearer ")
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        given = ""
     digests = [sha256(text.encode()).digest() for text in (given, settings.token)]
     if not hmac.compare_digest(*digests):
         reason = "changes need the header 'Authorization: Bearer TOKEN' with the right token"
@@ -133,8 +189,7 @@ class WorkQueue:
     async def run(self, request: Request, work: Callable[[], T]) -> T:
         """Return what a function returns, or refuse the request with 503."""
         if self.n_taken >= self.settings.workers + self.settings.queue:
-            reason = "the server is busy; try again in a moment"
-            raise refusal(request, 503, reason, **{"Retry-After": "1"})
+            raise busy(request)
         self.n_taken += 1
         task = asyncio.create_task(self._run(work))
         self.tasks.add(task)  # a task that nobody refers to may be collected
@@ -184,16 +239,54 @@ class SecurityHeaders:
 
 
 class ImpatientProtocol(H11Protocol):
-    """HTTP that closes connections whose first request does not arrive within some seconds."""
+    """HTTP that ends connections on which a request, or the reading of an answer, takes too long.
+
+    A request must arrive within some seconds of the connection, or of the answer to the one before.
+    """
 
     header_seconds = 10.0
+    reading_seconds = 30.0
+    silence: asyncio.TimerHandle | None = None
+    stall: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         """Start to wait for a request."""
         super().connection_made(transport)
-        self.loop.call_later(self.header_seconds, self._close_if_silent)
+        self._wait_for_request()
 
-    def _close_if_silent(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
-            log.warning("a client sent no request within %g seconds", self.header_seconds)
-            self.transport.close()
+    def on_response_complete(self) -> None:
+        """Start to wait for the next request."""
+        super().on_response_complete()
+        self._wait_for_request()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Stop waiting."""
+        for timer in (self.silence, self.stall):
+            if timer:
+                timer.cancel()
+        super().connection_lost(error)
+
+    def pause_writing(self) -> None:
+        """Start to wait for the client to read."""
+        super().pause_writing()
+        self.stall = self.loop.call_later(self.reading_seconds, self._end, "does not read")
+
+    def resume_writing(self) -> None:
+        """Stop waiting for the client to read."""
+        super().resume_writing()
+        if self.stall:
+            self.stall.cancel()
+
+    def _wait_for_request(self) -> None:
+        if self.silence:
+            self.silence.cancel()
+        self.silence = self.loop.call_later(self.header_seconds, self._end_if_silent)
+
+    def _end_if_silent(self) -> None:
+        # While a request is answered, the time for the next one has not begun.
+        if self.cycle is None or self.cycle.response_complete:
+            self._end(f"sent no request within {self.header_seconds:g} seconds")
+
+    def _end(self, reason: str) -> None:
+        log.warning("the connection of a client that %s was closed", reason)
+        self.transport.abort()

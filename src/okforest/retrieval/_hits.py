@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from okforest.retrieval._pictures import Picture, as_picture, read_picture
 from okforest.retrieval._store import Snapshot
@@ -61,6 +61,13 @@ class Hit:
     height: int
     width: int
     shard: int = 0
+
+
+class RankedHits(NamedTuple):
+    """Hits, the best first, and the hashes of their names, by which ties are broken."""
+
+    hits: list[Hit]
+    keys: list[int]
 
 
 def hit_at(snapshot: Snapshot, position: int, score: float) -> Hit:

@@ -68,11 +68,14 @@ DEFAULT_LIMITS = Limits()
 
 
 def read_picture(
-    source: str | os.PathLike[str] | bytes, limits: Limits = DEFAULT_LIMITS
+    source: str | os.PathLike[str] | bytes, limits: Limits = DEFAULT_LIMITS, name: str = ""
 ) -> Picture:
-    """Read a picture from a file or from its bytes, or raise a PictureError."""
+    """Read a picture from a file or from its bytes, or raise a PictureError.
+
+    Errors call it by the name, by default that of the file.
+    """
     reader = require_pillow()
-    name = "the picture" if isinstance(source, bytes) else os.fspath(source)
+    name = name or ("the picture" if isinstance(source, bytes) else os.fspath(source))
     try:
         size = len(source) if isinstance(source, bytes) else os.stat(source).st_size
         if size > limits.max_bytes:
@@ -154,11 +157,18 @@ def thumbnail(picture: Picture, side: int) -> bytes:
 
 
 def list_pictures(folder: Path) -> list[Path]:
-    """Return the files of a folder and of its folders whose names end as those of pictures do."""
+    """Return the files of a folder and of its folders whose names end as those of pictures do.
+
+    Hidden files and folders are left out.
+    """
     if not folder.is_dir():
         raise NotADirectoryError(f"{folder} is not a folder. Pass the folder of the images.")
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.suffix.lower() in ENDINGS and path.is_file() and not path.name.startswith(".")
-    )
+    paths = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths += [
+            Path(parent, name)
+            for name in names
+            if name.lower().endswith(ENDINGS) and not name.startswith(".")
+        ]
+    return sorted(path for path in paths if path.is_file())

@@ -2,22 +2,25 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from okforest._progress import progress_of
-from okforest._typing import Booleans, Floats
-from okforest.retrieval._changes import Directory
+from okforest._typing import Floats
+from okforest.retrieval._changes import positions_of
+from okforest.retrieval._checks import as_integer, as_list
 from okforest.retrieval._description import describe
-from okforest.retrieval._evaluation import RetrievalQuality, quality_of, rank_others
-from okforest.retrieval._hits import Hit, IndexChangedError, hit_at, load_query
+from okforest.retrieval._evaluation import RetrievalQuality, evaluate_queries
+from okforest.retrieval._hits import Hit, IndexChangedError, RankedHits, hit_at, load_query
 from okforest.retrieval._matches import Explanation, explain_pair
-from okforest.retrieval._pictures import DEFAULT_LIMITS, Picture, content_hash, read_picture
+from okforest.retrieval._pictures import Picture, content_hash, read_picture
 from okforest.retrieval._postings import UInt32s, UInt64s
 from okforest.retrieval._scoring import Lookup, Words, rank
-from okforest.retrieval._sources import Source, as_sources
+from okforest.retrieval._sources import Source, Sources, as_sources, place
 from okforest.retrieval._store import Store
 from okforest.retrieval._table import Row
 from okforest.retrieval.vocabulary import Reached, Vocabulary
@@ -43,8 +46,12 @@ class IndexReader:
         self.verify = verify
         self.n_jobs = n_jobs
         self._store = Store(self.path)
+        self._refreshing = Lock()  # threads may share an index
         self._stamp = self._store.stamp()
         self.snapshot = self._store.open(verify)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), verify=self.verify, n_jobs=self.n_jobs), (self.path,)
 
     def __repr__(self) -> str:
         return f"<SubwindowIndex of {len(self)} images in {self.path}>"
@@ -65,17 +72,24 @@ class IndexReader:
     def refresh(self) -> bool:
         """Open the index as it is now; until then, changes by other processes are not seen.
 
+        Threads may share an index: searches use the state that they began with.
+
         Returns
         -------
         changed : bool
             Whether it has changed.
         """
-        stamp = self._store.stamp()
-        if stamp == self._stamp:
+        if self._store.stamp() == self._stamp:
+            self._store.check_sizes(self.snapshot)
             return False
-        before = self.snapshot
-        self.snapshot = self._store.open(self.verify, before)
-        self._stamp = stamp
+        # One thread after the other: none puts back an older state than another has opened.
+        with self._refreshing:
+            stamp = self._store.stamp()
+            if stamp == self._stamp:
+                return False
+            before = self.snapshot
+            self.snapshot = self._store.open(self.verify, before)
+            self._stamp = stamp
         return self.snapshot.manifest.generation != before.manifest.generation
 
     def row(self, image: int | str) -> Row:
@@ -91,7 +105,8 @@ class IndexReader:
         row : Row
             Name, label, size, hash and thumbnail.
         """
-        return self.snapshot.row(self._position(image))
+        snapshot = self.snapshot
+        return snapshot.row(positions_of(snapshot, [image])[0])
 
     def rows(self) -> Iterator[Row]:
         """Return all images.
@@ -103,18 +118,6 @@ class IndexReader:
         """
         snapshot = self.snapshot
         return (snapshot.row(int(p)) for p in np.flatnonzero(snapshot.live))
-
-    def _position(self, image: int | str) -> int:
-        snapshot = self.snapshot
-        if isinstance(image, str):
-            found = Directory(snapshot).find(image)
-            if found:
-                return found[0]
-        elif image >= 0:
-            where = np.flatnonzero((snapshot.ids == image) & snapshot.live)
-            if len(where):
-                return int(where[0])
-        raise ValueError(f"the index has no image {image!r}; rows() lists those that it has.")
 
     def picture(self, image: int | str) -> Picture:
         """Return the pixels of an image, read from its file.
@@ -130,7 +133,7 @@ class IndexReader:
             The pixels. If the file is missing or has changed, an error is raised.
         """
         row = self.row(image)
-        picture = read_picture(self._file(row))
+        picture = read_picture(self._file(row), name=row.name)
         if content_hash(picture) != row.hash:
             raise ValueError(f"the file of image {row.name!r} has changed; add it again.")
         return picture
@@ -194,7 +197,7 @@ class IndexReader:
         words = Words.count(self.reach(query, n_subwindows).leaves)
         return self.best_hits(
             words, None, top, labels=labels, random_state=random_state, generation=None
-        )
+        ).hits
 
     def leaf_sizes(self, leaves: UInt32s) -> tuple[UInt64s, int]:
         """Return the number of subwindows in leaves: the first step of a federated search.
@@ -223,7 +226,7 @@ class IndexReader:
         labels: Iterable[str] | None,
         random_state: int,
         generation: int | None,
-    ) -> list[Hit]:
+    ) -> RankedHits:
         """Return the best images for the leaves of a query: the second step of a federated search.
 
         Parameters
@@ -244,23 +247,25 @@ class IndexReader:
 
         Returns
         -------
-        hits : list of Hit
-            The hits, the best first.
+        ranked : RankedHits
+            The hits, the best first, and the hashes of their names.
         """
         snapshot = self.snapshot
         if generation is not None and generation != snapshot.manifest.generation:
             raise IndexChangedError(f"{self.path} has changed since its leaves were counted.")
-        if top < 1:
-            raise ValueError(f"top={top!r}; expected an integer from 1.")
+        top = as_integer("top", top, 1)
+        random_state = as_integer("random_state", random_state, 0)
         lookup = Lookup(snapshot, words.leaves)
         scores = lookup.scores(words, lookup.sizes if sizes is None else sizes)
         allowed = snapshot.live & (scores > 0)
         if labels is not None:
             names, codes = snapshot.labels
-            wanted = set(labels)
+            wanted = set(as_list("labels", labels))
             allowed &= np.array([name in wanted for name in names], dtype=bool)[codes]
         best = rank(scores, snapshot.keys, allowed, top, random_state)
-        return [hit_at(snapshot, int(position), float(scores[position])) for position in best]
+        found = zip(best.tolist(), scores[best].tolist(), strict=True)
+        hits = [hit_at(snapshot, position, score) for position, score in found]
+        return RankedHits(hits, snapshot.keys[best].tolist())
 
     def scores(self, query: Any, n_subwindows: int | None = None) -> tuple[UInt64s, Floats]:
         """Return the scores of all images.
@@ -342,7 +347,8 @@ class IndexReader:
             Queries; by default the files of all labelled images of the index. A query that is in
             the index, with the same pixels, is searched for as if it were not.
         labels : sequence of str, optional
-            Classes of the queries; by default the folders of files in a folder.
+            Classes of the queries; by default the folders of files in a folder. Queries without a
+            class are left out.
         ks : sequence of int, default=(1, 5, 10)
             Numbers of hits for precision and recall.
         n_subwindows : int, optional
@@ -360,25 +366,24 @@ class IndexReader:
             Top-1, precision and recall at k, and mean average precision.
         """
         snapshot = self.snapshot
-        names, codes = snapshot.labels
+        ks = [as_integer("ks", k, 1) for k in ks]
         if images is None:
             rows = [row for row in self.rows() if row.label]
-            sources = [Source(row.name, row.label, self._file(row)) for row in rows]
+            sources = Sources(Source(row.name, row.label, self._file(row)) for row in rows)
         else:
-            sources = as_sources(images, None, labels)
-        known = snapshot.positions_by_hash()
+            sources = place(as_sources(images, None, labels), snapshot.manifest.root)
         progress = progress_of(0, max(1, len(sources)), verbose, callback, "searching")
-        rankings: list[Booleans] = []
-        for source in sources:
-            picture = source.read(DEFAULT_LIMITS)
-            words = Words.count(self.reach(picture, n_subwindows).leaves)
-            itself = known.get(content_hash(picture), [])
-            order = rank_others(snapshot, words, picture, itself, random_state)
-            relevant = np.array([name == source.label for name in names], dtype=bool)[codes]
-            rankings.append(relevant[order])
-            progress(len(rankings))
-        progress.close()
-        return quality_of(rankings, ks)
+        try:
+            return evaluate_queries(
+                snapshot,
+                sources,
+                ks,
+                n_subwindows,
+                as_integer("random_state", random_state, 0),
+                progress,
+            )
+        finally:
+            progress.close()
 
     def info(self) -> dict[str, Any]:
         """Return what the index holds, and how large it is.

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from okforest.persistence import FileFormatError
 from okforest.persistence.atomic import replacing
 from okforest.persistence.container import read, write
-from okforest.retrieval._pictures import Picture, content_hash, thumbnail
+from okforest.retrieval._pictures import content_hash, thumbnail
 from okforest.retrieval._postings import Postings, UInt32s, UInt64s, merge
-from okforest.retrieval._sources import Source
-from okforest.retrieval._table import NO_FILE, ImageTable, Row
+from okforest.retrieval._sources import Loaded
+from okforest.retrieval._table import ImageTable, Row
 from okforest.retrieval.vocabulary import Vocabulary
 
 KIND, VERSION = "okforest segment", 1
@@ -100,29 +100,34 @@ class SegmentBuilder:
     keys: list[UInt64s] = field(default_factory=list)
     n_keys: int = 0
 
-    def add(self, source: Source, picture: Picture, leaves: UInt32s) -> None:
+    @property
+    def next_id(self) -> int:
+        """The number of the next image."""
+        return self.first_id + len(self.rows)
+
+    def add(self, name: str, label: str, image: Loaded, leaves: UInt32s) -> None:
         """Add an image, given the leaves of its subwindows, (n_subwindows, n_trees)."""
-        number = len(self.rows)
-        status = None if source.path is None else source.path.stat()
-        self.rows.append(
-            Row(
-                id=self.first_id + number,
-                name=source.name or f"image-{self.first_id + number}",
-                label=source.label,
-                height=picture.shape[0],
-                width=picture.shape[1],
-                n_subwindows=len(leaves),
-                hash=content_hash(picture),
-                file_bytes=status.st_size if status else NO_FILE,
-                file_time=status.st_mtime_ns if status else NO_FILE,
-                thumbnail=thumbnail(picture, self.thumbnail_side),
-            )
+        picture = image.picture
+        row = Row(
+            id=self.next_id,
+            name=name,
+            label=label,
+            height=picture.shape[0],
+            width=picture.shape[1],
+            n_subwindows=len(leaves),
+            hash=content_hash(picture),
+            file_bytes=image.file_bytes,
+            file_time=image.file_time,
+            thumbnail=thumbnail(picture, self.thumbnail_side),
         )
-        self.keys.append((leaves.ravel().astype(np.uint64) << np.uint64(32)) | np.uint64(number))
+        number = np.uint64(len(self.rows))
+        self.keys.append((leaves.ravel().astype(np.uint64) << np.uint64(32)) | number)
         self.n_keys += leaves.size
+        self.rows.append(row)  # the last step: an image that is interrupted before is not added
 
     def finish(self) -> tuple[Postings, ImageTable]:
         """Return the postings and the table."""
+        del self.keys[len(self.rows) :]
         keys = np.concatenate(self.keys) if self.keys else np.empty(0, np.uint64)
         self.keys.clear()
         return Postings.of_subwindows(keys, self.vocabulary.n_leaves), ImageTable.of_rows(self.rows)

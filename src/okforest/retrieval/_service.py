@@ -3,9 +3,8 @@
 import time
 from dataclasses import asdict
 from importlib.metadata import version
-from pathlib import PurePosixPath
+from pathlib import PurePath
 from threading import Lock
-from typing import Any
 
 import numpy as np
 
@@ -54,7 +53,7 @@ class SearchService:
         """Return an image of the index, from its file or, without it, from its thumbnail."""
         try:
             return self.index.picture(image)
-        except ValueError:
+        except (OSError, ValueError):
             row = self.index.row(image)
             if not row.thumbnail:
                 raise PictureError(
@@ -89,7 +88,9 @@ class SearchService:
         """Return the pairs of subwindows that the score of a hit is made of."""
         start = time.perf_counter()
         query = self.query_picture(source, box)
-        explanation = self.index.explain(query, hit, top, n_subwindows=n_subwindows)
+        explanation = self.index.explain(
+            query, hit, top, hit_picture=self._original(hit), n_subwindows=n_subwindows
+        )
         pairs = zip(
             explanation.query_boxes.tolist(),
             explanation.hit_boxes.tolist(),
@@ -99,24 +100,44 @@ class SearchService:
         matches = [wire.WireMatch(*pair) for pair in pairs]
         return wire.WireExplanation(explanation.score, matches, 1e3 * (time.perf_counter() - start))
 
-    def sizes(self, leaves: UInt32s) -> wire.WireSizes:
+    def _original(self, image: int) -> Picture:
+        """Return the pixels of an image of the index; errors do not tell where its file is."""
+        name = self.index.row(image).name
+        try:
+            return self.index.picture(image)
+        except (OSError, ValueError) as error:
+            raise PictureError(str(error).replace(name, _shown_name(name))) from None
+
+    def sizes(self, body: bytes) -> wire.WireSizes:
         """Return the sizes of leaves."""
-        sizes, generation = self.index.leaf_sizes(leaves)
+        request = wire.parse(wire.WireLeaves, body)
+        sizes, generation = self.index.leaf_sizes(self._leaves(request))
         return wire.WireSizes(sizes.tolist(), generation)
 
-    def shard_hits(self, body: wire.WireWords, leaves: UInt32s) -> wire.WireHits:
+    def shard_hits(self, body: bytes) -> wire.WireRanked:
         """Return the best hits for leaves and their sizes in all indexes."""
-        start = time.perf_counter()
-        hits = self.index.best_hits(
-            Words(leaves, np.array(body.times, dtype=np.uint32)),
-            np.array(body.sizes, dtype=np.uint64),
-            body.top,
-            labels=body.labels,
-            random_state=body.random_state,
-            generation=body.generation,
+        request = wire.parse(wire.WireWords, body)
+        leaves = self._leaves(request)
+        if not len(leaves) == len(request.times) == len(request.sizes):
+            raise ValueError("there must be one time and one size for each leaf")
+        ranked = self.index.best_hits(
+            Words(leaves, np.array(request.times, dtype=np.uint32)),
+            np.array(request.sizes, dtype=np.uint64),
+            request.top,
+            labels=request.labels,
+            random_state=request.random_state,
+            generation=request.generation,
         )
-        spent = 1e3 * (time.perf_counter() - start)
-        return wire.WireHits([wire.WireHit(**_plain(hit)) for hit in hits], spent, 0, 0)
+        return wire.WireRanked([_wire_hit(hit) for hit in ranked.hits], ranked.keys)
+
+    def _leaves(self, request: wire.WireLeaves | wire.WireWords) -> UInt32s:
+        vocabulary = self.index.vocabulary
+        if request.vocabulary != vocabulary.key:
+            raise ValueError("this index has another vocabulary")
+        leaves = np.array(request.leaves, dtype=np.int64)
+        if (leaves >= vocabulary.n_leaves).any() or (np.diff(leaves) <= 0).any():
+            raise ValueError("leaves must ascend, and be those of the vocabulary")
+        return leaves.astype(np.uint32)
 
     def add(self, body: bytes, name: str, label: str) -> wire.WireAdded:
         """Add a picture."""
@@ -146,15 +167,12 @@ class SearchService:
         )
 
 
-def _plain(hit: Hit) -> dict[str, Any]:
-    values = asdict(hit)
-    del values["shard"]
-    return values
-
-
 def _wire_hit(hit: Hit) -> wire.WireHit:
     """Return a hit whose name does not tell where files outside the root folder are."""
-    values = _plain(hit)
-    if hit.name.startswith("/"):
-        values["name"] = PurePosixPath(hit.name).name
+    values = asdict(hit) | {"name": _shown_name(hit.name)}
+    del values["shard"]
     return wire.WireHit(**values)
+
+
+def _shown_name(name: str) -> str:
+    return PurePath(name).name if PurePath(name).is_absolute() else name

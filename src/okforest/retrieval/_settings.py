@@ -15,6 +15,8 @@ class ServerSettings:
         Secret that requests which change the index must present; without one, none may change it.
     max_bytes : int, default=20 MiB
         Bytes of an uploaded picture.
+    max_body_bytes : int, default=256 MiB
+        Bytes of all uploads that are held in memory at the same time; more are refused with 503.
     max_pixels : int, default=50_000_000
         Height times width of an uploaded picture.
     formats : tuple of str
@@ -34,6 +36,7 @@ class ServerSettings:
 
     token: str | None = field(default=None, repr=False)
     max_bytes: int = 20 * 2**20
+    max_body_bytes: int = 256 * 2**20
     max_pixels: int = 50_000_000
     formats: tuple[str, ...] = FORMATS
     workers: int = 2

@@ -12,7 +12,7 @@ import sys
 from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from okforest._typing import Booleans
 from okforest.persistence import FileFormatError
 from okforest.persistence.atomic import remove_leftovers, replacing
 from okforest.persistence.container import read, write
+from okforest.retrieval._manifest import MANIFEST, Manifest, sync_folder
 from okforest.retrieval._postings import Postings, UInt64s
 from okforest.retrieval._segment import Segment, read_segment, write_segment
 from okforest.retrieval._table import ImageTable, Row
@@ -32,9 +33,7 @@ from okforest.retrieval.vocabulary import Vocabulary
 if sys.platform != "win32":
     from fcntl import LOCK_EX, LOCK_NB, flock
 
-KIND, VERSION = "okforest image index", 1
 REMOVED_KIND = "okforest removed images"
-MANIFEST = "manifest.okf"
 VOCABULARY = "vocabulary.okf"
 LOCK = "write.lock"
 ATTEMPTS = 5  # to open an index while it is being compacted
@@ -56,75 +55,6 @@ class IndexBusyError(OSError):
 
 
 @dataclass(frozen=True)
-class Manifest:
-    """What an index consists of.
-
-    Parameters
-    ----------
-    generation : int
-        Number of changes since the index was made.
-    vocabulary : str
-        The key of the vocabulary.
-    segments : list of str
-        Files of segments.
-    removed : str
-        The file of removed images; empty if there are none.
-    next_id : int
-        The number of the next image.
-    root : str
-        Names of files in this folder are relative to it; empty for none.
-    thumbnail_side : int
-        Pixels of the longer side of thumbnails; 0 for none.
-    """
-
-    generation: int
-    vocabulary: str
-    segments: list[str]
-    removed: str
-    next_id: int
-    root: str
-    thumbnail_side: int
-
-    @classmethod
-    def read(cls, path: Path) -> "Manifest":
-        """Read a manifest, or raise a FileFormatError."""
-        _, content, _ = read(path, mapped=False, verify=True)
-        try:
-            if not isinstance(content, dict) or content.get("kind") != KIND:
-                raise ValueError("it is not the manifest of an index")
-            if content["version"] != VERSION:
-                raise ValueError(f"version {content['version']} is unknown; upgrade okforest")
-            manifest = cls(**{field.name: content[field.name] for field in fields(cls)})
-            numbers = (manifest.generation, manifest.next_id, manifest.thumbnail_side)
-            texts = (manifest.vocabulary, manifest.removed, manifest.root, *manifest.segments)
-            if not all(type(number) is int and number >= 0 for number in numbers):
-                raise ValueError("a number is not an integer from 0")
-            if not all(isinstance(text, str) for text in texts):
-                raise ValueError("a name is not text")
-            if any(Path(name).name != name for name in (*manifest.segments, manifest.removed)):
-                raise ValueError("a file is outside the folder of the index")
-        except (KeyError, TypeError, ValueError) as error:
-            raise FileFormatError(f"{path} cannot be read: {error}.") from error
-        return manifest
-
-    def write(self, path: Path) -> None:
-        """Replace a manifest, and see that it is on the disk."""
-        with replacing(path) as file:
-            write(file, {"kind": KIND, "version": VERSION} | asdict(self), [])
-        sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """See that the names of the files of a folder are on the disk."""
-    if sys.platform != "win32":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-@dataclass(frozen=True)
 class Snapshot:
     """An index at one moment; later changes do not affect it.
 
@@ -138,12 +68,15 @@ class Snapshot:
         The images.
     removed : list of ndarray of bool
         For each segment, which images are removed; empty if none is.
+    file_bytes : dict of str to int
+        The size of each mapped file.
     """
 
     manifest: Manifest
     vocabulary: Vocabulary
     segments: list[Segment]
     removed: list[Booleans]
+    file_bytes: dict[str, int]
 
     @cached_property
     def starts(self) -> npt.NDArray[np.intp]:
@@ -252,6 +185,14 @@ class Store:
             manifest = Manifest(0, vocabulary.key, [], "", 0, root, thumbnail_side)
             manifest.write(self.folder / MANIFEST)
 
+    def delete(self) -> None:
+        """Delete an index that is still empty, and the folder if it has no other files."""
+        self._delete_others(set())
+        for name in (MANIFEST, VOCABULARY, LOCK):
+            (self.folder / name).unlink(missing_ok=True)
+        with suppress(OSError):  # it has other files
+            self.folder.rmdir()
+
     def stamp(self) -> tuple[int, int]:
         """Return what changes with the manifest."""
         try:
@@ -289,7 +230,27 @@ class Store:
             known.get(name) or read_segment(self.folder / name, vocabulary, verify)
             for name in manifest.segments
         ]
-        return Snapshot(manifest, vocabulary, segments, self._read_removed(manifest, segments))
+        before = previous.file_bytes if previous else {}
+        sizes = {
+            name: before.get(name) or os.stat(self.folder / name).st_size
+            for name in (VOCABULARY, *manifest.segments)
+        }
+        removed = self._read_removed(manifest, segments)
+        return Snapshot(manifest, vocabulary, segments, removed, sizes)
+
+    def check_sizes(self, snapshot: Snapshot) -> None:
+        """Raise a FileFormatError if a mapped file was cut off: reading it would end the process.
+
+        Files that were deleted are still there for those who have mapped them.
+        """
+        for name, size in snapshot.file_bytes.items():
+            with suppress(FileNotFoundError):
+                now = os.stat(self.folder / name).st_size
+                if now < size:
+                    raise FileFormatError(
+                        f"{self.folder / name} was cut off while it was in use: it has {now} of "
+                        f"{size} bytes. Restore it from a copy, or build the index again."
+                    )
 
     def _read_removed(self, manifest: Manifest, segments: list[Segment]) -> list[Booleans]:
         if not manifest.removed:

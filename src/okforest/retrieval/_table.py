@@ -11,8 +11,6 @@ import numpy.typing as npt
 from okforest.retrieval._pictures import HASH_BYTES
 from okforest.retrieval._postings import UInt8s, UInt64s
 
-NO_FILE = -1  # bytes and time of an image that is not a file
-
 
 @dataclass(frozen=True)
 class Row:
@@ -52,7 +50,8 @@ class Row:
 
 def name_key(name: str) -> int:
     """Return a hash of a name, 64 bits."""
-    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")
+    content = name.encode(errors="surrogateescape")  # of a file that cannot be in an index
+    return int.from_bytes(blake2b(content, digest_size=8).digest(), "little")
 
 
 @dataclass(frozen=True)

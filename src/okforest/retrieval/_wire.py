@@ -3,13 +3,23 @@
 Scores travel as JSON numbers in Python's shortest form, which is read back to the same bits.
 """
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 
-Number = Annotated[int, Field(ge=0, lt=2**32)]
-Size = Annotated[int, Field(ge=0, lt=2**53)]
+MOST_LEAVES = 2**17  # of a request: 13,000 subwindows in ten trees
+MOST_BRACKETS = 10_000  # of a body, those in labels included: millions of lists take seconds
+
+Number = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
+Size = Annotated[int, Field(ge=0, lt=2**53, strict=True)]
+# The first number that is wrong ends the check: every error takes kilobytes.
+Numbers = Annotated[list[Number], Field(max_length=MOST_LEAVES, fail_fast=True)]
+Sizes = Annotated[list[Size], Field(max_length=MOST_LEAVES, fail_fast=True)]
+Label = Annotated[str, Field(max_length=200)]
+Labels = Annotated[list[Label], Field(max_length=1000, fail_fast=True)]
 
 
 @dataclass
@@ -32,6 +42,14 @@ class WireHits:
     milliseconds: float
     query_height: int
     query_width: int
+
+
+@dataclass
+class WireRanked:
+    """Answer to the second step of a federated search: hits and the hashes of their names."""
+
+    hits: list[WireHit]
+    keys: list[int]
 
 
 @dataclass
@@ -73,8 +91,8 @@ class WireInfo:
 class WireLeaves:
     """Leaves of a query, ascending, on the vocabulary with this key."""
 
-    vocabulary: str
-    leaves: list[Number]
+    vocabulary: Annotated[str, Field(max_length=200)]
+    leaves: Numbers
 
 
 @dataclass
@@ -89,13 +107,13 @@ class WireSizes:
 class WireWords:
     """Leaves of a query, how often each is reached, and their sizes in all indexes together."""
 
-    vocabulary: str
-    leaves: list[Number]
-    times: list[Number]
-    sizes: list[Size]
+    vocabulary: Annotated[str, Field(max_length=200)]
+    leaves: Numbers
+    times: Numbers
+    sizes: Sizes
     generation: int
     top: Annotated[int, Field(ge=1, le=10_000)]
-    labels: list[str] | None
+    labels: Labels | None
     random_state: Annotated[int, Field(ge=0, lt=2**63)]
 
 
@@ -113,3 +131,33 @@ class WireRemoved:
     """Number of images that were removed."""
 
     removed: int
+
+
+T = TypeVar("T")
+
+
+def parse(kind: type[T], body: bytes) -> T:
+    """Read the JSON of a request, or raise a ValueError that says what is wrong with it."""
+    if body.count(b"[") + body.count(b"{") > MOST_BRACKETS:
+        raise ValueError("the body has too many lists and objects")
+    try:
+        # pydantic's own parser would copy the whole body into its errors.
+        content = json.loads(body)
+    except (RecursionError, ValueError):
+        raise ValueError("the body is not JSON") from None
+    try:
+        return TypeAdapter(kind).validate_python(content)
+    except ValidationError as error:
+        raise ValueError(problem(error.errors(include_input=False, include_url=False)[0])) from None
+
+
+def problem(error: Mapping[str, Any]) -> str:
+    """Describe an error of pydantic, without what was sent."""
+    place = ".".join(str(part) for part in error["loc"])[:80]
+    return f"{place or 'the body'}: {error['msg']}"
+
+
+def body_of(kind: type[Any]) -> dict[str, Any]:
+    """Describe a JSON body that the server parses itself, for OpenAPI."""
+    schema = TypeAdapter(kind).json_schema()
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}

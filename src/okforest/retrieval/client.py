@@ -13,7 +13,8 @@ from urllib.request import Request, urlopen
 
 import numpy as np
 
-from okforest.retrieval._hits import Hit, IndexChangedError
+from okforest.retrieval._checks import as_integer, as_list
+from okforest.retrieval._hits import Hit, IndexChangedError, RankedHits
 from okforest.retrieval._postings import UInt32s, UInt64s
 from okforest.retrieval._scoring import Words
 from okforest.retrieval.vocabulary import Vocabulary
@@ -123,7 +124,11 @@ class RemoteIndex:
             The hits, the best first.
         """
         query: list[tuple[str, Any]] = [("top", top), ("random_state", random_state)]
-        query += [("label", label) for label in labels or ()]
+        if labels is not None:
+            wanted = as_list("labels", labels)
+            if not wanted:
+                return []  # a request without labels has no filter
+            query += [("label", label) for label in wanted]
         if n_subwindows is not None:
             query.append(("n_subwindows", n_subwindows))
         answer = self._json("POST", f"/api/search?{urlencode(query)}", picture)
@@ -187,7 +192,7 @@ class RemoteIndex:
         labels: Iterable[str] | None,
         random_state: int,
         generation: int,
-    ) -> list[Hit]:
+    ) -> RankedHits:
         """Return the best images for the leaves of a query: the second step of a federated search.
 
         Parameters
@@ -207,8 +212,8 @@ class RemoteIndex:
 
         Returns
         -------
-        hits : list of Hit
-            The hits, the best first.
+        ranked : RankedHits
+            The hits, the best first, and the hashes of their names.
         """
         body = {
             "vocabulary": self.vocabulary_key,
@@ -216,12 +221,12 @@ class RemoteIndex:
             "times": words.times.tolist(),
             "sizes": sizes.tolist(),
             "generation": generation,
-            "top": top,
-            "labels": None if labels is None else list(labels),
-            "random_state": random_state,
+            "top": as_integer("top", top, 1),
+            "labels": None if labels is None else as_list("labels", labels),
+            "random_state": as_integer("random_state", random_state, 0),
         }
         answer = self._json("POST", "/api/shard/hits", body)
-        return [Hit(**hit) for hit in answer["hits"]]
+        return RankedHits([Hit(**hit) for hit in answer["hits"]], answer["keys"])
 
     def _json(self, method: str, path: str, body: Any = None) -> Any:
         return json.loads(self._request(method, path, body))

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from okforest.retrieval._checks import as_list
 from okforest.retrieval._hits import Hit, IndexChangedError, load_query
 from okforest.retrieval._scoring import Words, mix
-from okforest.retrieval._table import name_key
 from okforest.retrieval.client import RemoteIndex
 from okforest.retrieval.index import SubwindowIndex
 from okforest.retrieval.vocabulary import Vocabulary
@@ -99,17 +99,13 @@ class FederatedIndex:
         picture = load_query(query)
         reached = self.vocabulary.reach([picture], n_subwindows, query=True)
         words = Words.count(reached.leaves)
-        labels = None if labels is None else list(labels)
+        labels = None if labels is None else as_list("labels", labels)
         for attempt in range(ATTEMPTS):
             counted = [shard.leaf_sizes(words.leaves) for shard in self.shards]
             sizes = np.array([sizes for sizes, _ in counted]).sum(axis=0, dtype=np.uint64)
             try:
-                hits = [
-                    replace(hit, shard=s)
-                    for s, (shard, (_, generation)) in enumerate(
-                        zip(self.shards, counted, strict=True)
-                    )
-                    for hit in shard.best_hits(
+                ranked = [
+                    shard.best_hits(
                         words,
                         sizes,
                         top,
@@ -117,11 +113,13 @@ class FederatedIndex:
                         random_state=random_state,
                         generation=generation,
                     )
+                    for shard, (_, generation) in zip(self.shards, counted, strict=True)
                 ]
                 break
             except IndexChangedError:
                 if attempt == ATTEMPTS - 1:
                     raise
-        keys = mix(np.array([name_key(hit.name) for hit in hits], dtype=np.uint64), random_state)
+        hits = [replace(hit, shard=s) for s, one in enumerate(ranked) for hit in one.hits]
+        keys = mix(np.array([k for one in ranked for k in one.keys], dtype=np.uint64), random_state)
         order = sorted(range(len(hits)), key=lambda i: (-hits[i].score, int(keys[i])))
         return [hits[i] for i in order[:top]]

@@ -1,12 +1,13 @@
 """An index of images that can be built, searched and changed."""
 
 import os
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from okforest._progress import progress_of
 from okforest._threads import thread_count
@@ -15,12 +16,13 @@ from okforest.retrieval._changes import (
     Adder,
     compact_segments,
     import_segments,
-    relative_names,
+    live_names,
+    positions_of,
     remove_images,
 )
-from okforest.retrieval._postings import UInt64s
+from okforest.retrieval._checks import as_integer, as_list
 from okforest.retrieval._reader import IndexReader
-from okforest.retrieval._sources import as_sources
+from okforest.retrieval._sources import as_sources, place
 from okforest.retrieval._store import Snapshot, Store
 from okforest.retrieval.vocabulary import Vocabulary
 from okforest.segments import RandomSubwindows
@@ -44,7 +46,8 @@ class SubwindowIndex(IndexReader):
         The folder of the index.
     verify : bool, default=True
         Whether to compare all files with their checksums when they are opened, which reads them
-        once. Damaged files never crash the process, with or without it.
+        once. A file that is damaged when it is opened is an error, with or without it. Nobody may
+        overwrite or cut off the files of an index that is open; okforest itself never does.
     n_jobs : int, optional
         Number of threads, as in scikit-learn.
 
@@ -99,8 +102,9 @@ class SubwindowIndex(IndexReader):
         path : str or path-like
             The folder of the index: new or empty.
         images : path-like, array-like or list
-            A folder of image files (those in its folders are labelled by them), a list of files, or
-            arrays of bytes; none for an empty index on a given vocabulary.
+            A folder of image files (those in its folders are labelled by them), or files or arrays
+            of bytes in any iterable; none for an empty index on a given vocabulary. Images that
+            cannot be read are left out, with a warning.
         names : sequence of str, optional
             Unique names of the images; by default the paths of files, relative to the folder.
         labels : sequence of str, optional
@@ -138,14 +142,19 @@ class SubwindowIndex(IndexReader):
         """
         if root is None and isinstance(images, str | os.PathLike):
             root = images
+        root = os.path.realpath(root) if root else ""
         store = Store(Path(path))
         if store.exists():
             raise FileExistsError(
                 f"{path} already has an index; add images to it, or choose another folder."
             )
+        # All that the caller may have got wrong is checked before anything is written.
+        sources = as_sources(images, names, labels)
+        thumbnail_side = as_integer("thumbnail_side", thumbnail_side, 0)
+        _check_commit_every(commit_every)
         if vocabulary is None:
             vocabulary = Vocabulary.grow(
-                images,
+                sources,
                 segmenter=segmenter,
                 n_trees=n_trees,
                 min_samples_split=min_samples_split,
@@ -156,24 +165,30 @@ class SubwindowIndex(IndexReader):
             )
         elif not isinstance(vocabulary, Vocabulary):
             vocabulary = Vocabulary.load(vocabulary)
-        store.create(vocabulary, os.path.abspath(root) if root else "", thumbnail_side)
+        store.create(vocabulary, root, thumbnail_side)
         index = cls(path, n_jobs=n_jobs)
-        index.add(
-            images,
-            names=names,
-            labels=labels,
-            commit_every=commit_every,
-            verbose=verbose,
-            callback=callback,
-        )
+        try:
+            added = index.add(
+                sources, commit_every=commit_every, verbose=verbose, callback=callback
+            )
+        except BaseException:
+            if not len(index):  # there is nothing to go on with
+                store.delete()
+            raise
+        if added.skipped:
+            warnings.warn(
+                f"{len(added.skipped)} of {len(sources)} images were left out; the first: "
+                f"{added.skipped[0].reason} Calling add with the same images lists all of them.",
+                stacklevel=2,
+            )
         return index
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _writing(self) -> Iterator[Snapshot]:
+        """Keep other writers out; the snapshot is the index as it is now."""
         with self._store.lock():
             try:
-                self.refresh()
-                yield
+                yield self._reopen()
             finally:
                 self.refresh()
 
@@ -199,11 +214,13 @@ class SubwindowIndex(IndexReader):
         Parameters
         ----------
         images : path-like, array-like or list
-            A folder, image files, or arrays of bytes. Images that cannot be read are left out.
+            A folder, or image files or arrays of bytes. Images that cannot be read are left out.
         names : sequence of str, optional
             Unique names; by default the paths of files, and new names for arrays.
         labels : sequence of str, optional
-            Classes of the images; by default the folders of the files in a folder.
+            Classes of the images. By default the files in a folder are labelled by their folders,
+            relative to the root folder of the index if they are in it; other images keep the label
+            that they have in the index, or have none.
         commit_every : int, optional
             Number of images that are written at a time.
         verbose : int, default=0
@@ -216,15 +233,14 @@ class SubwindowIndex(IndexReader):
         added : Added
             How many images are new, replaced and unchanged, and which were left out.
         """
-        if commit_every is not None and commit_every < 1:
-            raise ValueError(f"commit_every={commit_every!r}; expected an integer from 1.")
+        _check_commit_every(commit_every)
         sources = as_sources(images, names, labels)
         progress = progress_of(0, max(1, len(sources)), verbose, callback, "indexing images")
-        with self._writing():
-            sources = relative_names(sources, self.snapshot.manifest.root)
+        with self._writing() as snapshot:
+            placed = place(sources, snapshot.manifest.root)
             adder = Adder(self._store, self._reopen, thread_count(self.n_jobs), commit_every)
             try:
-                return adder.add(sources, progress)
+                return adder.add(placed, progress)
             finally:
                 progress.close()
 
@@ -239,12 +255,13 @@ class SubwindowIndex(IndexReader):
         Returns
         -------
         n_removed : int
-            Number of images.
+            Number of images; one that is listed twice counts once.
         """
-        with self._writing():
-            positions = [self._position(image) for image in images]
+        wanted = as_list("images", images)
+        with self._writing() as snapshot:
+            positions = set(positions_of(snapshot, wanted))
             if positions:
-                remove_images(self._store, self.snapshot, positions)
+                remove_images(self._store, snapshot, sorted(positions))
         return len(positions)
 
     def compact(self, at_most: int | None = None) -> None:
@@ -255,8 +272,8 @@ class SubwindowIndex(IndexReader):
         at_most : int, optional
             Only segments of at most so many images are merged; by default all are.
         """
-        with self._writing():
-            compact_segments(self._store, self.snapshot, at_most)
+        with self._writing() as snapshot:
+            compact_segments(self._store, snapshot, at_most)
 
     def merge(self, others: Iterable["SubwindowIndex"]) -> None:
         """Add the images of other indexes on the same vocabulary, without reading the images.
@@ -264,7 +281,8 @@ class SubwindowIndex(IndexReader):
         Parameters
         ----------
         others : iterable of SubwindowIndex
-            Indexes; none of their names may be in this index.
+            Indexes; none of their names may be in this index. If they have another root folder,
+            their files are renamed: relative to the root folder of this index, or by their paths.
         """
         others = list(others)
         for other in others:
@@ -273,19 +291,18 @@ class SubwindowIndex(IndexReader):
                     f"{other.path} has another vocabulary than {self.path}; only indexes on the "
                     "same trees can be merged. Build it with vocabulary=."
                 )
-        with self._writing():
+        with self._writing() as snapshot:
             snapshots = [other.snapshot for other in others]
-            keys = [s.keys[s.live] for s in (self.snapshot, *snapshots)]
-            different, counts = np.unique(np.concatenate(keys), return_counts=True)
-            if (counts > 1).any():
-                twice = different[counts > 1]
-                names = [s.row(p).name for s in snapshots for p in _where(s, twice)]
+            names = [live_names(one, snapshot.manifest.root) for one in (snapshot, *snapshots)]
+            twice = [name for name, n in Counter(chain(*names)).items() if n > 1]
+            if twice:
                 raise ValueError(
-                    f"{len(twice)} names are in several of the indexes, such as {names[0]!r}; "
+                    f"{len(twice)} names are in several of the indexes, such as {twice[0]!r}; "
                     "remove one of each."
                 )
-            import_segments(self._store, self.snapshot, snapshots)
+            import_segments(self._store, snapshot, snapshots)
 
 
-def _where(snapshot: Snapshot, keys: UInt64s) -> list[int]:
-    return [int(p) for p in np.flatnonzero(np.isin(snapshot.keys, keys) & snapshot.live)]
+def _check_commit_every(commit_every: int | None) -> None:
+    if commit_every is not None:
+        as_integer("commit_every", commit_every, 1)

@@ -10,16 +10,20 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import numpy as np
 import uvicorn
 from fastapi import FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from okforest.persistence import FileFormatError
 from okforest.retrieval import _wire as wire
 from okforest.retrieval._guards import (
+    HEADERS,
+    HITS_PATH,
+    SIZES_PATH,
     BoundedBody,
     ImpatientProtocol,
+    KnownHosts,
     SecurityHeaders,
     WorkQueue,
     check_token,
@@ -28,7 +32,6 @@ from okforest.retrieval._guards import (
     refusal,
 )
 from okforest.retrieval._hits import IndexChangedError
-from okforest.retrieval._postings import UInt32s
 from okforest.retrieval._service import SearchService
 from okforest.retrieval._settings import ServerSettings
 from okforest.retrieval._store import VOCABULARY, IndexBusyError
@@ -85,7 +88,7 @@ def create_app(index: SubwindowIndex, settings: ServerSettings | None = None) ->
     )
     app.add_middleware(BoundedBody, settings=settings)
     if settings.hosts:
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(settings.hosts))
+        app.add_middleware(KnownHosts, hosts=settings.hosts)
     app.add_middleware(SecurityHeaders)
     answer = _answer_by(WorkQueue(settings), index)
     _add_searches(app, service, answer)
@@ -96,7 +99,13 @@ def create_app(index: SubwindowIndex, settings: ServerSettings | None = None) ->
     @app.exception_handler(Exception)
     async def failure(request: Request, error: Exception) -> JSONResponse:
         log.error("%s %r failed", request.method, request.url.path, exc_info=error)
-        return JSONResponse({"detail": "the server has failed; its log says why"}, 500)
+        # This answer is made outside of the other guards.
+        return JSONResponse({"detail": "the server has failed; its log says why"}, 500, HEADERS)
+
+    @app.exception_handler(RequestValidationError)
+    async def wrong(request: Request, error: RequestValidationError) -> JSONResponse:
+        refused = refusal(request, 422, wire.problem(error.errors()[0]))
+        return JSONResponse({"detail": refused.detail}, 422)
 
     return app
 
@@ -120,10 +129,13 @@ def _answer_by(queue: WorkQueue, index: SubwindowIndex) -> Answer:
         try:
             index.refresh()
             return work()
-        except IndexChangedError as error:
-            return _Refused(409, str(error))
+        except IndexChangedError:
+            return _Refused(409, "the index has changed since its leaves were counted")
         except IndexBusyError:
             return _Refused(503, "another change is being written; try again in a moment", "1")
+        except (FileFormatError, OSError) as error:
+            log.error("the index cannot be read or written: %s", error)
+            return _Refused(503, "the index cannot be read or written; the log says why", "60")
         except ValueError as error:  # PictureError is one
             unknown = "the index has no image" in str(error)
             return _Refused(404 if unknown else 422, str(error))
@@ -185,27 +197,24 @@ def _add_searches(app: FastAPI, service: SearchService, answer: Answer) -> None:
 
 
 def _add_shard(app: FastAPI, service: SearchService, answer: Answer) -> None:
-    def checked(request: Request, key: str, leaves: list[int]) -> UInt32s:
-        vocabulary = service.index.vocabulary
-        if key != vocabulary.key:
-            raise refusal(request, 422, "this index has another vocabulary")
-        values = np.array(leaves, dtype=np.int64)
-        inside = (values >= 0) & (values < vocabulary.n_leaves)
-        if not inside.all() or (np.diff(values) <= 0).any():
-            raise refusal(request, 422, "leaves must ascend, and be those of the vocabulary")
-        return values.astype(np.uint32)
+    # Bodies are parsed by the thread that answers: a large one does not hold up other requests.
+    @app.post(
+        SIZES_PATH,
+        summary="Federated search, step 1: sizes of leaves",
+        openapi_extra=wire.body_of(wire.WireLeaves),
+    )
+    async def sizes(request: Request) -> wire.WireSizes:
+        body = await read_body(request)
+        return await answer(request, lambda: service.sizes(body))
 
-    @app.post("/api/shard/sizes", summary="Federated search, step 1: sizes of leaves")
-    async def sizes(request: Request, body: wire.WireLeaves) -> wire.WireSizes:
-        leaves = checked(request, body.vocabulary, body.leaves)
-        return await answer(request, lambda: service.sizes(leaves))
-
-    @app.post("/api/shard/hits", summary="Federated search, step 2: hits, given all sizes")
-    async def shard_hits(request: Request, body: wire.WireWords) -> wire.WireHits:
-        leaves = checked(request, body.vocabulary, body.leaves)
-        if not len(leaves) == len(body.times) == len(body.sizes):
-            raise refusal(request, 422, "there must be one time and one size for each leaf")
-        return await answer(request, lambda: service.shard_hits(body, leaves))
+    @app.post(
+        HITS_PATH,
+        summary="Federated search, step 2: hits, given all sizes",
+        openapi_extra=wire.body_of(wire.WireWords),
+    )
+    async def shard_hits(request: Request) -> wire.WireRanked:
+        body = await read_body(request)
+        return await answer(request, lambda: service.shard_hits(body))
 
 
 def _add_changes(app: FastAPI, service: SearchService, answer: Answer) -> None:
@@ -293,6 +302,7 @@ def serve(
         timeout_graceful_shutdown=5,
         h11_max_incomplete_event_size=2**16,
         server_header=False,
+        log_config=None,  # logging is the caller's
         log_level="warning",
     )
     uvicorn.Server(config).run()

@@ -17,6 +17,7 @@ from okforest.models import OKTotallyRandomTrees
 from okforest.persistence import FileFormatError
 from okforest.persistence.atomic import replacing
 from okforest.persistence.container import read, write
+from okforest.retrieval._checks import as_integer
 from okforest.retrieval._nodes import MAX_FEATURES, Nodes, Offsets, pack_trees
 from okforest.retrieval._pictures import DEFAULT_LIMITS, Picture
 from okforest.retrieval._postings import UInt32s
@@ -25,6 +26,7 @@ from okforest.segments import RandomSubwindows
 
 KIND, VERSION = "okforest vocabulary", 1
 LEAST_PER_IMAGE = 10  # subwindows that trees are grown on, so that not every image is read
+MAX_VALUES = 2**28  # bytes of the subwindows of an image
 QUERY_SEEDS = 2**63  # beyond the seeds of vocabularies
 PARAMETERS = ("n_segments", "side_range", "size", "color", "rotate", "mirror")
 
@@ -80,6 +82,12 @@ class Vocabulary:
         self.n_features = int(segmenter.size) ** 2 * n_channels
         if self.n_features > MAX_FEATURES:
             raise ValueError(f"subwindows of {self.n_features} values are too large; reduce size.")
+        self.most_subwindows = MAX_VALUES // self.n_features
+        if segmenter.n_segments > self.most_subwindows:
+            raise ValueError(
+                f"n_segments={segmenter.n_segments}; with {self.n_features} values in each "
+                f"subwindow, an image can have at most {self.most_subwindows}."
+            )
         if not are_byte_trees(nodes, offsets, self.n_features):
             raise ValueError("the nodes are not those of trees on these subwindows.")
         self.segmenter, self.nodes, self.offsets, self.seed = segmenter, nodes, offsets, seed
@@ -127,17 +135,11 @@ class Vocabulary:
             The trees.
         """
         segmenter = RandomSubwindows(200) if segmenter is None else segmenter
-        for name, value, least in (
-            ("n_trees", n_trees, 1),
-            ("min_samples_split", min_samples_split, 2),
-            ("max_sample", max_sample, 2),
-        ):
-            if value < least:
-                raise ValueError(f"{name}={value!r}; expected an integer from {least}.")
-        if not 0 <= random_state < QUERY_SEEDS:
-            raise ValueError(
-                f"random_state={random_state!r}; expected an integer from 0 to 2⁶³ − 1."
-            )
+        n_trees = as_integer("n_trees", n_trees, 1)
+        min_samples_split = as_integer("min_samples_split", min_samples_split, 2)
+        max_sample = as_integer("max_sample", max_sample, 2)
+        random_state = as_integer("random_state", random_state, 0, QUERY_SEEDS - 1)
+        segmenter.check([])
         n_threads = thread_count(n_jobs)
         sources = as_sources(images)
         if not sources:
@@ -203,6 +205,7 @@ class Vocabulary:
         """
         cutter = self.segmenter
         if n_subwindows is not None:
+            n_subwindows = as_integer("n_subwindows", n_subwindows, 1, self.most_subwindows)
             cutter = RandomSubwindows(**self._settings() | {"n_segments": n_subwindows})
         seed = self.seed + QUERY_SEEDS if query else self.seed
         segments = cutter.cut(pictures, seed, n_threads)
@@ -259,7 +262,8 @@ class Vocabulary:
             raise FileFormatError(f"{os.fspath(path)} cannot be read: {error}.") from error
 
     def _settings(self) -> dict[str, Any]:
-        return {name: getattr(self.segmenter, name) for name in PARAMETERS}
+        values = {name: getattr(self.segmenter, name) for name in PARAMETERS}
+        return {n: v.item() if isinstance(v, np.generic) else v for n, v in values.items()}
 
     def _hash(self) -> str:
         settings = self._settings() | {"seed": self.seed}
@@ -289,7 +293,7 @@ def _sample(
     progress = progress_of(0, len(chosen), verbose, None, "reading images")
     pictures: list[Picture] = []
     for batch, _ in read_batches(chosen, DEFAULT_LIMITS, n_threads):
-        pictures += [picture for _, picture in batch]
+        pictures += [image.picture for image in batch]
         progress(len(pictures))
     progress.close()
     if not pictures:

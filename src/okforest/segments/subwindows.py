@@ -127,6 +127,9 @@ class RandomSubwindows(Segmenter):
         check_count(self, "size")
         check_range(self, "side_range")
         check_option(self, "color", COLORS)
+        for name in ("rotate", "mirror"):
+            if (value := getattr(self, name)) not in (False, True):
+                raise ValueError(f"{name}={value!r} of RandomSubwindows; use True or False.")
         images = check_images(X, self._image_shape())
         if isinstance(images, list):
             self._check_channels(images, range(len(images)))
