@@ -65,7 +65,7 @@ def test_too_many_categories():
 def test_columns_of_outputs():
     """Partitions of y with other columns, or in another order, would mix outputs."""
     first, second = pd.DataFrame(Y[:60], columns=list("abc")), pd.DataFrame(Y[60:])
-    for names in ("cba", "abd"):
+    for names in ("cba", "abx"):
         second.columns = list(names)
         with pytest.raises(ValueError, match=r"partition 1 of y has columns .* in the same order"):
             merged([X[:60], X[60:]], [first, second])
