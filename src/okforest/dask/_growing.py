@@ -53,17 +53,17 @@ def grow(
     """
     limits = check_plan(client, plan)
     ranges = tree_ranges(trees, limits.n_threads)
-    parts: dict[range, Trees] = {}
+    parts: dict[range, PackedTrees] = {}
 
     def grow_missing(data: Any) -> None:
         _grow_missing(client, data, ranges, parts, progress)
 
     with_replicated(client, SentPlan.of(plan), grow_missing)
-    return Trees.join([parts[some] for some in ranges])
+    return unpack([parts[some] for some in ranges])
 
 
 def _grow_missing(
-    client: Any, data: Any, ranges: list[range], parts: dict[range, Trees], progress: Any
+    client: Any, data: Any, ranges: list[range], parts: dict[range, PackedTrees], progress: Any
 ) -> None:
     """Grow the ranges of trees that are not among the parts yet, and add them."""
     distributed = require("distributed")
@@ -72,7 +72,7 @@ def _grow_missing(
     of_future = {future.key: some for future, some in zip(futures, missing, strict=True)}
     with cancelling(client, futures):
         for future in distributed.as_completed(futures):
-            parts[of_future[future.key]] = unpack(future.result())
+            parts[of_future[future.key]] = future.result()
             future.release()
             if progress is not None:
                 progress(sum(map(len, parts)))
@@ -89,7 +89,8 @@ def check_plan(client: Any, plan: GrowthPlan) -> WorkerLimits:
 
 def grow_packed(plan: GrowthPlan, trees: range) -> PackedTrees:
     """Grow some trees, on a worker, and make them ready to be sent."""
-    return pack(grow_range(plan, trees))
+    with keeping_freed_memory():
+        return pack(grow_range(plan, trees))
 
 
 def grow_range(plan: GrowthPlan, trees: range) -> Trees:
