@@ -1,8 +1,10 @@
 """What tests of clusters share: data, comparing forests, and what is left on a cluster."""
 
+import threading
 import time
 
 import numpy as np
+from distributed import Worker
 
 
 def make_data(n=300, seed=0):
@@ -35,3 +37,42 @@ def left_on(client, seconds=10.0):
     while any(found := count()) and time.monotonic() < end:
         time.sleep(0.05)
     return found
+
+
+class Mortal:
+    """Workers in this process that are lost with all they hold, as if they were killed."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.workers = []
+        self.starting = None
+
+    def start(self, n_workers=2):
+        """Start workers."""
+
+        async def start():
+            for _ in range(n_workers):
+                worker = Worker(
+                    self.cluster.scheduler.address, nthreads=1, memory_limit=0, dashboard=False
+                )
+                self.workers.append(await worker)
+
+        self.cluster.sync(start)
+
+    def start_later(self):
+        """Start workers in a moment."""
+        self.starting = threading.Timer(0.2, self.start)
+        self.starting.start()
+
+    def lose(self, n_workers=None):
+        """Lose the first workers, or all; the scheduler has noticed."""
+        if self.starting is not None:
+            self.starting.join()
+        gone, self.workers = self.workers[:n_workers], self.workers[len(self.workers[:n_workers]) :]
+
+        async def close():
+            for worker in gone:
+                await worker.close(nanny=False, executor_wait=False, reason="lost")
+
+        self.cluster.sync(close)
+        assert len(self.cluster.scheduler.workers) == len(self.workers)

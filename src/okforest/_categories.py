@@ -145,12 +145,17 @@ def _learn(X: Any, j: int, weighs: Booleans) -> npt.NDArray[Any]:
             f"column {label(X, j)} of X is categorical, but its values cannot be sorted: {error}. "
             "Convert all of them to text, or all to numbers."
         ) from None
-    if len(known) > MAX_CATEGORIES:
+    check_category_count(label(X, j), len(known))
+    return known
+
+
+def check_category_count(name: str, n_categories: int) -> None:
+    """Raise a ValueError if a column has too many categories."""
+    if n_categories > MAX_CATEGORIES:
         raise ValueError(
-            f"column {label(X, j)} of X has {len(known)} categories; at most {MAX_CATEGORIES} are "
+            f"column {name} of X has {n_categories} categories; at most {MAX_CATEGORIES} are "
             "allowed. If it is an identifier, drop it; otherwise merge rare categories."
         )
-    return known
 
 
 def _warn_of_numbers(X: Any, j: int, values: npt.NDArray[Any], known: npt.NDArray[Any]) -> None:

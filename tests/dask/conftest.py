@@ -7,6 +7,8 @@ pytest.importorskip("distributed", reason="Dask is not installed")
 import dask
 from distributed import Client, LocalCluster
 
+from clusters import Mortal
+
 # Several tests may run at a time on a busy machine.
 dask.config.set({"distributed.comm.timeouts.connect": "60s"})
 
@@ -39,3 +41,14 @@ def threads():
         Client(cluster) as client,
     ):
         yield client
+
+
+@pytest.fixture
+def mortal():
+    """Return a cluster in this process whose workers can be lost."""
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster:
+        mortal = Mortal(cluster)
+        mortal.start()
+        with Client(cluster):
+            yield mortal
+        mortal.lose()

@@ -2,18 +2,21 @@
 
 import os
 import signal
+import time
 from itertools import pairwise
 
 import dask
 import dask.array as da
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, get_client
+from sklearn.base import clone
 
 from clusters import assert_same_trees, left_on, make_data
 from okforest import OKExtraTrees, OKRandomForest
 from okforest.dask import fit, fit_remote
-from okforest.dask._cluster import find_client
+from okforest.dask._cluster import WorkerLimits, find_client
+from okforest.dask._row_plan import SampleSize
 from okforest.dask._rows import trees_at_a_time
 
 X, Y = make_data(400)
@@ -110,8 +113,8 @@ def test_data_that_does_not_fit():
         with pytest.raises(MemoryError, match=r"memory limit of 0.0 MiB.*partitioned=True"):
             fit(OKExtraTrees(), *more, client=client)
         with pytest.raises(MemoryError, match=r"the sample of a tree.*Lower max_samples"):
-            trees_at_a_time(client, 40_000)
-        assert trees_at_a_time(client, 4_000) == 1
+            trees_at_a_time(client, SampleSize(40_000, 0))
+        assert trees_at_a_time(client, SampleSize(4_000, 0)) == 1
 
 
 def test_unequal_types_are_promoted(threads):
@@ -200,12 +203,79 @@ def test_an_error_while_rows_are_taken(threads, monkeypatch):
     assert left_on(threads) == (0, 0, 0)
 
 
+def losing(mortal, model):
+    """Let a fit lose all workers after its first trees, and start others."""
+    lost = []
+
+    def lose(done):
+        if not lost:
+            lost.append(done)
+            mortal.lose()
+            mortal.start_later()
+
+    return model.set_params(callback=lose)
+
+
+def test_all_workers_lost_in_a_fit(mortal):
+    """Others are awaited, and the data is sent again: the forests are the same."""
+    many = OKExtraTrees(60, random_state=0)
+    assert_same_trees(fit(losing(mortal, many), X, Y), many.set_params(callback=None).fit(X, Y))
+    found = fit_remote(losing(mortal, many), X, Y).to_local()
+    assert_same_trees(found, many.set_params(callback=None).fit(X, Y))
+    few = clone(DRAWING)
+    found = fit_remote(losing(mortal, few), pieces(X), pieces(Y), partitioned=True).to_local()
+    assert_same_trees(found, DRAWING.fit(X, Y), but=("variance",))
+
+
+def test_data_lost_too_often(mortal):
+    """After a few times, an error names a cause."""
+
+    def lose(done):
+        mortal.lose()
+        mortal.start()
+
+    with pytest.raises(RuntimeError, match=r"held the data have died, 3 times.*out of memory"):
+        fit_remote(OKExtraTrees(60, callback=lose), X, Y)
+    assert left_on(get_client()) == (0, 0, 0)
+
+
+def test_workers_lost_after_a_fit(mortal):
+    """Partitioned forests are grown again, with all that predictions need; others are lost."""
+    x, y = pieces(X), pieces(Y)
+    forest = fit_remote(DRAWING, x, y, partitioned=True)
+    predicted = forest.predict(x)
+    expected, score = predicted.compute(), float(forest.score(x, y))
+    mortal.lose()
+    mortal.start()
+    assert np.array_equal(predicted.compute(), expected)
+    mortal.lose(1)
+    assert float(forest.score(x, y)) == score
+    assert_same_trees(forest.to_local(), DRAWING.fit(X, Y), but=("variance",))
+    mortal.start(1)
+    forest = fit_remote(OKExtraTrees(60, random_state=0), X, Y)
+    mortal.lose(1)
+    with pytest.raises(RuntimeError, match=r"of 12 parts .* have died; fit it again"):
+        forest.to_local()
+    end = time.monotonic() + 60  # until this process has been told
+    while all(part.status != "cancelled" for part in forest.parts) and time.monotonic() < end:
+        time.sleep(0.01)
+    with pytest.raises(RuntimeError, match=r"of 12 parts .* have died; fit it again"):
+        forest.predict(x)
+
+
+def test_workers_are_read_from_the_scheduler(threads, monkeypatch):
+    """What the client remembers may be a moment without workers."""
+    monkeypatch.setattr(Client, "scheduler_info", lambda *_, **__: {"workers": {}})
+    assert WorkerLimits(threads).n_workers == 2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("partitioned", [False, True])
-def test_a_killed_worker(partitioned):
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_a_killed_worker(partitioned, n_workers):
     """A worker killed by a signal costs its tasks only: the forest is the same."""
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         victim = next(iter(client.run(os.getpid).values()))

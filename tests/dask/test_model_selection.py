@@ -5,6 +5,7 @@ import warnings
 
 import joblib
 import numpy as np
+import pytest
 from sklearn.model_selection import GridSearchCV
 
 from clusters import make_data
@@ -57,3 +58,22 @@ def test_gram_matrices_are_sent_once(client, monkeypatch):
     pickle.loads(pickle.dumps(kernel))
     assert len(n_pickled) == 2
     assert not any(client.run(n_kept).values())
+
+
+def test_models_pickled_while_a_kernel_is_shared(threads):
+    """They refer to it, and cannot be read later: the error says when to save."""
+    kernel = Precomputed(RBF(1.0)(Y))
+    model = OKExtraTrees(2, kernel=kernel, random_state=0).fit(X, np.arange(len(X)))
+    with shared(kernel):
+        within = pickle.dumps(model)
+        assert np.array_equal(pickle.loads(within).predict(X), model.predict(X))
+    with pytest.raises(RuntimeError, match="save models after it has ended"):
+        pickle.loads(within)
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+
+
+def test_only_kernels_are_shared(threads):
+    """A Gram matrix alone is refused, and not kept."""
+    with pytest.raises(TypeError, match=r"such as Precomputed\(K\).* got a ndarray"), shared(X):
+        pass
+    assert n_kept() == 0

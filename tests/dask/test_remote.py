@@ -1,6 +1,7 @@
 """Forests that stay on workers, grown on all rows or on samples of rows in partitions."""
 
 import logging
+import pickle
 
 import dask.array as da
 import dask.dataframe as dd
@@ -8,10 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from distributed import Client
 
 from clusters import assert_same_trees, left_on, make_data
 from okforest import OKExtraTrees, OKRandomForest, OKTotallyRandomTrees
-from okforest.dask import fit_remote
+from okforest.dask import fit_remote, predict
+from okforest.dask._growing import grow_range
+from okforest.dask._row_plan import plan_rows
 from okforest.kernels import RBF, FromCallable, Laplacian, Linear, Mahalanobis, Precomputed
 
 X, Y = make_data(400)
@@ -94,9 +98,39 @@ def test_all_rows_on_every_worker(threads, model, y):
     assert_same_trees(forest.to_local(), expected)
     check_predictions(forest, expected)
     assert "9 trees" in repr(forest)
+    for misuse, message in (
+        (lambda: forest.score(NEW, NEW_Y), "X is a ndarray; expected a Dask array or frame"),
+        (lambda: forest.predict(chunks(NEW[:, 0])), r"X has ndim=1; expected .* X\[:, None\]"),
+        (lambda: pickle.dumps(forest), r"cannot be copied or pickled; to_local\(\)"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            misuse()
     forest.release()
-    with pytest.raises(RuntimeError, match="was released"):
-        forest.predict(chunks(NEW))
+    for use in (lambda: forest.predict(chunks(NEW)), forest.to_local):
+        with pytest.raises(RuntimeError, match="was released"):
+            use()
+
+
+def test_a_failed_fit_leaves_nothing(threads):
+    """Not even while the error is kept, as interactive shells do."""
+
+    def fail(done):
+        raise ArithmeticError
+
+    model = drawing(OKExtraTrees, callback=fail)
+    for data in ((X, Y, None, False), (chunks(X), chunks(Y), None, True)):
+        with pytest.raises(ArithmeticError) as kept:
+            fit_remote(model, *data)
+        assert left_on(threads) == (0, 0, 0)
+        assert kept.value is not None
+
+
+def test_forests_that_cannot_stay_on_workers(threads):
+    """The error names the reason."""
+    with pytest.raises(ValueError, match="y is None; a forest on workers needs outputs"):
+        fit_remote(OKTotallyRandomTrees(), X, None)
+    with pytest.raises(ValueError, match="oob_score=True needs all trees in one place"):
+        fit_remote(OKRandomForest(oob_score=True), X, Y)
 
 
 def check_predictions(forest, local):
@@ -161,6 +195,72 @@ def test_frames_with_categories_and_empty_partitions(threads):
     assert_same_trees(forest.to_local(), expected, but=("variance",))
     assert forest.to_local().categories_[-1].tolist() == ["blue", "green", "red"]
     assert np.allclose(forest.predict(collection).compute(), expected.predict(local))
+
+
+def test_partitions_that_some_trees_do_not_draw_from(threads):
+    """Rows are joined in their order, whichever tree asks for a partition first."""
+    sizes = (1, 3, 5, 1, 190, 200)
+    x, y = (da.from_array(values, chunks=(sizes, -1)) for values in (X, Y))
+    model = OKRandomForest(24, max_samples=20, random_state=0)
+    forest = fit_remote(model, x, y, partitioned=True)
+    assert_same_trees(forest.to_local(), model.fit(X, Y), but=("variance",))
+
+
+def test_sparse_partitions(threads, monkeypatch):
+    """Fits and predictions equal local ones; only stored values count as memory."""
+    filled = np.where(np.nan_to_num(X) > 0.5, X, 0.0)
+    wide = sp.csr_array(np.pad(np.nan_to_num(filled), ((0, 0), (0, 300))))
+    x = chunks(wide.toarray()).map_blocks(sp.csr_array)
+    sizes = []
+
+    def counted(client, size):
+        sizes.append(size)
+        return 2
+
+    monkeypatch.setattr("okforest.dask._rows.trees_at_a_time", counted)
+    model = drawing()
+    forest = fit_remote(model, x, chunks(Y), partitioned=True)
+    model.fit(wide, Y)
+    assert_same_trees(forest.to_local(), model, but=("variance",))
+    assert sizes[0].sent < 150 * 8 * (2 * 6 + 3)
+    assert np.allclose(forest.predict(x).compute(), model.predict(wide))
+    assert float(forest.score(x, chunks(Y))) == pytest.approx(model.score(wide, Y))
+    assert np.allclose(predict(model, x).compute(), model.predict(wide))
+
+
+def test_memory_of_a_sample(threads, monkeypatch):
+    """Inputs, outputs and embedded outputs count."""
+    seen = []
+
+    def spy(plan, trees):
+        seen.append((plan.X.nbytes, plan.outputs.nbytes))
+        return grow_range(plan, trees)
+
+    monkeypatch.setattr("okforest.dask._rows.grow_range", spy)
+    plans = []
+
+    def keep(*arguments):
+        plans.append(plan_rows(*arguments))
+        return plans[0]
+
+    monkeypatch.setattr("okforest.dask.fitting.plan_rows", keep)
+    fit_remote(rbf(embedding="nystrom"), chunks(X), chunks(Y), partitioned=True)
+    n_rows = seen[0][0] // (8 * X.shape[1])  # without those that were drawn twice
+    size = plans[0].size
+    assert size.sent == 150 * 8 * (X.shape[1] + Y.shape[1])
+    assert size.embedded == 150 * seen[0][1] // n_rows
+    assert size.held == size.sent + size.embedded
+
+
+def test_a_client_that_is_not_the_default(threads):
+    """Lazy results are computed by it."""
+    with Client(threads.cluster, set_as_default=False) as other:
+        forest = fit_remote(drawing(), chunks(X), chunks(Y), partitioned=True, client=other)
+        local = drawing().fit(X, Y)
+        found = other.compute(forest.predict(chunks(NEW)), sync=True)
+        assert np.allclose(found, local.predict(NEW))
+        with other.as_current():
+            assert np.array_equal(predict(local, chunks(NEW)).compute(), local.predict(NEW))
 
 
 def test_what_is_sent_is_logged(threads, caplog):

@@ -27,7 +27,7 @@ FORESTS = {
 @pytest.mark.parametrize("forest", FORESTS.values(), ids=FORESTS)
 def test_nothing_is_lost(forest):
     """Types and bits of all arrays are the same."""
-    found = unpack(pack(forest.trees_))
+    found = unpack([pack(forest.trees_[t]) for t in range(3)])
     for name, array in vars(forest.trees_).items():
         again = getattr(found, name)
         assert again.dtype == array.dtype, name
@@ -84,7 +84,7 @@ def test_smallest_types(values, expected):
 
 
 def test_allocator(monkeypatch):
-    """The allocator is set by the first thread and restored by the last one, if Dask set it."""
+    """The allocator is set by the first task and restored after the last one, if Dask set it."""
     calls = []
 
     class Library:
@@ -94,7 +94,16 @@ def test_allocator(monkeypatch):
         def malloc_trim(self, padding):
             calls.append("trim")
 
+    class Timer:
+        def __init__(self, seconds, function, arguments):
+            self.fire = lambda: function(*arguments)
+
+        def start(self):
+            timers.append(self)
+
+    timers = []
     monkeypatch.setattr("ctypes.CDLL", lambda name: Library())
+    monkeypatch.setattr("threading.Timer", Timer)
     monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
     with keeping_freed_memory():
         assert not calls
@@ -102,5 +111,10 @@ def test_allocator(monkeypatch):
     with keeping_freed_memory():
         with keeping_freed_memory():
             assert calls == [(-1, 2**28), (-3, 2**25)]
-        assert len(calls) == 2
+        assert not timers
+    with keeping_freed_memory():  # the next task begins within the moment
+        timers[0].fire()
+    assert len(calls) == 2
+    timers[1].fire()
+    timers[0].fire()
     assert calls[2:] == [(-1, 65536), (-3, 2**17), "trim"]

@@ -1,7 +1,8 @@
 """The cluster: its client and workers, data sent to workers, and tasks that can be cancelled."""
 
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -12,6 +13,8 @@ log = logging.getLogger("okforest.dask")
 
 # The share of a worker's memory limit that its data may take; trees and copies need the rest.
 DATA_SHARE = 0.6
+# How often data is sent if all workers that hold it die.
+ATTEMPTS = 3
 
 
 def require(module: str) -> Any:
@@ -47,22 +50,30 @@ def find_client(client: Any = None) -> Any:
             f"the Dask client is {client.status}: it has no connection to a scheduler. Connect "
             "again with Client(address)."
         )
-    _await_workers(client)
+    workers_of(client)
     _check_versions(client)
     return client
 
 
-def _await_workers(client: Any) -> None:
+def workers_of(client: Any) -> dict[str, Any]:
+    """Return what the scheduler knows about its workers, by address; wait for the first one.
+
+    There may be none for a moment, while the only one is restarted.
+    """
     dask = require("dask")
-    seconds = dask.config.get("distributed.comm.timeouts.connect", "30s")
-    try:
-        client.wait_for_workers(1, timeout=seconds)
-    except TimeoutError:
-        raise RuntimeError(
-            f"the cluster at {client.scheduler.address} has no workers after {seconds}; start "
-            "some, for example with: dask worker "
-            f"{client.scheduler.address}"
-        ) from None
+    timeout = dask.config.get("distributed.comm.timeouts.connect", "30s")
+    end = time.monotonic() + dask.utils.parse_timedelta(timeout)
+    while True:
+        # client.scheduler_info() may have no workers: a refresh in the background drops them.
+        workers: dict[str, Any] = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
+        if workers:
+            return workers
+        if time.monotonic() > end:
+            raise RuntimeError(
+                f"the cluster at {client.scheduler.address} has no workers after {timeout}; start "
+                f"some, for example with: dask worker {client.scheduler.address}"
+            )
+        time.sleep(0.1)
 
 
 def _check_versions(client: Any) -> None:
@@ -87,7 +98,7 @@ class WorkerLimits:
     """The threads and memory limits of the workers of a cluster."""
 
     def __init__(self, client: Any):
-        workers = client.scheduler_info(n_workers=-1)["workers"]
+        workers = workers_of(client)
         self.n_workers = len(workers)
         self.n_threads = max(1, sum(worker["nthreads"] for worker in workers.values()))
         limits = {name: worker["memory_limit"] for name, worker in workers.items()}
@@ -111,19 +122,38 @@ class WorkerLimits:
 @contextmanager
 def replicated(client: Any, data: Any) -> Iterator[Any]:
     """Send data once to every worker, and remove it from the cluster at the end."""
-    future = client.scatter(data, broadcast=True, hash=False)
+    (future,) = client.scatter([data], broadcast=True, hash=False)  # one, even of a tuple
     try:
         yield future
     finally:
         future.release()
 
 
-@contextmanager
-def cancelling(client: Any, futures: list[Any]) -> Iterator[None]:
-    """Cancel tasks that are not done at the end, as after an error or Ctrl-C, and forget all."""
+def with_replicated(client: Any, data: Any, work: Callable[[Any], Any]) -> Any:
+    """Call a function with data that is on every worker; again, if all that hold it have died."""
     distributed = require("distributed")
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            with replicated(client, data) as future:
+                return work(future)
+        except distributed.client.FutureCancelledError as error:
+            if attempt == ATTEMPTS:
+                raise RuntimeError(
+                    f"all workers that held the data have died, {ATTEMPTS} times. Most often they "
+                    "have run out of memory: give workers more (memory_limit), or see their logs."
+                ) from None
+            log.warning("the workers that held the data died (%s); it is sent again", error)
+            workers_of(client)
+
+
+@contextmanager
+def cancelling(client: Any, futures: list[Any], keep: bool = False) -> Iterator[None]:
+    """Cancel tasks after an error or Ctrl-C, and forget all; at the end, too, unless kept."""
+    distributed = require("distributed")
+    done = False
     try:
         yield
+        done = True
     except distributed.scheduler.KilledWorker as error:
         raise RuntimeError(
             f"a task was given up since {error.allowed_failures + 1} workers died while it ran, "
@@ -131,7 +161,16 @@ def cancelling(client: Any, futures: list[Any]) -> Iterator[None]:
             "give workers more (memory_limit), run fewer threads in each, or see their logs."
         ) from None
     finally:
-        client.cancel(futures, force=True, reason="okforest cancelled the rest", msg=False)
+        if not (done and keep):
+            client.cancel(futures, force=True, reason="okforest cancelled the rest", msg=False)
+
+
+def completed(futures: list[Any]) -> Iterator[Any]:
+    """Iterate over tasks as they are done; raise the error of one that has failed."""
+    for future in require("distributed").as_completed(futures):
+        if future.status != "finished":
+            future.result()
+        yield future
 
 
 def stop_if_cancelled(_: int) -> None:

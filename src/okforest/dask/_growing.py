@@ -12,9 +12,9 @@ from okforest.dask._cluster import (
     cancelling,
     log,
     mebibytes,
-    replicated,
     require,
     stop_if_cancelled,
+    with_replicated,
 )
 from okforest.dask._transport import PackedTrees, SentPlan, pack, unpack
 from okforest.engine import GrowthPlan, Trees
@@ -25,8 +25,6 @@ from okforest.engine import grow as grow_here
 RANGES = 6
 # A range repeats what the engine prepares for all its trees: it has at least this number of them.
 LEAST_TREES = 4
-# How often the data is sent if all workers that hold it die.
-ATTEMPTS = 3
 
 ADVICE = (
     "Give workers more memory, or keep the rows in partitions of which trees draw samples, with "
@@ -53,27 +51,19 @@ def grow(
 
     ``n_threads`` is not used: every thread of every worker grows trees.
     """
-    distributed = require("distributed")
     limits = check_plan(client, plan)
     ranges = tree_ranges(trees, limits.n_threads)
-    parts: dict[range, Trees] = {}
-    for attempt in range(ATTEMPTS):
-        try:
-            with replicated(client, SentPlan.of(plan)) as data:
-                _grow_missing(client, data, ranges, parts, progress)
-            break
-        except distributed.client.FutureCancelledError as error:
-            log.warning("the workers that held the data died (%s); it is sent again", error)
-            if attempt == ATTEMPTS - 1:
-                raise RuntimeError(
-                    f"all workers that held the data have died, {ATTEMPTS} times. Most often they "
-                    "have run out of memory: give workers more (memory_limit), or see their logs."
-                ) from None
-    return Trees.join([parts[some] for some in ranges])
+    parts: dict[range, PackedTrees] = {}
+
+    def grow_missing(data: Any) -> None:
+        _grow_missing(client, data, ranges, parts, progress)
+
+    with_replicated(client, SentPlan.of(plan), grow_missing)
+    return unpack([parts[some] for some in ranges])
 
 
 def _grow_missing(
-    client: Any, data: Any, ranges: list[range], parts: dict[range, Trees], progress: Any
+    client: Any, data: Any, ranges: list[range], parts: dict[range, PackedTrees], progress: Any
 ) -> None:
     """Grow the ranges of trees that are not among the parts yet, and add them."""
     distributed = require("distributed")
@@ -82,7 +72,7 @@ def _grow_missing(
     of_future = {future.key: some for future, some in zip(futures, missing, strict=True)}
     with cancelling(client, futures):
         for future in distributed.as_completed(futures):
-            parts[of_future[future.key]] = unpack(future.result())
+            parts[of_future[future.key]] = future.result()
             future.release()
             if progress is not None:
                 progress(sum(map(len, parts)))
@@ -99,7 +89,8 @@ def check_plan(client: Any, plan: GrowthPlan) -> WorkerLimits:
 
 def grow_packed(plan: GrowthPlan, trees: range) -> PackedTrees:
     """Grow some trees, on a worker, and make them ready to be sent."""
-    return pack(grow_range(plan, trees))
+    with keeping_freed_memory():
+        return pack(grow_range(plan, trees))
 
 
 def grow_range(plan: GrowthPlan, trees: range) -> Trees:

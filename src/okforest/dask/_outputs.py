@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from okforest._typing import Floats, Outputs
-from okforest.dask._partitions import PartitionedRows, Summary
+from okforest.dask._partitions import PartitionedRows
+from okforest.dask._summary import Summary
 from okforest.embedding.choice import EmbeddingKind, centred_factor, centred_features
 from okforest.embedding.low_rank import (
     DEFAULT_RANK,

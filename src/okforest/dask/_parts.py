@@ -5,6 +5,7 @@ The weights of the forest are the sum of those of its parts, each times its shar
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -92,9 +93,9 @@ class Weighted:
         return sp.csr_array(parts, shape=(self.matrix.shape[0], len(self.rows)))
 
 
-def validated(shell: TreeModel, X: object) -> Inputs:
+def validated(shell: TreeModel, X: Any) -> Inputs:
     """Return inputs to predict as numbers; the engine takes no others."""
-    if len(X) == 0:  # type: ignore[arg-type]
+    if X.shape[0] == 0:
         return np.empty((0, shell.n_features_in_))
     return check_inputs(shell, X)
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from okforest._compat import check_sample_weight
 from okforest._typing import Floats, Outputs
+from okforest.dask._blocks import with_blocks
 from okforest.dask._cluster import require
 from okforest.kernels import Dirac, OutputKernel
 from okforest.weights import Span, WeightMatrix
@@ -27,12 +28,12 @@ class Terms(NamedTuple):
     n_rows: int
 
 
-def score(kernel: OutputKernel, predicted: list[Any], truths: list[Any], weights: list[Any]) -> Any:
-    """Return the kernel R² as a lazy array without axes."""
+def score(kernel: OutputKernel, predicted: list[Any], truths: list[list[Any]]) -> Any:
+    """Return the kernel R² as a lazy array without axes; truths are outputs, or with weights."""
     dask, array = require("dask"), require("dask.array")
     shared = dask.delayed(kernel, traverse=False)
-    read, lose = (dask.delayed(function, pure=False) for function in (_truth, _terms))
-    true = [read(shared, y, w) for y, w in zip(truths, weights, strict=True)]
+    lose = dask.delayed(_terms, pure=False)
+    true = [with_blocks(_truth, own, shared) for own in truths]
     terms = [lose(*pair) for pair in zip(predicted, true, strict=True)]
     spread = _spread(kernel, shared, true)
     ratio = dask.delayed(_r2, pure=False)(terms, spread)
@@ -57,7 +58,7 @@ def _spread(kernel: OutputKernel, shared: Any, true: list[Any]) -> Any:
     return dask.delayed(sum, pure=False)([around(shared, part, centre) for part in true])
 
 
-def _truth(kernel: OutputKernel, y: Any, weight: Any) -> Truth:
+def _truth(kernel: OutputKernel, y: Any, weight: Any = None) -> Truth:
     if len(y) == 0:
         return Truth(np.empty(0), np.empty(0))
     outputs = kernel.check(y)

@@ -5,6 +5,7 @@ and weights of whole rows fit in fewer bytes than the engine uses, and splits ta
 leaves do not have. Nothing is lost.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from okforest.engine import GrowthPlan, Trees
+from okforest.engine.trees import PARTS
 
 Array = npt.NDArray[Any]
 
@@ -58,6 +60,7 @@ class PackedTrees:
         For every array about splits, the value that leaves have.
     arrays : dict
         The arrays, those about splits without the leaves, in the smallest type that holds them.
+        Those that are the same in all nodes are empty, and so are weights that count members.
     dtypes : dict
         The types of the arrays.
     """
@@ -79,7 +82,11 @@ def pack(trees: Trees) -> PackedTrees:
     in_leaves = {name: arrays[name][leaf] for name in of_splits}
     split = np.flatnonzero(is_split)
     for name in of_splits:
-        arrays[name] = arrays[name][split]
+        own = arrays[name][split]
+        is_same = own.dtype.kind in "bi" and (own == in_leaves[name]).all()  # 0.0 == −0.0
+        arrays[name] = own[:0] if is_same else own
+    if np.array_equal(trees.weight, trees.end - trees.begin):  # every row has weight one
+        arrays["weight"] = trees.weight[:0]
     return PackedTrees(
         np.packbits(is_split),
         in_leaves,
@@ -88,18 +95,38 @@ def pack(trees: Trees) -> PackedTrees:
     )
 
 
-def unpack(packed: PackedTrees) -> Trees:
-    """Return the trees as they were."""
-    arrays = {
-        name: array.astype(packed.dtypes[name], copy=False) for name, array in packed.arrays.items()
-    }
-    n_nodes = int(arrays["node_offsets"][-1])
-    is_split = np.unpackbits(packed.is_split, count=n_nodes).view(bool)
-    for name, value in packed.in_leaves.items():
-        whole = np.full(n_nodes, value, dtype=packed.dtypes[name])
-        whole[is_split] = arrays[name]
-        arrays[name] = whole
-    return Trees(**arrays)
+def unpack(parts: Sequence[PackedTrees]) -> Trees:
+    """Return the trees of all parts, joined, as they were.
+
+    Every part is written to its place: unpacking parts alone would take the memory of all trees
+    twice.
+    """
+    first = parts[0]
+    joined = {name: array.astype(first.dtypes[name]) for name, array in first.arrays.items()}
+    is_split = [
+        np.unpackbits(part.is_split, count=int(part.arrays["node_offsets"][-1])).view(bool)
+        for part in parts
+    ]
+    for offsets, names in PARTS.items():
+        sizes = [np.diff(part.arrays[offsets].astype(np.int64)) for part in parts]
+        joined[offsets] = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+        begins = np.cumsum([0, *(own.sum() for own in sizes)])
+        for name in names:
+            if name == "times" and not first.arrays[name].size:
+                continue  # without bootstrap
+            whole = np.empty(begins[-1], dtype=first.dtypes[name])
+            for k, (part, begin, end) in enumerate(zip(parts, begins, begins[1:], strict=False)):
+                own, array = whole[begin:end], part.arrays[name]
+                if name in part.in_leaves:
+                    own[:] = part.in_leaves[name]
+                    if array.size:
+                        own[is_split[k]] = array
+                elif name == "weight" and not array.size:
+                    np.subtract(part.arrays["end"], part.arrays["begin"], out=own, dtype=own.dtype)
+                else:
+                    own[:] = array
+            joined[name] = whole
+    return Trees(**joined)
 
 
 def _smaller(array: Array) -> Array:

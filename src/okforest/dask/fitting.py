@@ -6,10 +6,18 @@ from typing import Any
 from sklearn.base import clone
 
 from okforest._progress import progress_of
-from okforest.dask._cluster import cancelling, find_client, is_collection, require
+from okforest.dask._cluster import (
+    cancelling,
+    completed,
+    find_client,
+    is_collection,
+    replicated,
+    with_replicated,
+)
 from okforest.dask._growing import check_plan, grow, grow_range, tree_ranges
 from okforest.dask._parts import Part
-from okforest.dask._rows import grow_parts, plan_rows
+from okforest.dask._row_plan import plan_rows
+from okforest.dask._rows import grow_parts
 from okforest.dask._transport import SentPlan
 from okforest.dask.remote import RemoteForest
 from okforest.engine import GrowthPlan, prune
@@ -151,39 +159,47 @@ def _fit_partitioned(
 def _fit_replicated(
     client: Any, model: TreeModel, X: Any, y: Any, sample_weight: Any
 ) -> RemoteForest:
-    distributed = require("distributed")
+    if y is None:
+        raise ValueError(
+            "y is None; a forest on workers needs outputs to predict. For trees without outputs, "
+            "use okforest.dask.fit."
+        )
+    if getattr(model, "oob_score", False):
+        raise ValueError(
+            "oob_score=True needs all trees in one place, and they stay on their workers; use "
+            "oob_score=False, or okforest.dask.fit."
+        )
     X, y, sample_weight = (
         client.compute(values, sync=True) if is_collection(values) else values
         for values in (X, y, sample_weight)
     )
     model._validate_params()
     plan = model._plan(X, y, sample_weight)
-    if plan.target is None or getattr(model, "oob_score", False):
-        raise ValueError("a forest on workers needs y, and has no out-of-bag estimates.")
+    assert plan.target is not None
+    known = plan.target.kernel, plan.target.outputs
     limits = check_plan(client, plan.growth)
     ranges = tree_ranges(plan.trees, limits.n_threads)
-    data = client.scatter(SentPlan.of(plan.growth), broadcast=True, hash=False)
-    known = client.scatter((plan.target.kernel, plan.target.outputs), broadcast=True, hash=False)
-    parts = [
-        client.submit(_grow_part, data, known, some, model.ccp_alpha, pure=False) for some in ranges
-    ]
     progress = progress_of(0, model.n_estimators, model.verbose, model.callback)
-    sizes = {part.key: len(some) for part, some in zip(parts, ranges, strict=True)}
-    try:
-        with cancelling(client, []):
+
+    sizes = [len(some) for some in ranges]
+
+    def grow_all(data: Any) -> list[Any]:
+        with replicated(client, known) as outputs:
+            parts = [
+                client.submit(_grow_part, data, outputs, some, model.ccp_alpha, pure=False)
+                for some in ranges
+            ]
+            size_of = {part.key: size for part, size in zip(parts, sizes, strict=True)}
             n_done = 0
-            for part in distributed.as_completed(parts):
-                if part.status != "finished":
-                    part.result()
-                n_done += sizes[part.key]
-                progress(n_done)
-    except BaseException:
-        client.cancel(parts, force=True, reason="okforest failed", msg=False)
-        raise
+            with cancelling(client, parts, keep=True):
+                for part in completed(parts):
+                    n_done += size_of[part.key]
+                    progress(n_done)
+        return parts
+
+    parts = with_replicated(client, SentPlan.of(plan.growth), grow_all)
     model._finish(plan, None)
-    forest = RemoteForest(client, model, parts, [len(some) for some in ranges], model.outputs_)
-    data.release()
-    return forest
+    return RemoteForest(client, model, parts, sizes, model.outputs_)
 
 
 def _grow_part(plan: GrowthPlan, known: Any, trees: range, ccp_alpha: float) -> Part:

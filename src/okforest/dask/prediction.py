@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
 from okforest._typing import Outputs
+from okforest.dask._blocks import input_blocks, with_blocks
 from okforest.dask._cluster import find_client, require
-from okforest.dask._partitions import blocks_of
 from okforest.decode import Candidates, as_decoder
 from okforest.models import OKModel
 from okforest.weights import Span, SparseWeights
@@ -60,14 +60,16 @@ def predict(estimator: Any, X: Any, candidates: Any = None, client: Any = None) 
         model = dask.delayed(estimator, traverse=False)
     else:
         model = client.scatter(estimator, broadcast=True, hash=False)
-    task = dask.delayed(predict_block, pure=False)
     shared = dask.delayed(candidates, traverse=False)
-    return stack([task(model, block, shared, empty) for block in blocks_of(X, "X")], X, empty)
+    predicted = [
+        with_blocks(predict_block, [block], model, shared, empty) for block in input_blocks(X)
+    ]
+    return stack(predicted, X, empty)
 
 
-def predict_block(estimator: Any, X: Any, candidates: Any, empty: Outputs) -> Outputs:
+def predict_block(estimator: Any, candidates: Any, empty: Outputs, X: Any) -> Outputs:
     """Predict one partition, on a worker; an empty one has no outputs."""
-    if len(X) == 0:
+    if X.shape[0] == 0:
         return empty
     if candidates is None:
         return np.asarray(estimator.predict(X))

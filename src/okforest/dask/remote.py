@@ -12,8 +12,9 @@ from sklearn.base import clone
 
 from okforest._typing import Outputs
 from okforest.dask import _scoring
+from okforest.dask._blocks import aligned_blocks, input_blocks, with_blocks
 from okforest.dask._cluster import log, require
-from okforest.dask._partitions import aligned_blocks, bare, blocks_of
+from okforest.dask._partitions import bare
 from okforest.dask._parts import (
     add_sums,
     add_weights,
@@ -150,7 +151,7 @@ class RemoteForest:
         """
         dask, array = require("dask"), require("dask.array")
         offsets = [0, self.n_train] if self.rows is None else self.rows.offsets
-        lengths = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(blocks_of(X, "X"))
+        lengths = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * X.npartitions
         columns = dask.delayed(columns_of, pure=False)
         like = sp.csr_array((0, 0))
         blocks = [
@@ -230,11 +231,11 @@ class RemoteForest:
         score : Dask array without axes
             1 − Σ‖φ(y) − F(x)‖² / Σ‖φ(y) − φ̄‖²; ``float(score)`` computes it.
         """
-        truths = aligned_blocks(y, "y", X)
-        weights = [None] * len(truths)
+        truths = [[part] for part in aligned_blocks(y, "y", X)]
         if sample_weight is not None:
             weights = aligned_blocks(sample_weight, "sample_weight", X)
-        return _scoring.score(self.model.kernel_, self._predicted(X), truths, weights)
+            truths = [[*own, weight] for own, weight in zip(truths, weights, strict=True)]
+        return _scoring.score(self.model.kernel_, self._predicted(X), truths)
 
     def to_local(self) -> Any:
         """Bring the trees here, and the training outputs if they are in partitions.
@@ -244,6 +245,7 @@ class RemoteForest:
         estimator : estimator
             An ordinary fitted estimator. The forest stays on the workers, too.
         """
+        self._check_parts()
         model = clone(self.model)
         for name, value in vars(self.model).items():
             if name.endswith("_"):
@@ -251,7 +253,10 @@ class RemoteForest:
         outputs = self.outputs
         if self.rows is not None:
             outputs = self.rows.outputs_at(self.client, self.model.kernel_, np.arange(self.n_train))
-        parts = self.client.gather(self.parts)
+        try:
+            parts = self.client.gather(self.parts)
+        except require("distributed").client.FutureCancelledError:
+            raise RuntimeError(self._lost("some")) from None
         log.info("brought %d trees here", len(self))
         model.trees_ = Trees.join([part.whole_trees(self.n_train) for part in parts])
         model.store_outputs(self.model.kernel_, outputs)
@@ -262,17 +267,35 @@ class RemoteForest:
         self.client.cancel(self.parts, force=True, reason="released", msg=False)
         self.parts, self.sizes, self._sent = [], [], None
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "a RemoteForest refers to trees on a cluster, and cannot be copied or pickled; "
+            "to_local() returns an estimator that can."
+        )
+
+    def _check_parts(self) -> None:
+        """Raise an error if the trees are no longer on the workers."""
+        if not self.parts:
+            raise RuntimeError("the forest was released; fit it again.")
+        # A "lost" part can be grown again.
+        n_lost = sum(part.status == "cancelled" for part in self.parts)
+        if n_lost:
+            raise RuntimeError(self._lost(str(n_lost)))
+
+    def _lost(self, number: str) -> str:
+        return (
+            f"{number} of {len(self.parts)} parts of the forest were on workers that have died; "
+            "fit it again."
+        )
+
     def _inputs(self, X: Any) -> list[Any]:
         """Return the partitions of X as lazy numbers."""
-        dask = require("dask")
-        check = dask.delayed(validated, pure=False)
-        shell = dask.delayed(bare(self.model), traverse=False)
-        return [check(shell, block) for block in blocks_of(X, "X")]
+        shell = require("dask").delayed(bare(self.model), traverse=False)
+        return [with_blocks(validated, [block], shell) for block in input_blocks(X)]
 
     def _added(self, contribution: Callable[[Any, float], Any], add: Callable[..., Any]) -> Any:
         """Add up what all parts contribute, a few at a time."""
-        if not self.parts:
-            raise RuntimeError("the forest was released; fit it again.")
+        self._check_parts()
         dask = require("dask")
         total = dask.delayed(add, pure=False)
         terms = [
@@ -308,11 +331,18 @@ class RemoteForest:
         ]
 
     def _known(self) -> Any:
-        """Return the kernel and the outputs, sent to every worker once."""
-        if self._sent is None:
-            known = (self.model.kernel_, self.outputs)
-            self._sent = self.client.scatter(known, broadcast=True, hash=False)
+        """Return the kernel and the outputs, sent once."""
+        known = (self.model.kernel_, self.outputs)
+        if self._sent is None and self.rows is None:
+            (self._sent,) = self.client.scatter([known], broadcast=True, hash=False)
+        elif self._sent is None:
+            # A task, which is repeated if its worker dies, as the parts of this forest are.
+            self._sent = self.client.submit(_same, known, pure=False)
         return self._sent
+
+
+def _same(known: Any) -> Any:
+    return known
 
 
 def _of_part(

@@ -18,6 +18,7 @@ def shared(kernel: OutputKernel, client: Any = None) -> Iterator[OutputKernel]:
 
     joblib's dask backend pickles a model for every candidate and fold of a search, and with it the
     Gram matrix of a precomputed kernel. In this context, tasks refer to the copy on their worker.
+    So does every pickle made in it: save a model after the context has ended, not within it.
 
     Parameters
     ----------
@@ -51,19 +52,24 @@ def shared(kernel: OutputKernel, client: Any = None) -> Iterator[OutputKernel]:
     >>> best
     {'min_samples_leaf': 1}
     """
+    if not isinstance(kernel, OutputKernel):
+        raise TypeError(
+            f"shared takes a kernel, such as Precomputed(K) for a Gram matrix K; got a "
+            f"{type(kernel).__name__}."
+        )
     client = find_client(client)
     key, kind = uuid4().hex, type(kernel)
-    client.run(_keep, key, kernel)
-    _keep(key, kernel)
     usual = copyreg.dispatch_table.get(kind)
-    copyreg.pickle(kind, _reducer(kernel, key, usual))
     try:
+        client.run(_keep, key, kernel)
+        _keep(key, kernel)
+        copyreg.pickle(kind, _reducer(kernel, key, usual))
         yield kernel
     finally:
-        if usual is None:
-            del copyreg.dispatch_table[kind]
-        else:
+        if usual is not None:
             copyreg.pickle(kind, usual)
+        else:
+            copyreg.dispatch_table.pop(kind, None)
         client.run(_drop, key)
         _drop(key)
 
@@ -94,7 +100,8 @@ def kernel_on_worker(key: str) -> OutputKernel:
     """Return a kernel that was sent to all workers."""
     if key not in _kept:
         raise RuntimeError(
-            "this worker does not have the kernel: it was started after shared(kernel) began, "
-            "or the context has ended. Enter it again."
+            "this process does not have the kernel of a model that was pickled within "
+            "shared(kernel): the context has ended, or this worker was started after it began. "
+            "Enter it again for a search; save models after it has ended."
         )
     return _kept[key]
