@@ -5,6 +5,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -40,6 +41,15 @@ def test_pipelines_and_other_models():
     model = make_pipeline(StandardScaler(), OKNeighbors()).fit(filled, Y)
     found = predict(model, da.from_array(filled, chunks=(100, -1)))
     assert np.array_equal(found.compute(), model.predict(filled))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, pd.DataFrame])
+def test_label_sets(form):
+    """They are predicted as an array, whatever the form of the training outputs."""
+    labels = (Y > 0).astype(int)
+    model = OKExtraTrees(5, kernel="jaccard", random_state=0).fit(X, form(labels))
+    expected = OKExtraTrees(5, kernel="jaccard", random_state=0).fit(X, labels).predict(X)
+    assert np.array_equal(predict(model, COLLECTION).compute(), expected)
 
 
 def test_candidates():

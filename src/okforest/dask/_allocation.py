@@ -2,7 +2,7 @@
 
 Dask starts workers with ``MALLOC_TRIM_THRESHOLD_=65536``, so that the C library returns freed
 memory to the system at once. Growing and packing trees frees and allocates the same memory over and
-over; page faults then take a sixth of the time. While trees grow, the allocator keeps what is
+over; page faults then take a fifth of the time. While trees grow, the allocator keeps what is
 freed, and for a moment after: a worker has several tasks, one after the other.
 """
 

@@ -88,7 +88,8 @@ def fit_remote(
     Parameters
     ----------
     estimator : OKExtraTrees, OKRandomForest, OKBagging, OKTotallyRandomTrees or OKTree
-        The forest to fit; it does not change.
+        The forest to fit; it does not change. An ``OKTree`` needs ``bootstrap=True`` if rows are
+        in partitions.
     X : array-like, frame, sparse matrix, or Dask array or frame, of shape (n, p)
         Inputs.
     y : array-like of n outputs, or Dask array, series or frame
@@ -107,7 +108,8 @@ def fit_remote(
     Returns
     -------
     forest : RemoteForest
-        The forest, to predict with or to bring here.
+        The forest, to predict with or to bring here. Its predictions are lazy; if ``client`` is not
+        the current one, compute them with ``client.compute(..., sync=True)``.
 
     See Also
     --------

@@ -33,7 +33,9 @@ def predict(estimator: Any, X: Any, candidates: Any = None, client: Any = None) 
     Returns
     -------
     y : Dask array of n outputs
-        Computed when it is asked for.
+        Computed when it is asked for; by ``client.compute(y, sync=True)`` if ``client`` is not the
+        current one. Label sets are arrays even if the training outputs were a sparse matrix or a
+        frame.
 
     See Also
     --------
@@ -71,9 +73,8 @@ def predict_block(estimator: Any, candidates: Any, empty: Outputs, X: Any) -> Ou
     """Predict one partition, on a worker; an empty one has no outputs."""
     if X.shape[0] == 0:
         return empty
-    if candidates is None:
-        return np.asarray(estimator.predict(X))
-    return np.asarray(estimator.predict(X, candidates=candidates))
+    found = estimator.predict(X, **({} if candidates is None else {"candidates": candidates}))
+    return found.toarray() if hasattr(found, "toarray") else np.asarray(found)
 
 
 def stack(blocks: list[Any], X: Any, empty: Outputs) -> Any:
