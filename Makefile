@@ -3,15 +3,17 @@
 VENV   := .venv
 PY     := $(VENV)/bin/python
 NATIVE := $(shell find native -type f)
+CUDA   := $(wildcard src/okforest/engine/cuda/*.cu* tests/cuda_host/*.cu*)
 
-.PHONY: help demo demo-search test test-all test-page sanitize races cross lint format figures
-.PHONY: docs bench bench-full conformal outputs scaling clean
+.PHONY: help demo demo-search test test-all test-cuda test-page sanitize races cross lint format figures
+.PHONY: docs bench bench-full conformal outputs scaling asv wheel clean
 
 help:
 	@echo "make demo        complete handwritten digits: a table and a figure (one minute)"
 	@echo "make demo-search an image search engine in the browser, on generated pictures"
-	@echo "make test        run the fast tests (two minutes)"
+	@echo "make test        run the fast tests (a few minutes)"
 	@echo "make test-all    run every test, with more random examples"
+	@echo "make test-cuda   build with CMake alone, and run the tests that need a GPU"
 	@echo "make test-page   run the tests of the page of the image search, in headless Chromium"
 	@echo "make sanitize    run the fast tests with the address and undefined-behaviour sanitizers"
 	@echo "make races       grow trees with the thread sanitizer"
@@ -25,6 +27,8 @@ help:
 	@echo "make conformal   measure the coverage of prediction sets in several output spaces"
 	@echo "make scaling     measure and plot how the cost grows with the size of the data"
 	@echo "make outputs     compare label sets, hierarchies, rankings, strings and curves with peers (slow)"
+	@echo "make asv         measure times and memory of this commit with asv"
+	@echo "make wheel       build a wheel for this machine, and test it in an empty environment"
 	@echo "make clean       remove everything that make has created"
 
 # okforest, compiled, with what it needs to run and to plot
@@ -66,6 +70,11 @@ test: $(VENV)/.test
 test-all: $(VENV)/.test
 	$(PYTEST) $(EVERY_TEST)
 
+# With the packages of the machine, since there may be no network: see tools/test_cuda.sh.
+PYTHON := python3
+test-cuda:
+	@sh tools/test_cuda.sh $(PYTHON)
+
 $(VENV)/.page: pyproject.toml | $(VENV)/.test
 	@sh tools/setup.sh $(VENV) page
 	@touch $@
@@ -105,13 +114,13 @@ lint: $(VENV)/.lint
 	$(PY) -m nanobind.stubgen -q -m okforest._core -o src/okforest/_core.pyi
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
-	$(VENV)/bin/clang-format --dry-run --Werror $(filter %.cpp %.hpp,$(NATIVE))
+	$(VENV)/bin/clang-format --dry-run --Werror $(filter %.cpp %.hpp,$(NATIVE)) $(CUDA)
 	$(VENV)/bin/codespell
 
 format: $(VENV)/.lint
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
-	$(VENV)/bin/clang-format -i $(filter %.cpp %.hpp,$(NATIVE))
+	$(VENV)/bin/clang-format -i $(filter %.cpp %.hpp,$(NATIVE)) $(CUDA)
 
 figures: $(VENV)/.test
 	$(PY) docs/make_figures.py
@@ -143,12 +152,27 @@ scaling: $(VENV)/.built
 
 # Tables of the guides on output types; needs the data sets in the folder named by OKFOREST_DATA.
 outputs: $(VENV)/.built
-	$(PY) -m benchmarks.outputs.multilabel | tee benchmarks/results/multilabel.md
+	{ $(PY) -m benchmarks.outputs.multilabel --repeats 5 emotions yeast; \
+	  $(PY) -m benchmarks.outputs.multilabel bibtex; } | tee benchmarks/results/multilabel.md
 	$(PY) -m benchmarks.outputs.hierarchies | tee benchmarks/results/hierarchies.md
 	$(PY) -m benchmarks.outputs.rankings | tee benchmarks/results/rankings.md
 	$(PY) -m benchmarks.outputs.strings | tee benchmarks/results/strings.md
 	$(PY) -m benchmarks.outputs.curves | tee benchmarks/results/curves.md
 	$(PY) docs/make_tables.py
+
+$(VENV)/.release: pyproject.toml | $(VENV)/.test
+	@sh tools/setup.sh $(VENV) release
+	@touch $@
+
+# Results go to benchmarks/asv/results, which git ignores except for the baseline.
+ASV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(VENV)/bin/asv
+asv: $(VENV)/.release
+	$(ASV) machine --yes
+	$(ASV) run --environment existing:$(abspath $(PY)) --set-commit-hash $$(git rev-parse HEAD)
+	$(ASV) show HEAD
+
+wheel: $(VENV)/.release
+	@sh tools/wheel.sh $(VENV)
 
 clean:
 	rm -rf $(VENV) build dist src/okforest/_core.pyi docs/gallery docs/api/generated

@@ -206,6 +206,14 @@ def test_segments(name, title):
 
 
 @pytest.mark.slow
+def test_graphs():
+    """Neighbourhoods and the recipe on statistics of degrees are compared on the same graphs."""
+    printed = run("segments.graphs", "--graphs", 20)
+    assert "### Graphs with planted triangles" in printed
+    assert "| SegmentClassifier, 20 balls, radius 1 |" in printed
+
+
+@pytest.mark.slow
 def test_conformal():
     """Data sets that come with scikit-learn have rows for every method."""
     printed = run("conformal", "--splits", 1)

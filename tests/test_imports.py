@@ -11,6 +11,7 @@ from public import LAZY, MODULES
 
 OPTIONAL = {
     "PIL",
+    "cupy",
     "dask",
     "distributed",
     "fastapi",

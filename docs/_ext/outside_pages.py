@@ -16,6 +16,7 @@ OUTSIDE = {
     "contributing": "CONTRIBUTING.md",
     "benchmarks": "benchmarks/README.md",
     "benchmark_results": "benchmarks/RESULTS.md",
+    "benchmark_gpu": "benchmarks/CUDA.md",
 }
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)#:\s]+)(?P<anchor>#[^)]*)?\)")
 # Code is left alone: fenced blocks, and spans of code.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>  // for std::iota
+#include <unordered_map>
 #include <vector>
 
 namespace okforest {
@@ -9,6 +10,48 @@ namespace okforest {
 namespace {
 
 using Sequence = std::span<const std::int32_t>;
+
+constexpr std::int32_t kMark = -1;  // beyond the ends of a sequence
+
+struct Hash {
+  std::size_t operator()(const std::int32_t* window) const {
+    std::uint64_t value = 0;
+    for (int i = 0; i < k; ++i) {
+      value = (value ^ static_cast<std::uint32_t>(window[i])) * 0x9E3779B97F4A7C15u;
+      value ^= value >> 32;
+    }
+    return value;
+  }
+  int k;
+};
+
+struct Equal {
+  bool operator()(const std::int32_t* u, const std::int32_t* v) const {
+    return std::equal(u, u + k, v);
+  }
+  int k;
+};
+
+// Slides a window of k places along every diagonal of s and t.
+double mismatch_pair(Sequence s, Sequence t, int k, std::span<const double> common) {
+  const auto n = static_cast<std::int64_t>(s.size()), m = static_cast<std::int64_t>(t.size());
+  double total = 0.0;
+  for (std::int64_t shift = k - n; shift <= m - k; ++shift) {
+    const std::int64_t begin = std::max<std::int64_t>(0, -shift), end = std::min(n, m - shift);
+    std::int64_t n_known = 0;  // places since the last symbol that is left out
+    int different = 0;         // of the last min(k, n_known) places
+    for (std::int64_t i = begin; i < end; ++i) {
+      if (s[i] < 0 || t[i + shift] < 0) {
+        n_known = different = 0;
+        continue;
+      }
+      different += s[i] != t[i + shift];
+      if (++n_known > k) different -= s[i - k] != t[i - k + shift];
+      if (n_known >= k) total += common[different];
+    }
+  }
+  return total;
+}
 
 // before[i * m + j] is the weight of the common subsequences of i symbols in the prefix of s so
 // far and the first j symbols of t, with the gaps up to the ends of both.
@@ -52,6 +95,41 @@ double edit_distance(Sequence s, Sequence t, std::vector<std::int64_t>& line) {
 }
 
 }  // namespace
+
+Kmers number_kmers(const Sequences& sequences, int k, bool boundaries) {
+  const std::int64_t n_marks = boundaries ? k - 1 : 0;
+  std::vector<std::int32_t> padded;
+  padded.reserve(sequences.values.size() + 2 * n_marks * sequences.size());
+  Kmers found{{}, {0}};
+  for (std::int64_t i = 0; i < sequences.size(); ++i) {
+    padded.insert(padded.end(), n_marks, kMark);
+    padded.insert(padded.end(), sequences[i].begin(), sequences[i].end());
+    padded.insert(padded.end(), n_marks, kMark);
+    const std::int64_t length = static_cast<std::int64_t>(sequences[i].size()) + 2 * n_marks;
+    found.starts.push_back(found.starts.back() + std::max<std::int64_t>(0, length - k + 1));
+  }
+  found.numbers.reserve(found.starts.back());
+  std::unordered_map<const std::int32_t*, std::int32_t, Hash, Equal> numbers(0, Hash{k}, Equal{k});
+  const std::int32_t* window = padded.data();
+  for (std::int64_t i = 0; i < sequences.size(); ++i) {
+    const std::int64_t n_windows = found.starts[i + 1] - found.starts[i];
+    for (std::int64_t place = 0; place < n_windows; ++place) {
+      const auto next = static_cast<std::int32_t>(numbers.size());
+      found.numbers.push_back(numbers.try_emplace(window + place, next).first->second);
+    }
+    window += static_cast<std::int64_t>(sequences[i].size()) + 2 * n_marks;
+  }
+  return found;
+}
+
+void mismatch(const Sequences& a, const Sequences& b, int k, std::span<const double> common,
+              std::span<double> result) {
+  for (std::int64_t i = 0; i < a.size(); ++i) {
+    for (std::int64_t j = 0; j < b.size(); ++j) {
+      result[i * b.size() + j] = mismatch_pair(a[i], b[j], k, common);
+    }
+  }
+}
 
 void gap_weighted(const Sequences& a, const Sequences& b, int k, double decay,
                   std::span<double> result) {

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from okforest import OKTree
 from okforest.datasets import (
     fetch_hierarchical,
     fetch_label_ranking,
@@ -16,6 +17,7 @@ from okforest.datasets import (
     read_multilabel_arff,
     read_ucr,
 )
+from okforest.kernels import Hierarchy
 
 ATTRIBUTES = "@attribute a numeric\n@attribute b numeric\n@attribute x {0,1}\n@attribute y {0,1}\n"
 ROWS = "@data\n0.5,1,1,0\n?,2,0,1\n"
@@ -54,6 +56,55 @@ def test_sparse_rows_and_labels_first(tmp_path):
     assert data.data.toarray().tolist() == [[0.0], [2.5]]
 
 
+def test_labels_as_words(tmp_path):
+    """True and yes are 1, in any order; other words are refused."""
+    header = "@relation r\n@attribute a {true,false}\n@attribute b {YES,NO}\n@attribute c {n,y}\n"
+    text = header + "@attribute d {1,0}\n@attribute f numeric\n@data\n"
+    dense = read_multilabel_arff(
+        write(tmp_path, "d.arff", text + "true,NO,y,1,1\nfalse,YES,n,0,2\n"), 4
+    )
+    assert dense.target.tolist() == [[1, 0, 1, 1], [0, 1, 0, 0]]
+    sparse = header + "@attribute f numeric\n@data\n{}\n{0 false,1 NO,2 y,3 1}\n"
+    sparse = read_multilabel_arff(write(tmp_path, "s.arff", sparse), 3)
+    assert sparse.target.tolist() == [[1, 1, 0], [0, 0, 1]]  # the first value is left out
+    with pytest.raises(ValueError, match=r"'d' is of type \{1,0\}, and sparse rows leave"):
+        read_multilabel_arff(write(tmp_path, "s.arff", text + "{4 1}\n"), 4)
+    words = "@relation r\n@attribute a {low,high}\n@attribute f numeric\n@data\nlow,1\n"
+    with pytest.raises(ValueError, match="the label 'a' has the values low, high"):
+        read_multilabel_arff(write(tmp_path, "w.arff", words), 1)
+
+
+def test_quotes_entities_and_encodings(tmp_path):
+    """Names as MULAN and Weka write them, and files in Latin-1."""
+    path = tmp_path / "music.arff"
+    path.write_bytes(
+        "@relation r\n@attribute 'rock\\'n roll' {0,1}\n@attribute \"R&B\" {0,1}\n"
+        "@attribute fête {'a, b',\"c, d\"}\n@data\n0,1,\"c, d\"\n1,0,'a, b'\n".encode("latin-1")
+    )
+    names = '<labels><label name="rock\'n roll"/><label name="R&amp;B"/></labels>'
+    data = read_multilabel_arff(path, write(tmp_path, "music.xml", names))
+    assert data.target_names == ["rock'n roll", "R&B"]
+    assert data.feature_names == ["fête"]
+    assert data.target.tolist() == [[0, 1], [1, 0]]
+    assert data.data.tolist() == [[1.0], [0.0]]
+
+
+def test_hierarchical_graph(tmp_path):
+    """Arcs of a directed acyclic graph, as in files of the Gene Ontology."""
+    text = (
+        "@relation r\n@attribute a numeric\n@attribute class hierarchical "
+        "root/GO1,root/GO2,GO1/GO3,GO2/GO3,GO3/GO4\n@data\n0.5,GO3 % 7\n1,GO1@GO4\n2,GO2\n"
+    )
+    data = read_hierarchical_arff(write(tmp_path, "go.arff", text))
+    assert data.target_names == ["GO1", "GO2", "GO3", "GO4"]
+    assert data.parents == {"GO1": [], "GO2": [], "GO3": ["GO1", "GO2"], "GO4": ["GO3"]}
+    assert data.target.tolist() == [[1, 1, 1, 0], [1, 1, 1, 1], [0, 1, 0, 0]]
+    model = OKTree(kernel=Hierarchy(data.parents)).fit(data.data, data.target)
+    assert model.predict(data.data).tolist() == data.target.tolist()
+    named = OKTree(kernel=Hierarchy(data.parents)).fit(data.data, data.labels.tolist())
+    assert named.predict(data.data).tolist() == ["GO3", "GO4", "GO2"]
+
+
 def test_hierarchical(tmp_path):
     """Several files share their classes; rows remember their file."""
     header = "@relation r\n@attribute a numeric\n@attribute class hierarchical 1,1/2,3\n@data\n"
@@ -78,6 +129,9 @@ def test_rankings(tmp_path):
     assert data.feature_names == ["a", "b"]
     data = read_label_ranking(write(tmp_path, "p.csv", "1,a>b=c\n2,c>a\n"))
     np.testing.assert_array_equal(data.target, [[1, 2.5, 2.5], [2, np.nan, 1]])
+    data = read_label_ranking(write(tmp_path, "one.csv", "0.1,a\n?,b>a\n"))  # not a header
+    np.testing.assert_array_equal(data.target, [[1, np.nan], [2, 1]])
+    np.testing.assert_array_equal(data.data, [[0.1], [np.nan]])
 
 
 def test_series(tmp_path):
@@ -118,6 +172,25 @@ ERRORS = {
     ),
     "no files": (lambda f: read_hierarchical_arff(), ValueError, "at least one file"),
     "empty": (lambda f: read_label_ranking(write(f, "e.csv", "")), ValueError, "empty"),
+    "unknown class": (
+        lambda f: read_hierarchical_arff(
+            write(f, "g.arff", "@relation r\n@attribute c hierarchical 1,1/2\n@data\n3\n")
+        ),
+        ValueError,
+        "class '3', which is not in the hierarchy",
+    ),
+    "unknown value": (
+        lambda f: read_multilabel_arff(
+            write(f, "n.arff", f"@relation r\n{ATTRIBUTES}@data\n1,2,0,maybe\n"), -2
+        ),
+        ValueError,
+        "row 1 of the ARFF file has the value 'maybe' of 'y', which is of type {0,1}",
+    ),
+    "a category": (
+        lambda f: read_label_ranking(write(f, "e.csv", "1,a>b\nred,b>a\n")),
+        ValueError,
+        "row 2 has the attribute 'red'",
+    ),
     "repeated": (
         lambda f: read_label_ranking(write(f, "e.csv", "1,a>a\n")),
         ValueError,

@@ -1,7 +1,9 @@
 """Many candidates: in parts, ranked, without repetition; and a list for each prediction."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -105,3 +107,28 @@ def test_wrong_lists():
         tree.predict([[0.0], [1.0]], candidates=CandidateLists([[1.0], []]))
     with pytest.raises(ValueError, match="k=0"):
         tree.predict_top([[0.0]], k=0, candidates=CandidateLists([[1.0]]))
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, sp.coo_array, pd.DataFrame])
+def test_sparse_and_framed_candidates(form, monkeypatch):
+    """Candidates may have any form that y may have, also in parts and in lists."""
+    rng = np.random.default_rng(0)
+    Y = rng.integers(0, 2, size=(30, 4))
+    model = OKExtraTrees(20, kernel="hamming", min_samples_leaf=3, random_state=0)
+    model.fit(rng.normal(size=(30, 2)), Y)
+    X = rng.normal(size=(5, 2))
+    expected = model.predict(X, candidates=Y[:9])
+    np.testing.assert_array_equal(model.predict(X, candidates=form(Y[:9])), expected)
+    lists = CandidateLists([form(Y[:9])] * 5)
+    np.testing.assert_array_equal(model.predict(X, candidates=lists), expected)
+    monkeypatch.setattr("okforest.decode.search.BLOCK", 4)
+    np.testing.assert_array_equal(model.predict(X, candidates=form(Y[:9])), expected)
+    with pytest.raises(ValueError, match="candidates is empty"):
+        model.predict(X, candidates=form(Y[:0]))
+
+
+def test_generators_are_refused():
+    """Candidates are read several times."""
+    model = OKTree().fit([[0.0], [1.0]], [0.0, 1.0])
+    with pytest.raises(ValueError, match=r"pass list\(candidates\)"):
+        model.predict([[0.0]], candidates=(y for y in [0.0, 1.0]))

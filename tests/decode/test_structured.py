@@ -108,6 +108,17 @@ def test_forms_of_sets_agree(decoder):
     assert [sorted(s) for s in sets] == [np.flatnonzero(row).tolist() for row in expected]
 
 
+def test_weighted_dice_predicts_the_best_known_set():
+    """Weights of labels count in decoding: the nearest training set, not the best F1 score."""
+    y = np.array([[1, 0], [0, 1], [1, 1]])
+    span = span_of(Dice([1.0, 9.0]), y)
+    w = np.array([0.6, 0.4, 0.0])
+    values = span.kernel(span.outputs) @ w
+    found = as_decoder("auto", span.kernel).decode([w], span)
+    assert found.tolist() == [y[values.argmax()].tolist()] == [[1, 0]]
+    assert as_decoder("auto", Dice()).decode([w], span_of(Dice(), y)).tolist() == [[1, 1]]
+
+
 def test_expected_f1_in_blocks(monkeypatch):
     """Predictions are decoded some at a time."""
     import okforest.decode.label_sets as module
@@ -178,6 +189,15 @@ def test_closed_sets_are_optimal(data):
         if all(p in chosen for j in chosen for p in parents[j])
     )
     assert gains[found].sum() == pytest.approx(best, abs=1e-6)
+
+
+def test_long_chains_of_classes():
+    """Classes may be given children first, however deep the hierarchy is."""
+    n = 2000
+    chain = [[j + 1] for j in range(n - 1)] + [[]]
+    gains = np.full(n, -1.0)
+    gains[1000], gains[0] = 5000.0, 1.0
+    assert np.flatnonzero(best_closed_set(gains, chain)).tolist() == list(range(1000, n))
 
 
 def test_hierarchical_decoding_is_consistent_and_nearest():
@@ -284,6 +304,13 @@ def test_reconstruction_and_fallback():
     assert EulerianPath().decode(np.eye(3), text).dtype.kind == "U"
     symbols = span_of(Spectrum(2, boundaries=True), [(1, 2, 3), (2, 1)])
     assert EulerianPath().decode(np.eye(2), symbols).tolist() == [(1, 2, 3), (2, 1)]
+
+
+@pytest.mark.parametrize("boundaries", [True, False])
+def test_counts_rounded_to_zero(boundaries):
+    """Where no k-mer is predicted once, the nearest training string is."""
+    span = span_of(Spectrum(3, boundaries=boundaries), ["abcd", "efgh", "ijkl", "mnop"])
+    assert EulerianPath().decode([[0.4, 0.2, 0.2, 0.2]], span).tolist() == ["abcd"]
 
 
 @given(st.data())

@@ -196,50 +196,6 @@ def test_weights_of_a_hierarchy():
     assert positions.check(np.array([[0, 1, 0]])).tolist() == [[1, 1, 0]]
 
 
-@given(WORDS)
-def test_string_kernels_equal_their_definitions(y):
-    """Gap-weighted and mismatch kernels, and edit distances, against enumeration."""
-    pairs = [(u, v) for u in y for v in y]
-
-    def gram(f):
-        return np.array([f(u, v) for u, v in pairs]).reshape(len(y), len(y))
-
-    for k in (1, 2, 3):
-        kernel = GapWeighted(k, 0.7)
-        expected = gram(lambda u, v, k=k: slow.gap_weighted(u, v, k, 0.7))
-        np.testing.assert_allclose(kernel(kernel.check(y)), expected, atol=1e-12)
-    for k, m in ((2, 0), (2, 1), (3, 2)):
-        kernel = Mismatch(k, m, alphabet=["a", "b", "c"])
-        expected = gram(lambda u, v, k=k, m=m: slow.mismatch(u, v, k, m, "abc"))
-        np.testing.assert_allclose(kernel(kernel.check(y)), expected)
-    from okforest.kernels._strings import edit_distances
-
-    words = Spectrum().check(y)
-    np.testing.assert_array_equal(edit_distances(words, words), gram(slow.edit_distance))
-
-
-def test_sequences_of_other_symbols():
-    """Tuples of any symbols are sequences, too."""
-    words = Spectrum(2).check(["aba", "ab"])
-    symbols = Spectrum(2).check([(1, 2, 1), [1, 2]])
-    np.testing.assert_array_equal(Spectrum(2)(words), Spectrum(2)(symbols))
-    assert symbols.tolist() == [(1, 2, 1), (1, 2)]
-
-
-@given(RAGGED.filter(lambda y: max(map(len, y)) <= 4))
-def test_global_alignment_equals_enumeration(y):
-    """The kernel sums over all alignments, with κ = g / (2 − g)."""
-
-    def similarity(u, v):
-        g = np.exp(-((u - v) ** 2) / (2 * 0.8**2))
-        return g / (2 - g)
-
-    K = np.array([[slow.alignments(u, v, similarity) for v in y] for u in y])
-    scale = np.sqrt(np.diag(K))
-    kernel = GlobalAlignment(0.8)
-    np.testing.assert_allclose(kernel(kernel.check(y)), K / np.outer(scale, scale), rtol=1e-6)
-
-
 def test_curves_integrate_products():
     """The trapezoidal rule, on a grid that is not even; slopes are added."""
     points = np.array([0.0, 0.5, 2.0, 3.0])
@@ -249,6 +205,54 @@ def test_curves_integrate_products():
     slopes = [np.diff(curve) / np.diff(points) for curve in y]
     expected = kernel(y)[0, 1] + 2.0 * (slopes[0] * slopes[1]) @ np.diff(points)
     assert Curves(points, slope=2.0)(y)[0, 1] == pytest.approx(expected)
+
+
+def test_outputs_in_frames_and_series():
+    """Rows of a frame are curves or samples; a series holds sets, rankings, paths or strings."""
+    values = np.array([[0.0, 1.0, 3.0], [2.0, 0.0, 1.0]])
+    for kernel in (Curves(), Wasserstein(3), GlobalAlignment()):
+        frame = kernel.check(pd.DataFrame(values, columns=["a", "b", "c"]))
+        np.testing.assert_array_equal(frame, kernel.check(values))
+    for kernel, y in (
+        (Hamming(), [{"a"}, set()]),
+        (Kendall(), ["a>b", "b>a"]),
+        (Kendall(), [("a", "b"), ("b", "a")]),
+        (Hierarchy(), ["1/2", "1@3"]),
+        (Spectrum(), ["abc", "ab"]),
+    ):
+        assert kernel.check(pd.Series(y, index=[3, 1])).tolist() == kernel.check(y).tolist()
+
+
+def test_columns_of_frames_are_compared_by_name():
+    """A frame with other columns is an error; the same columns may have any order."""
+    sets = pd.DataFrame([[1, 0, 0], [0, 1, 1]], columns=["a", "b", "c"])
+    ranks = pd.DataFrame([[1, 2, 3], [3, 1, 2]], columns=["a", "b", "c"])
+    hierarchy = Hierarchy({"a": None, "b": None, "c": "b"})
+    for kernel, frame in ((Hamming(), sets), (hierarchy, sets), (Kendall(), ranks)):
+        learnt = kernel.learn_form(frame).resolve(frame.to_numpy())
+        found = learnt.check(frame[["c", "a", "b"]])
+        np.testing.assert_array_equal(found, frame.to_numpy())
+        pd.testing.assert_frame_equal(learnt.in_form(found), frame)
+        with pytest.raises(ValueError, match="'c' is missing, and 'z' is unknown"):
+            learnt.check(frame.rename(columns={"c": "z"}))
+
+
+def test_orders_in_lists():
+    """Lists of text are orders; numbers from 0 may be orders or ranks, and are refused."""
+    kernel = Kendall()
+    assert kernel.check([["b", "a"], ["a", "b", "c"]]).tolist() == [("b", "a"), ("a", "b", "c")]
+    for y in ([[2, 0, 1], [0, 1, 2]], np.array([[1, 1, 2], [2, 0, 1]])):
+        with pytest.raises(ValueError, match=r"pass tuples.*; if it holds ranks, pass y \+ 1"):
+            kernel.check(y)
+    with pytest.raises(ValueError, match=r"lists of different lengths; pass .* as tuples"):
+        kernel.check([[0, 1], [1, 0, 2]])
+
+
+def test_classes_may_be_tuples():
+    """A tuple that is a class is one parent; another one holds several."""
+    parents = {("x", 1): None, ("x", 2): ("x", 1), "y": (("x", 1), ("x", 2))}
+    closed = Hierarchy(parents).check([{("x", 2)}, {"y"}])
+    assert closed.tolist() == [{("x", 1), ("x", 2)}, {("x", 1), ("x", 2), "y"}]
 
 
 def test_wasserstein_distance():
@@ -339,20 +343,11 @@ def test_bad_parameters(kernel, y, message):
         kernel.resolve(kernel.check(y))
 
 
-def test_empty_strings_are_defined():
-    """An empty string has no k-mers; distances to it are lengths."""
-    kernel = Spectrum(2)
-    assert kernel(kernel.check(["", "ab"])).tolist() == [[0.0, 0.0], [0.0, 1.0]]
-    assert GapWeighted(2)(kernel.check(["", "ab"]))[0].tolist() == [0.0, 0.0]
-    assert Spectrum(2, boundaries=True)(kernel.check(["", "ab"]))[0, 0] == 1.0
-    kernel = EditDistance(1.0).resolve(kernel.check(["", "ab"]))
-    assert kernel.diag(kernel.check([""])).tolist() == [1.0]
-
-
 def test_names():
     """Kernels with useful defaults have names."""
     assert isinstance(as_kernel("hamming"), Hamming)
     assert isinstance(as_kernel("spearman"), Spearman)
+    assert isinstance(as_kernel("mallows"), Mallows)
 
 
 def test_numbers_are_not_classes():

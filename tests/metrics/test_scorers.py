@@ -158,6 +158,27 @@ def test_scikit_learns_tools(scorer, forest):
     assert np.isfinite(first).all()
 
 
+def test_a_fitted_search_is_scored_by_its_best_model():
+    """Scorers take a search, alone, in a pipeline or around one, and score its best model."""
+    scorer = make_output_scorer(squared_distance)
+    grid = {"min_samples_leaf": [1, 20]}
+    search = GridSearchCV(FOREST, grid, scoring=scorer, cv=3).fit(X[:40], Y[:40])
+    expected = scorer(search.best_estimator_, *TEST)
+    assert scorer(search, *TEST) == expected
+    assert make_kernel_scorer("linear")(search, *TEST) == pytest.approx(
+        kernel_r2(search.best_estimator_, *TEST, kernel="linear")
+    )
+    scaled = make_pipeline(StandardScaler(), GridSearchCV(FOREST, grid, scoring=scorer, cv=3))
+    scaled.fit(X[:40], Y[:40])
+    best = scaled[-1].best_estimator_
+    assert scorer(scaled, *TEST) == scorer(best, scaled[:-1].transform(TEST[0]), TEST[1])
+    around = GridSearchCV(
+        make_pipeline(StandardScaler(), FOREST), {"okextratrees__max_depth": [1, 5]}, cv=3
+    )
+    around.fit(X[:40], Y[:40])
+    assert scorer(around, *TEST) == scorer(around.best_estimator_, *TEST)
+
+
 @pytest.mark.parametrize("scorer", [make_kernel_scorer("linear"), make_output_scorer(same_sign)])
 @pytest.mark.parametrize("several", [False, True])
 def test_sample_weights_in_searches(scorer, several):

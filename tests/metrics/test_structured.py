@@ -1,6 +1,7 @@
 """Scores of label sets, rankings and hierarchies: those of scikit-learn and SciPy, and by hand."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
@@ -70,6 +71,10 @@ def test_rankings():
     assert kendall_tau(["a>b>c"], ["a=b>c"]) == pytest.approx(2 / 3)
     assert kendall_tau([("a", "b"), ("b",)], [("a", "b"), ("b", "a")]) == 1.0
     assert np.isnan(kendall_tau(["a"], ["a>b"]))
+    tied = ["a>b>c", "a=b=c"]
+    assert kendall_tau(["a>b>c"] * 2, tied) == 0.5
+    assert spearman_rho(["a>b>c"] * 2, tied) == pytest.approx(0.5)
+    assert spearman_rho(tied, ["c>b>a"] * 2) == pytest.approx(-1.0)
 
 
 def test_areas():
@@ -85,6 +90,27 @@ def test_areas():
     weights = truth[:, [0, 1, 3]].sum(axis=0)
     expected = np.average(each, weights=weights)
     assert au_prc(truth, scores, average="weighted") == pytest.approx(expected)
+    assert au_prc(sp.csr_array(truth), scores) == pytest.approx(pooled)
+
+
+def test_class_paths():
+    """Class paths are the sets of their classes and ancestors."""
+    true, predicted = ["1/1", "1/2@2"], ["1/2", "1@2"]
+    sets = [{"1", "1/1"}, {"1", "1/2", "2"}], [{"1", "1/2"}, {"1", "2"}]
+    for score in (set_f1_score, set_jaccard_score, set_hamming_loss, subset_accuracy):
+        assert score(true, predicted) == score(*sets)
+    labels = ["1", "2", "1/1", "1/2"]
+    matrix = [[1, 0, 1, 0], [1, 1, 0, 1]]
+    scores = [[0.9, 0.2, 0.4, 0.3], [0.8, 0.7, 0.5, 0.1]]
+    assert au_prc(true, scores, labels=labels) == au_prc(matrix, scores)
+    assert au_prc(sets[0], scores, labels=labels) == au_prc(matrix, scores)
+
+
+def test_columns_of_frames():
+    """Frames are compared by the names of their columns."""
+    frame = pd.DataFrame([[1, 0, 2], [2, 1, 0]], columns=["a", "b", "c"])
+    assert set_f1_score(frame > 1, (frame > 1)[["c", "a", "b"]]) == 1.0
+    assert kendall_tau(frame + 1, (frame + 1)[["c", "a", "b"]]) == 1.0
 
 
 ERRORS = {
@@ -94,6 +120,12 @@ ERRORS = {
     "rankings": (lambda: kendall_tau([[1, 2]], ["a>b"]), "same labels in the same form"),
     "shapes": (lambda: au_prc([[1, 0]], [[0.5]]), "two matrices of one shape"),
     "no class": (lambda: au_prc([[0, 0]], [[0.5, 0.5]]), "no class in any row"),
+    "fewer labels": (
+        lambda: set_hamming_loss([{"a", "b"}], [set()], labels=["a"]),
+        "labels has 1 labels, and the sets have 2",
+    ),
+    "paths without labels": (lambda: au_prc(["1/2"], [[0.5, 0.5]]), "labels=model.classes_"),
+    "an unknown class": (lambda: au_prc(["3"], [[0.5]], labels=["1"]), "class '3', which is not"),
     "area": (lambda: au_prc([[1, 0]], [[0.5, 0.5]], average="all"), "'pooled', 'macro'"),
 }
 

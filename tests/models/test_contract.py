@@ -216,10 +216,13 @@ def test_inputs_are_not_copied(monkeypatch):
     import okforest.models._tree_model as module
 
     seen = []
-    grow = module.grow
-    monkeypatch.setattr(
-        module, "grow", lambda plan, *a, **k: seen.append(plan.X) or grow(plan, *a, **k)
-    )
+    grow = module.grow_function("cpu")
+
+    def record(plan, *args, **options):
+        seen.append(plan.X)
+        return grow(plan, *args, **options)
+
+    monkeypatch.setattr(module, "grow_function", {"cpu": record}.get)
     for dtype in (np.float32, np.float64):
         given = np.asfortranarray(X, dtype)
         OKTree().fit(given, Y)

@@ -7,6 +7,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_multilabel_classification
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import okforest
 from okforest import (
@@ -18,8 +20,9 @@ from okforest import (
     OKTree,
     tune_decoder,
 )
-from okforest.decode import Threshold, TunableDecoder
-from okforest.kernels import Hamming, Hierarchy
+from okforest.decode import ExpectedLoss, Parts, Sharpened, Threshold, TunableDecoder, select_power
+from okforest.decode.tuning import HeldOut
+from okforest.kernels import Hamming, Hierarchy, Normalized, Tuples
 from okforest.metrics import (
     au_prc_scorer,
     example_f1_scorer,
@@ -27,6 +30,8 @@ from okforest.metrics import (
     micro_f1_scorer,
     set_f1_score,
 )
+from okforest.uncertainty import ConformalSets, probabilities
+from okforest.weights import SharpenedWeights, SparseWeights
 
 X, Y = make_multilabel_classification(120, n_features=8, n_classes=4, random_state=0)
 NAMES = np.array(["sea", "sand", "sun", "snow"])
@@ -110,6 +115,69 @@ def test_thresholds_tuned_out_of_bag(y):
     score = set_f1_score(y, forest.oob_prediction_, average="macro")
     assert score >= set_f1_score(y, fixed.oob_prediction_, average="macro")
     assert forest.set_params(decoder="mode").predict(X).shape[0] == len(X)  # without another fit
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_tuned_decoders_inside_others(power):
+    """Thresholds are tuned on sharpened weights, and on the part of a tuple."""
+    forest = OKRandomForest(30, kernel="hamming", oob_score=True, random_state=0)
+    sharpened = clone(forest).set_params(decoder=Sharpened(Threshold("macro_f1"), power)).fit(X, Y)
+    W = SharpenedWeights(SparseWeights(sharpened.oob_weights_), power)
+    held_out = [HeldOut(W, sharpened.span_, Y)]
+    expected = Threshold("macro_f1").tune(held_out, sharpened.span_).threshold
+    np.testing.assert_allclose(sharpened.decoder_.decoder.threshold, expected)
+    found = sharpened.predict(X)
+    assert found.shape == Y.shape
+    if power == 1.0:
+        pairs = list(zip(X[:, 0].tolist(), map(frozenset, SETS), strict=True))
+        kernel = Tuples(["linear", "hamming"])
+        both = clone(forest).set_params(
+            kernel=kernel, decoder=Parts(["auto", Threshold("macro_f1")])
+        )
+        thresholds = both.fit(X, pairs).decoder_.decoders[1].threshold
+        assert thresholds.shape == (4,)
+        assert len(np.unique(thresholds)) > 1
+        assert isinstance(both.predict(X[:1])[0][1], frozenset)
+
+
+def test_power_of_a_tuned_decoder():
+    """Thresholds are tuned again for each power."""
+    forest = OKRandomForest(
+        30, kernel="hamming", decoder=Threshold("macro_f1"), oob_score=True, random_state=0
+    ).fit(X, Y)
+    choice = select_power(forest, lambda true, found: float((true != found).mean()), [1.0, 3.0])
+    losses = []
+    for power in (1.0, 3.0):
+        sharpened = clone(forest).set_params(decoder=Sharpened(Threshold("macro_f1"), power))
+        losses.append((sharpened.fit(X, Y).oob_prediction_ != Y).mean())
+    np.testing.assert_allclose(choice.losses, losses)
+
+
+def test_decoders_set_after_the_fit():
+    """They are tuned on the out-of-bag weights, if these were kept; never left from before."""
+    forest = OKRandomForest(30, kernel="hamming", oob_score=True, random_state=0)
+    for name in ("macro_f1", "micro_f1", "hamming"):
+        expected = clone(forest).set_params(decoder=Threshold(name)).fit(X, Y).decoder_
+        forest = forest if hasattr(forest, "trees_") else forest.fit(X, Y)
+        forest.set_params(decoder=Threshold(name)).predict(X[:1])
+        np.testing.assert_array_equal(forest.decoder_.threshold, expected.threshold)
+    forest.set_params(decoder__threshold="micro_f1").predict(X[:1])
+    assert np.ndim(forest.decoder_.threshold) == 0
+    plain = OKRandomForest(5, kernel="hamming", random_state=0).fit(X, Y)
+    with pytest.raises(
+        ValueError, match=r"no out-of-bag weights.*oob_score=True, or .*tune_decoder"
+    ):
+        plain.set_params(decoder=Threshold("macro_f1")).predict(X)
+
+
+def test_tuning_in_a_pipeline():
+    """The steps before the model are fitted in every fold."""
+    model = OKBoost(10, kernel="hamming", random_state=0)
+    alone = tune_decoder(model, X, Y, Threshold("macro_f1"))
+    pipeline = make_pipeline(FunctionTransformer(), model)
+    found = tune_decoder(pipeline, X, Y, Threshold("macro_f1"))
+    np.testing.assert_array_equal(found.threshold, alone.threshold)
+    pipeline.set_params(okboost__decoder=found).fit(X, Y).predict(X)
 
 
 def test_models_without_out_of_bag_rows():
@@ -233,3 +301,53 @@ def test_hierarchies():
     again = positions.fit(inputs, frame.to_numpy()).predict(inputs)
     assert (again == found.to_numpy()).all()
     assert (positions.fit(inputs, frame).predict(inputs) == found).all(axis=None)
+
+
+def depth_difference(true, predicted):
+    """Return a loss of class paths, which are text."""
+    return abs(true.count("/") - predicted.count("/"))
+
+
+@pytest.mark.parametrize("kernel", [Hierarchy(), Normalized(Hierarchy()), 2.0 * Hierarchy()])
+def test_class_paths_everywhere(kernel):
+    """Losses of users, candidates, sets and probabilities have class paths, as predict has."""
+    rng = np.random.default_rng(0)
+    inputs = rng.normal(size=(60, 2))
+    paths = np.where(inputs[:, 0] > 0, np.where(inputs[:, 1] > 0, "1/1", "1/2"), "2").tolist()
+    forest = OKRandomForest(40, kernel=kernel, oob_score=True, random_state=0).fit(inputs, paths)
+    known = set(paths)
+    assert set(forest.predict(inputs)) <= known | {"1", "1/1@1/2", ""}
+    assert set(forest.oob_prediction_) <= known | {"1", "1/1@1/2", "1@2", ""}
+    top, losses = forest.predict_top(inputs[:4], 2)
+    assert top.shape == losses.shape == (4, 2)
+    assert set(top.ravel()) <= known
+    assert set(probabilities(forest, inputs[:1]).outputs) == known
+    sets = ConformalSets(forest, random_state=0).fit(inputs, paths).predict_sets(inputs[:4])
+    assert {path for own in sets for path in own} <= known
+    assert [own.tolist() for own in sets[1:3]] == [sets[1].tolist(), sets[2].tolist()]
+    assert make_output_scorer(depth_difference)(forest, inputs, paths) > -0.3
+    forest.set_params(decoder=ExpectedLoss(depth_difference))
+    assert set(forest.predict(inputs)) <= known
+    assert select_power(forest, depth_difference, [1.0, 2.0]).losses.shape == (2,)
+
+
+def test_class_paths_in_tuples():
+    """A part of a tuple comes back as it was given."""
+    inputs = np.arange(6.0).reshape(-1, 1)
+    y = [(float(i), "1/1" if i < 3 else "2") for i in range(6)]
+    tree = OKTree(kernel=Tuples(["linear", Hierarchy()])).fit(inputs, y)
+    assert tree.predict(inputs).tolist() == y
+    assert tree.predict_top(inputs[:1], 1)[0].tolist() == [[y[0]]]
+    assert tree.score(inputs, y) == 1.0
+
+
+def test_frames_of_other_order():
+    """Columns are compared by name; frames of ranks keep their labels."""
+    frame = pd.DataFrame(Y, columns=NAMES)
+    model = OKTree(kernel="hamming", max_depth=3).fit(X, frame)
+    assert model.score(X, frame[NAMES[::-1]]) == model.score(X, frame)
+    ranks = pd.DataFrame(np.argsort(np.argsort(X[:, :4])) + 1, columns=NAMES)
+    for kernel in ("kendall", "spearman", "mallows"):
+        model = OKTree(kernel=kernel, max_depth=3).fit(X, ranks)
+        assert model.predict(X).columns.tolist() == NAMES.tolist()
+        assert model.score(X, ranks[NAMES[::-1]]) == model.score(X, ranks)

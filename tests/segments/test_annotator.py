@@ -76,8 +76,12 @@ def test_thresholds_have_the_highest_f1(pairs):
     ("y", "message"),
     [
         ([{"a"}, "b"], "y mixes sets with other types"),
-        (["a", "b"], "neither a list of sets of labels"),
+        (["a", "b"], "the first entry 'a'; it is neither a list of sets of labels"),
         ([[0, 2], [1, 0]], "neither a list of sets of labels"),
+        ([{"a", 1}, {"b"}], "y has both text and numbers as labels"),
+        ([set(), set()], "y has empty sets only"),
+        ([{"a"}, {"b"}], "cv=3 is more than the 2 objects; set a smaller cv"),
+        (None, "requires y to be passed, but the target y is None"),
     ],
 )
 def test_bad_labels(y, message):

@@ -3,7 +3,10 @@
 import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression
 
 from okforest import OKExtraTrees
 from okforest.datasets import make_textures
@@ -15,6 +18,7 @@ from okforest.segments import (
     RandomSubwindows,
     SegmentClassifier,
     SegmentModel,
+    SegmentRegressor,
 )
 
 rng = np.random.default_rng(0)
@@ -65,6 +69,86 @@ def test_any_kernel():
     np.testing.assert_allclose(evidence.total, expected[0, 0])
 
 
+SERIES = rng.normal(size=(20, 15)).cumsum(axis=1)
+
+
+@pytest.mark.parametrize("estimator", [None, LinearRegression()], ids=["trees", "linear"])
+@pytest.mark.parametrize("combine", ["mean", "confidence"])
+def test_numbers(estimator, combine):
+    """Support is what each segment predicts, and its mean is the prediction."""
+    model = SegmentRegressor(RandomSubseries(8), estimator, combine=combine, random_state=0)
+    model.fit(SERIES, SERIES[:, 0])
+    evidence = model.evidence(SERIES[3])
+    np.testing.assert_allclose(evidence.total, model.predict(SERIES[3:4])[0])
+    assert evidence.output == evidence.total
+    segments = model.segmenter_.cut(model.segmenter_.check(SERIES[3:4]), model.seed_)
+    if estimator is not None:
+        inner = model.learner_.estimator_.predict(segments.values)
+        np.testing.assert_allclose(evidence.support, inner, rtol=1e-6)
+    assert evidence.plot().get_title() == f"prediction: {evidence.total:.3g}"
+    with pytest.raises(ValueError, match=r"output=3.0, and this SegmentRegressor predicts a sing"):
+        model.evidence(SERIES[3], 3.0)
+
+
+def test_vectors():
+    """One number of a vector is explained; which one must be said."""
+    model = SegmentRegressor(RandomSubseries(8), random_state=0).fit(SERIES, SERIES[:, :3])
+    for k in range(3):
+        evidence = model.evidence(SERIES[3], k)
+        np.testing.assert_allclose(evidence.total, model.predict(SERIES[3:4])[0, k])
+        assert f"prediction of output {k}" in evidence.plot().get_title()
+    for bad in (None, 3, -1, 1.5, "x"):
+        with pytest.raises(ValueError, match=f"output={bad!r}, and.*vectors of 3 numbers"):
+            model.evidence(SERIES[3], bad)
+
+
+@pytest.mark.parametrize("estimator", [None, RandomForestClassifier(3, random_state=0)])
+def test_unknown_classes(estimator):
+    """A class that no training object has is refused, whatever its type."""
+    labels = np.array(["a", "b"])[np.arange(20) % 2]
+    model = SegmentClassifier(RandomSubseries(8), estimator, random_state=0).fit(SERIES, labels)
+    for bad in ("c", 0):
+        with pytest.raises(ValueError, match=r"is not a class of the training objects.*'a', 'b'"):
+            model.evidence(SERIES[0], output=bad)
+    with pytest.raises(ValueError, match="is not one output of this model"):
+        model.evidence(SERIES[0], output=["a", "b"])
+    assert model.evidence(SERIES[0], output="b").output == "b"
+
+
+def test_unfit_outputs():
+    """Outputs of another shape or type are refused; unseen ones of the right shape are not."""
+    forest = OKExtraTrees(4, kernel="rbf")
+    model = SegmentModel(RandomSubseries(8), forest, random_state=0).fit(SERIES, SERIES[:, :3])
+    model.evidence(SERIES[0], [9.0, 9.0, 9.0])
+    with pytest.raises(
+        ValueError, match=r"shape \(2,\) and the training outputs have shape \(3,\)"
+    ):
+        model.evidence(SERIES[0], [1.0, 2.0])
+    with pytest.raises(ValueError, match="output='x' is not one output of this model: y holds"):
+        model.evidence(SERIES[0], "x")
+
+
+def test_label_sets_in_a_frame():
+    """Without classes: the predicted label set is explained, also if y was a frame."""
+    sets = pd.DataFrame(rng.integers(0, 2, (20, 3)), columns=["sea", "sand", "snow"])
+    forest = OKExtraTrees(4, kernel="hamming")
+    model = SegmentModel(RandomSubseries(8), forest, random_state=0).fit(SERIES, sets)
+    evidence = model.evidence(SERIES[0])
+    np.testing.assert_array_equal(evidence.output, model.predict(SERIES[:1]).to_numpy()[0])
+
+
+def test_strongest_segments():
+    """The strongest segments come first; their number is at least one."""
+    labels = np.arange(20) % 2
+    model = SegmentClassifier(RandomSubseries(8), random_state=0).fit(SERIES, labels)
+    evidence = model.evidence(SERIES[0])
+    assert evidence.support[evidence.top(1)[0]] == evidence.support.max()
+    assert len(evidence.top(100)) == 8
+    for bad in (0, -2, 1.5):
+        with pytest.raises(ValueError, match=f"k={bad}; expected a number of segments"):
+            evidence.top(bad)
+
+
 @pytest.mark.parametrize(
     ("segmenter", "objects", "size"),
     [
@@ -81,6 +165,15 @@ def test_plots(segmenter, objects, size):
     assert evidence.map.shape == size
     ax = evidence.plot(plt.subplots()[1])
     assert ax.images or ax.collections
+    bar = next(other for other in ax.figure.axes if other is not ax)
+    assert "mean over segments" in (bar.get_xlabel(), bar.get_ylabel())
+
+
+def test_letters_stand_out():
+    """Letters are white on dark cells, and black on bright ones."""
+    ax = plt.subplots()[1]
+    KmerWindows(3).plot("abc", np.array([0.0, 1.0, np.nan]), ax)
+    assert [text.get_color() for text in ax.texts] == ["black", "white", "black"]
 
 
 def test_plot_of_labels():
@@ -88,4 +181,7 @@ def test_plot_of_labels():
     pixels, maps = make_textures(3, size=24, seed=0)
     model = PixelClassifier(RandomSubwindows(20), random_state=0).fit(pixels, maps)
     assert len(model.plot(pixels[0]).images) == 2
-    assert len(model.plot(pixels[0], maps[0], plt.subplots()[1]).images) == 2
+    ax = model.plot(pixels[0], maps[0], plt.subplots()[1])
+    assert len(ax.images) == 2
+    named = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert named == [str(label) for label in np.unique(maps[0])]

@@ -74,11 +74,37 @@ def test_spreading_equals_the_oracle(seed):
 
 
 def test_forms_of_sequences():
-    """Lists, arrays of strings and arrays of letters are the same sequences."""
+    """Lists, arrays of strings, and lists and arrays of letters are the same sequences."""
     lines = ["abca", "bbca"]
+    letters = [list(line) for line in lines]
     segmenter = KmerWindows(2)
-    for X in (lines, np.array(lines), np.array([list(line) for line in lines])):
+    for X in (lines, np.array(lines), np.array(letters), letters, [np.array(x) for x in letters]):
         assert segmenter.check(X) == lines
+        model = SegmentClassifier(segmenter, random_state=0).fit(X, [0, 1])
+        assert model.segmenter_.alphabet_ == "abc"
+    assert segmenter.check([["a", "b"], ["c", "b", "a"]]) == ["ab", "cba"]
+
+
+@pytest.mark.parametrize(
+    ("X", "entry"),
+    [
+        ([[0, 1, 2, 1, 0, 1], [1, 2, 1, 0, 0, 0]], "0"),
+        (np.array([[10, 1, 2, 1, 0, 1]] * 2), "10"),
+        ([np.arange(8), np.arange(9)], "0"),
+        (np.full((2, 7), 0.5), "0.5"),
+        ([["ab", "c", "a"], ["b", "a", "b"]], "'ab'"),
+    ],
+    ids=["lists", "array", "ragged", "floats", "words"],
+)
+def test_numbers_are_not_letters(X, entry):
+    """Numbers and words are refused, alone and in a model, with a way to make letters of them."""
+    message = f"sequence 0 has the entry {entry}; expected a string, or single letters"
+    for call in (KmerWindows(3).check, lambda X: SegmentClassifier(KmerWindows(3)).fit(X, [0, 1])):
+        with pytest.raises(ValueError, match=message):
+            call(X)
+    codes = [[0, 1, 2, 1, 0, 1], [1, 2, 1, 0, 0, 0, 2]]
+    letters = ["".join(chr(97 + i) for i in sequence) for sequence in codes]
+    assert KmerWindows(3).check(letters) == ["abcbab", "bcbaaac"]
 
 
 def test_classification():
@@ -104,6 +130,8 @@ def test_classification():
         ({}, ["acgtacgt", 5], "sequence 1 is a int; expected a string"),
         ({}, ["acgtacgt", "acg"], "sequence 1 has 3 letters, fewer than a window"),
         ({}, ["acgtacgt", ""], "sequence 1 has 0 letters"),
+        ({}, [b"acgtacgt"], "sequence 0 is a bytes; expected a string of letters; call decode"),
+        ({}, None, "X is of type NoneType; expected a list of strings"),
         ({"alphabet": "acgt"}, ["acgtacgn"], "sequence 0 has the letter 'n', which is not in"),
         ({"alphabet": ["a"]}, ["acgtacgn"], "expected a string of all letters"),
         ({"length": 0}, ["acgt"], "length=0"),

@@ -116,10 +116,17 @@ def test_pixels_without_votes():
         (MAPS[:4, :, :30], "image 0 has 40 × 40 pixels and its label map has shape"),
         (MAPS[:4, 0], "label map 0 has shape"),
         (np.zeros((4, 40, 40), int), "single label 0; pixels need at least 2"),
-        (np.full((4, 40, 40), np.nan), "label map 0 has NaN"),
+        (np.full((4, 40, 40), np.nan), "label map 0 has NaN or infinite values"),
+        (None, "requires y to be passed, but the target y is None"),
     ],
 )
 def test_bad_maps(y, message):
     """Errors name the map and what is wrong."""
     with pytest.raises(ValueError, match=message):
         PixelClassifier(CUT).fit(IMAGES[:4], y)
+
+
+def test_no_images():
+    """At least one image is needed."""
+    with pytest.raises(ValueError, match="X has no images; pass at least one"):
+        PixelClassifier(CUT).fit([], [])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from okforest.segments import RandomSubseries
+from okforest.segments import RandomSubseries, SegmentClassifier
 from reference.segments import interval, spread
 
 
@@ -95,6 +95,8 @@ def test_spreading_equals_the_oracle(seed):
         (["text"], "series 0 cannot be read as numbers"),
         ([np.zeros((2, 5)), np.zeros(5)], "series 1 has 1 variables and others have 2"),
         (np.zeros((2, 2, 2, 2)), "X has shape"),
+        ([np.zeros((2, 0)), np.zeros((2, 5))], "series 0 has length zero"),
+        (None, "X is of type NoneType; expected a list of series"),
         ([np.zeros((1, 1, 3))], r"series 0 has shape \(1, 1, 3\)"),
     ],
 )
@@ -116,3 +118,14 @@ def test_bad_parameters(params, message):
     """Errors name the parameter, its value and what is expected."""
     with pytest.raises(ValueError, match=message):
         RandomSubseries(**params).check([[1.0, 2.0]])
+
+
+def test_ragged_variables():
+    """Pairs of variables in tuples are series of any length, and other numbers are refused."""
+    rng = np.random.default_rng(0)
+    pairs = [(rng.normal(size=n), rng.normal(size=n)) for n in (9, 12, 10, 11)]
+    model = SegmentClassifier(RandomSubseries(5), random_state=0).fit(pairs, [0, 1, 0, 1])
+    assert model.segmenter_.n_variables_ == 2
+    assert len(model.predict(pairs)) == 4
+    with pytest.raises(ValueError, match="1 variables and the training series have 2"):
+        model.predict([np.zeros(9)])

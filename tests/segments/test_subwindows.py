@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.ndimage import zoom
 
 from okforest.engine import cut_subwindows
-from okforest.segments import RandomSubwindows
+from okforest.segments import PixelClassifier, RandomSubwindows, SegmentClassifier
 from okforest.segments._random import content_seed, uniforms
 from okforest.segments.subwindows import spread_maps
 from reference.segments import spread, subwindow, uniform
@@ -166,7 +166,9 @@ def test_colors_equal_the_standard_library():
         ([np.zeros((3, 40, 40))], "has 40 channels"),
         ([np.zeros((5, 5), complex)], "image 0 has type complex128"),
         ([np.zeros(5)], r"image 0 has shape \(5,\)"),
-        (["a.png", np.zeros((5, 5))], "mixes files and arrays"),
+        (["a.png", np.zeros((5, 5))], "mixes files and arrays: 'a.png' is a path"),
+        (np.array([np.zeros((5, 5)), np.full((5, 5), np.inf)]), "image 1 has NaN or infinite"),
+        (None, "X is of type NoneType; expected a list of images"),
         ("folder", "X is a single path"),
         (["no such file.png"], "do not exist"),
     ],
@@ -192,6 +194,48 @@ def test_bad_parameters(params, message):
     """Errors name the parameter, its value and what is expected."""
     with pytest.raises(ValueError, match=message):
         RandomSubwindows(**params).check(np.zeros((2, 5, 5)))
+
+
+def test_bad_rows():
+    """Rows that are not images of the given shape."""
+    with pytest.raises(ValueError, match=r"12 features, which are not images of shape \(2, 2, 4\)"):
+        RandomSubwindows(image_shape=(2, 2, 4)).check(np.zeros((3, 12)))
+    with pytest.raises(ValueError, match=r"5 features, which are not images of shape \(2, 2\)"):
+        RandomSubwindows(image_shape=(2, 2)).check([np.zeros(5)])
+
+
+BYTES = np.random.default_rng(0).integers(1, 256, (12, 8, 8)).astype(np.uint8)
+LABELS = np.arange(12) % 2
+
+
+@pytest.mark.parametrize("X", [BYTES, BYTES.astype(float)], ids=["uint8", "float"])
+def test_other_scale_of_pixels(X):
+    """Images from 0 to 1 for a model of 0 to 255, and the reverse, cause a warning."""
+    model = SegmentClassifier(RandomSubwindows(5), random_state=0).fit(X, LABELS)
+    with pytest.warns(UserWarning, match="up to 1, and those of the training images up to 255"):
+        model.predict(BYTES / 255)
+    with pytest.warns(UserWarning, match="Multiply these images by what they were divided by"):
+        model.evidence(BYTES[0] / 255)
+    model.predict(BYTES)
+    for dark in (BYTES[0] // 128, np.zeros((8, 8))):  # not on another scale
+        model.predict([dark])
+    model.fit(X / 255, LABELS).predict([BYTES[0] / 250])
+    with pytest.warns(UserWarning, match="Divide these images by what the training images"):
+        model.predict(X)
+
+
+def test_scale_of_pixels_in_label_maps():
+    """Segmentation warns too."""
+    model = PixelClassifier(RandomSubwindows(5), random_state=0).fit(BYTES, BYTES // 128)
+    with pytest.warns(UserWarning, match="those of the training images up to 255"):
+        model.predict(BYTES[:2] / 255)
+
+
+def test_mixed_scales_of_pixels():
+    """Bytes beside floats from 0 to 1 in one list cause a warning."""
+    with pytest.warns(UserWarning, match="predictions need images on the same scale"):
+        RandomSubwindows().check([BYTES[0], BYTES[1] / 255])
+    RandomSubwindows().check([BYTES[0], BYTES[1].astype(float)])
 
 
 def test_hostile_arrays_are_refused():

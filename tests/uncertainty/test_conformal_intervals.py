@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from okforest import OKBoost, OKExtraTrees, OKRandomForest, OKTree
+from okforest import OKBoost, OKExtraTrees, OKRandomForest, OKRidge, OKTree
 from okforest.uncertainty import ConformalIntervals, _scores
 from reference import uncertainty as reference
 
@@ -126,6 +126,14 @@ def test_signed_weights():
     model = ConformalIntervals(OKBoost(20, random_state=0), random_state=0).fit(X, Y)
     lower, upper = model.predict_interval(X, 0.8).T
     assert (lower < upper).all()
+
+
+@pytest.mark.parametrize("name", ["absolute", "normalized"])
+def test_weights_that_do_not_sum_to_one(name):
+    """Intervals are around the predictions."""
+    ridge = OKRidge(10.0, fit_intercept=False)
+    model = ConformalIntervals(ridge, conformity_score=name, random_state=0).fit(X, Y + 100)
+    np.testing.assert_allclose(model.predict_interval(X).mean(axis=1), model.predict(X))
 
 
 def test_few_calibration_rows():

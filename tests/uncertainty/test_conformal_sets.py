@@ -190,6 +190,21 @@ def test_a_few_missing_truths_are_made_up_for():
     assert abs(np.mean(reached) - 0.6) < 0.06
 
 
+def test_missing_truths_of_few_rows_are_detected():
+    """It warns whenever sets hold every candidate because of missing truths, and only then."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    forest = OKRandomForest(20, kernel="dirac", random_state=0).fit(X, rng.integers(0, 6, 60))
+    y = np.append(rng.integers(0, 6, 23), [77, 78])
+    model = ConformalSets(forest, method="prefit").fit(X[:25], y)
+    assert model.achievable_coverage_ == pytest.approx(0.92)
+    with pytest.warns(UserWarning, match=r"8\.0% of the true outputs"):
+        assert (model.predict_sets(X, 0.9).sizes == 6).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (model.predict_sets(X, 0.88).sizes < 6).any()
+
+
 def test_few_calibration_rows():
     """A coverage that needs more rows warns; sets then hold every candidate."""
     model = ConformalSets(OKTree(kernel="dirac"), calibration_size=5 / 60, random_state=0)
@@ -237,9 +252,25 @@ def test_positions_frames_and_segments():
         ({"calibration_size": 1.0}, "calibration_size=1.0"),
         ({"candidates": []}, "candidates is empty"),
         ({"method": "oob"}, "method='oob' needs a bootstrapped forest"),
+        ({"method": "oob", "estimator": OKExtraTrees(kernel="dirac")}, "has bootstrap=False"),
     ],
 )
 def test_errors(parameters, message):
     """Parameters that cannot work are named."""
     with pytest.raises(ValueError, match=message):
-        ConformalSets(OKTree(kernel="dirac"), **parameters).fit(X, LABELS)
+        ConformalSets(**{"estimator": OKTree(kernel="dirac")} | parameters).fit(X, LABELS)
+
+
+def test_labels_of_another_type():
+    """Text and numbers are not compared."""
+    tree = OKTree(kernel="dirac").fit(X, LABELS)
+    with pytest.raises(ValueError, match="text never equals a number"):
+        ConformalSets(tree, method="prefit").fit(X, np.arange(len(X)))
+
+
+def test_folds_of_any_integer():
+    """Folds are shuffled, whatever the type of the number."""
+    for cv in (4, np.int64(4)):
+        model = ConformalSets(OKTree(kernel="dirac", max_depth=3), method="cross", cv=cv)
+        model.set_params(random_state=0).fit(X, np.sort(LABELS))
+        assert [len(one.classes_) for one in model.estimators_] == [3] * 4

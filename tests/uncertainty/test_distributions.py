@@ -65,6 +65,21 @@ def test_variance(kernel, y):
     np.testing.assert_allclose(variance(model, X[:6]), expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("kernel", [Linear(), RBF(2.0)], ids=["linear", "rbf"])
+def test_weights_that_do_not_sum_to_one(kernel):
+    """The variance is about the prediction itself, which is then far from the outputs."""
+    y = CURVES + 10.0
+    model = Given(kernel).fit(None, y)
+    W = rng.uniform(0.0, 0.05, size=(5, 40))
+    expected = [reference.variance(kernel, y, w) for w in W]
+    np.testing.assert_allclose(variance(model, W), expected, rtol=1e-9)
+    zero = np.zeros((1, 40))
+    model = Given().fit(None, np.arange(40.0))
+    uniform = np.full((1, 40), 1 / 40)
+    levels = [0.05, 0.5, 0.95]
+    np.testing.assert_array_equal(quantiles(model, zero, levels), quantiles(model, uniform, levels))
+
+
 def test_probabilities_and_entropy_of_classes():
     """Classes are sorted; probabilities are votes; the variance is the Gini index."""
     model = OKExtraTrees(5, kernel="dirac", min_samples_leaf=5, random_state=0).fit(X, LABELS)
@@ -154,6 +169,15 @@ def test_bands_contain_a_share_of_the_weights(seed, coverage):
         assert w[deepest.all(axis=1)].sum() < coverage
 
 
+def test_bands_of_curves_with_a_large_mean():
+    """Their width is that of the same curves without the mean."""
+    curves = CURVES * 1e-4
+    W = rng.dirichlet(np.ones(40), size=3)
+    expected = bands(Given().fit(None, curves), W)
+    found = bands(Given().fit(None, curves + 1e8), W)
+    np.testing.assert_allclose(found - 1e8, expected, atol=1e-6)
+
+
 def test_marginals():
     """Of indicator matrices and of sets; labels come with their probabilities."""
     indicators = (CURVES > 0).astype(int)
@@ -167,6 +191,8 @@ def test_marginals():
     assert labels.tolist() == ["a", "b", "c"]
     W = model.predict_weights(X[:5]).toarray()
     np.testing.assert_allclose(values[:, 1], W[:, ["b" in y for y in SETS]].sum(axis=1))
+    mixed = OKTree(kernel="hamming").fit(X[:3], [{1, "a"}, {(2, 3)}, {(2, 3), 1}])
+    assert marginals(mixed, X[:1]).labels.tolist() == mixed.classes_.tolist() == [1, "a", (2, 3)]
 
 
 def test_pipelines():

@@ -3,7 +3,6 @@
 SciPy reads neither sparse rows nor hierarchical classes, and liac-arff no hierarchical classes.
 """
 
-import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,9 +13,11 @@ import scipy.sparse as sp
 
 from okforest._typing import Floats
 
-ATTRIBUTE = re.compile(
-    r"""@attribute\s+('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\S+?)(?:\s+|(?=\{))(.+)""", re.IGNORECASE
-)
+QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
+ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}|\S+?)(?:\s+|(?=\{{))(.+)", re.IGNORECASE)
+CELL = re.compile(rf"\s*({QUOTED}|[^,]*?)\s*,")  # of a line with a comma at its end
+ENTRY = re.compile(rf"\s*(\d+)\s+({QUOTED}|[^,]*?)\s*,")  # of a sparse row
+COMMENT = re.compile(r"\s%.*")  # after the values of a row, in files of Clus
 MISSING = "?"
 
 
@@ -55,18 +56,18 @@ def read_arff(lines: Iterable[str]) -> Arff:
     if not rows:
         raise ValueError("the ARFF file has no rows after its @data line.")
     if rows[0].startswith("{"):
-        return Arff(names, types, _read_sparse(rows, codes), {}, relation)
+        return Arff(names, types, _read_sparse(rows, codes, names, types), {}, relation)
     is_text = [code is None for code in codes]
     values, texts = np.full((len(rows), len(names)), np.nan), {}
-    cells = _cells(rows)
+    cells = [_cells(row) for row in rows]
     for i, row in enumerate(cells):
         if len(row) != len(names):
             raise ValueError(
                 f"row {i + 1} of the ARFF file has {len(row)} values for {len(names)} attributes."
             )
-        values[i] = [_number(cell.strip(), code) for cell, code in zip(row, codes, strict=True)]
-    for j in np.flatnonzero(is_text):
-        texts[names[j]] = [row[j].strip() for row in cells]
+        values[i] = _numbers(row, range(len(row)), codes, i, names, types)
+    for j in np.flatnonzero(is_text).tolist():
+        texts[names[j]] = [row[j] for row in cells]
     return Arff(names, types, values, texts, relation)
 
 
@@ -82,24 +83,66 @@ def _read_header(lines: Iterator[str]) -> tuple[str, list[str], list[str]]:
         match = ATTRIBUTE.match(line)
         if match:
             name, kind = match[1], match[2].strip()
-            names.append(name[1:-1] if name[0] in "'\"" else name)
+            names.append(_plain(name))
             types.append(kind)
     raise ValueError("the ARFF file has no @data line.")
 
 
-def _cells(rows: Iterable[str]) -> list[list[str]]:
-    return list(csv.reader(rows, quotechar="'", escapechar="\\", skipinitialspace=True))
+def _cells(line: str) -> list[str]:
+    """Return the values of a row, without quotes."""
+    if "'" in line or '"' in line:
+        return [_plain(match[1]) for match in CELL.finditer(f"{line},")]
+    return [cell.strip() for cell in COMMENT.sub("", line).split(",")]
+
+
+def _entries(line: str) -> list[tuple[str, str]]:
+    """Return the positions and values of a sparse row, without quotes."""
+    if "'" in line or '"' in line:
+        return [(match[1], _plain(match[2])) for match in ENTRY.finditer(f"{line},")]
+    pairs = [entry.split(None, 1) for entry in line.split(",") if entry.strip()]
+    return [(position, value.strip()) for position, value in pairs]
+
+
+def _plain(text: str) -> str:
+    """Return a name or value without quotes, and without the backslashes before characters."""
+    return re.sub(r"\\(.)", r"\1", text[1:-1]) if text[:1] in ("'", '"') else text
+
+
+def nominal_values(kind: str) -> list[str]:
+    """Return the values of a nominal type such as ``{a,b}``; none of another type."""
+    return _cells(kind.strip("{} ")) if kind.startswith("{") else []
 
 
 def _codes(kind: str) -> dict[str, float] | None:
     """Map nominal values to numbers; the map is empty for numeric attributes, None for text."""
-    if kind.startswith("{"):
-        values = [value.strip() for value in _cells([kind.strip("{} ")])[0]]
+    values = nominal_values(kind)
+    if not values:
+        return {} if kind.split()[0].lower() in ("numeric", "real", "integer") else None
+    try:
+        return {value: float(value) for value in values}
+    except ValueError:
+        return {value: float(i) for i, value in enumerate(values)}
+
+
+def _numbers(
+    cells: Iterable[str],
+    columns: Iterable[int],
+    codes: Sequence[dict[str, float] | None],
+    i: int,
+    names: Sequence[str],
+    types: Sequence[str],
+) -> list[float]:
+    """Return the numbers of some values of row i."""
+    numbers = []
+    for cell, j in zip(cells, columns, strict=True):
         try:
-            return {value: float(value) for value in values}
-        except ValueError:
-            return {value: float(i) for i, value in enumerate(values)}
-    return {} if kind.split()[0].lower() in ("numeric", "real", "integer") else None
+            numbers.append(_number(cell, codes[j]))
+        except (KeyError, ValueError):
+            raise ValueError(
+                f"row {i + 1} of the ARFF file has the value {cell!r} of {names[j]!r}, which is of "
+                f"type {types[j]}."
+            ) from None
+    return numbers
 
 
 def _number(cell: str, codes: dict[str, float] | None) -> float:
@@ -108,16 +151,27 @@ def _number(cell: str, codes: dict[str, float] | None) -> float:
     return codes[cell] if codes else float(cell)
 
 
-def _read_sparse(rows: Sequence[str], codes: Sequence[dict[str, float] | None]) -> sp.csr_array:
+def _read_sparse(
+    rows: Sequence[str],
+    codes: Sequence[dict[str, float] | None],
+    names: Sequence[str],
+    types: Sequence[str],
+) -> sp.csr_array:
     """Read rows such as ``{0 1, 7 2.5}``: positions and values of the non-zero entries."""
+    for name, kind, own in zip(names, types, codes, strict=True):
+        if own and next(iter(own.values())) != 0:
+            raise ValueError(
+                f"{name!r} is of type {kind}, and sparse rows leave out its first value, which is "
+                "not 0. Reorder the values of the type, or write dense rows."
+            )
     data: list[float] = []
     columns: list[int] = []
     starts = [0]
-    for row in rows:
-        for entry in filter(None, map(str.strip, row.strip("{} ").split(","))):
-            column, value = entry.split(None, 1)
-            columns.append(int(column))
-            data.append(_number(value, codes[int(column)]))
+    for i, row in enumerate(rows):
+        entries = _entries(row.strip("{} "))
+        found = [int(column) for column, _ in entries]
+        columns.extend(found)
+        data.extend(_numbers([value for _, value in entries], found, codes, i, names, types))
         starts.append(len(data))
     values: Floats = np.array(data, dtype=np.float64)
     matrix = sp.csr_array((values, columns, starts), shape=(len(rows), len(codes)))

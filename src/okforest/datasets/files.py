@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import html
 import io
 import re
 from collections.abc import Iterable, Sequence
@@ -14,11 +15,20 @@ from sklearn.utils import Bunch
 
 from okforest._integers import is_integer
 from okforest._typing import Floats, Outputs
-from okforest.datasets._arff import Arff, read_arff
-from okforest.kernels._hierarchy import BETWEEN, parents_from_paths, with_ancestors
+from okforest.datasets._arff import Arff, nominal_values, read_arff
+from okforest.kernels._hierarchy import (
+    BETWEEN,
+    SEPARATOR,
+    closure,
+    parents_from_paths,
+    read_parents,
+)
 
 MEKA = re.compile(r"-C\s+(-?\d+)")  # the number of labels, in the name of the relation
-LABEL = re.compile(r"""<label\s+name\s*=\s*["']([^"']+)["']""")  # of a MULAN xml file
+YES = ("1", "true", "yes", "t", "y")  # of labels of nominal type, in lower case
+NO = ("0", "false", "no", "f", "n")
+ROOT = "root"  # above the most general classes, where Clus writes a hierarchy as arcs
+LABEL = re.compile(r"""<label\s+name\s*=\s*(["'])(.+?)\1""")  # of a MULAN xml file
 
 
 def read_multilabel_arff(path: str | PathLike[str], labels: Any = None) -> Bunch:
@@ -55,7 +65,7 @@ def read_multilabel_arff(path: str | PathLike[str], labels: Any = None) -> Bunch
     """
     if isinstance(labels, str | PathLike):
         with _open(labels) as file:
-            labels = LABEL.findall(file.read())
+            labels = [html.unescape(name) for _, name in LABEL.findall(file.read())]
     with _open(path) as file:
         return multilabel_bunch(read_arff(file), labels)
 
@@ -67,16 +77,19 @@ def read_hierarchical_arff(*paths: str | PathLike[str]) -> Bunch:
     ----------
     *paths : path-like
         One file or several, such as those of a training and a test set, which may be compressed by
-        gzip (``.gz``). The last attribute is ``hierarchical``, with values such as "01/02@05".
+        gzip (``.gz``). The last attribute is ``hierarchical``: class paths, with values such as
+        "01/02@05", or arcs of a directed acyclic graph, "root/GO1,GO1/GO2", with values such as
+        "GO1@GO2".
 
     Returns
     -------
     bunch : Bunch
         ``data``, with NaN for missing values; ``target`` of shape (n, n_classes), 1 for the classes
         of a row and their ancestors; ``target_names``, such as "01/02"; ``parents`` of shape
-        (n_classes,), the position of the parent class, or -1; ``labels``, the most specific classes
-        as in the file; ``file`` of shape (n,), the position of the file that a row is from;
-        ``feature_names``.
+        (n_classes,), the position of the parent class, or -1, and for a graph a dict of the parents
+        of each class, both as :class:`okforest.kernels.Hierarchy` takes them; ``labels``, the most
+        specific classes as in the file; ``file`` of shape (n,), the position of the file that a row
+        is from; ``feature_names``.
 
     Examples
     --------
@@ -111,7 +124,8 @@ def read_label_ranking(path: str | PathLike[str]) -> Bunch:
     path : path-like
         A file of comma-separated values, which may be compressed by gzip (``.gz``). The last cell
         of a row is its ranking, most preferred first; ``=`` ties labels, and labels may be left
-        out. A header is recognised by its last cell, which has no ``>``.
+        out. Attributes are numbers, or ``?`` for a missing value. A header is recognised by cells
+        that are not numbers, and its last one, which has no ``>``.
 
     Returns
     -------
@@ -168,9 +182,12 @@ def _open(path: str | PathLike[str]) -> TextIO:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}.")
-    if path.suffix == ".gz":
-        return io.TextIOWrapper(gzip.open(path), encoding="utf-8")
-    return path.open(encoding="utf-8")
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:  # as Weka writes on some systems
+        text = content.decode("latin-1")
+    return io.StringIO(text, newline=None)
 
 
 def multilabel_bunch(arff: Arff, labels: Any) -> Bunch:
@@ -180,6 +197,8 @@ def multilabel_bunch(arff: Arff, labels: Any) -> Bunch:
     data: Any = values[:, columns[~is_label]]
     target: Any = values[:, columns[is_label]]
     target = target if isinstance(target, np.ndarray) else target.toarray()
+    for own, j in zip(target.T, np.flatnonzero(is_label).tolist(), strict=True):
+        own[:] = _indicators(own, arff.names[j], nominal_values(arff.types[j]))
     if not ((target == 0) | (target == 1)).all():
         raise ValueError(
             "a label has values other than 0 and 1; check which attributes are labels, and pass "
@@ -192,6 +211,19 @@ def multilabel_bunch(arff: Arff, labels: Any) -> Bunch:
         feature_names=names[~is_label].tolist(),
         target_names=names[is_label].tolist(),
     )
+
+
+def _indicators(codes: Floats, name: str, values: list[str]) -> Floats:
+    """Return 1 for "true" or "yes", 0 for "false" or "no"; numbers as they are."""
+    words = [value.lower() for value in values]
+    if all(re.fullmatch(r"[+-]?[\d.]+", word) for word in words):
+        return codes
+    if len(words) != 2 or not (set(words) & set(YES) and set(words) & set(NO)):
+        raise ValueError(
+            f"the label {name!r} has the values {', '.join(values)}; use 0 and 1, or other values "
+            "such as false and true, or check which attributes are labels."
+        )
+    return codes if words[1] in YES else 1.0 - codes
 
 
 def _label_columns(arff: Arff, labels: Any) -> Outputs:
@@ -221,21 +253,44 @@ def hierarchical_bunch(parts: Sequence[Arff]) -> Bunch:
     names, kind = parts[0].names, parts[0].types[-1]
     if not kind.lower().startswith("hierarchical"):
         raise ValueError(f"the last attribute is of type {kind!r}; it must be hierarchical.")
-    parents = parents_from_paths(kind.split(None, 1)[1].split(","))
+    entries = [entry.strip() for entry in kind.split(None, 1)[1].split(",")]
+    parents, is_tree = _hierarchy(entries)
     position = {path: i for i, path in enumerate(parents)}
+    closed = closure(parents)
     labels = [label for part in parts for label in part.texts[names[-1]]]
     target = np.zeros((len(labels), len(parents)), dtype=np.int64)
     for i, label in enumerate(labels):
-        for path in label.split(BETWEEN):
-            target[i, [position[one] for one in with_ancestors(path)]] = 1
+        for name in map(str.strip, label.split(BETWEEN)):
+            if name not in closed:
+                raise ValueError(
+                    f"a row has the class {name!r}, which is not in the hierarchy that the type of "
+                    f"{names[-1]!r} lists"
+                )
+            target[i, [position[one] for one in closed[name]]] = 1
+    positions = [position[above[0]] if above else -1 for above in parents.values()]
     return Bunch(
         data=np.concatenate([part.values[:, :-1] for part in parts]),
         target=target,
         target_names=list(parents),
-        parents=np.array([position[above[0]] if above else -1 for above in parents.values()]),
+        parents=np.array(positions) if is_tree else parents,
         labels=np.array(labels),
         feature_names=names[:-1],
     )
+
+
+def _hierarchy(entries: Sequence[str]) -> tuple[dict[str, list[str]], bool]:
+    """Return the parents of every class, ancestors first, and whether the hierarchy is a tree.
+
+    Entries are class paths, or arcs from a parent to a child, of which some begin at the root.
+    """
+    arcs = [entry.split(SEPARATOR) for entry in entries]
+    if not (all(len(arc) == 2 for arc in arcs) and any(arc[0] == ROOT for arc in arcs)):
+        return parents_from_paths(entries), True
+    parents: dict[str, list[str]] = {child: [] for _, child in arcs}
+    for parent, child in arcs:
+        if parent != ROOT:
+            parents[child].append(parent)
+    return read_parents(parents), False
 
 
 def ranking_bunch(file: Iterable[str], description: str | None = None) -> Bunch:
@@ -243,7 +298,7 @@ def ranking_bunch(file: Iterable[str], description: str | None = None) -> Bunch:
     from okforest.kernels import Spearman
 
     rows = [row for row in csv.reader(file) if row]
-    header = rows.pop(0) if rows and not re.search("[>=]", rows[0][-1]) else None
+    header = rows.pop(0) if rows and _is_header(rows[0]) else None
     if not rows:
         raise ValueError("the file is empty.")
     kernel = Spearman()
@@ -252,7 +307,7 @@ def ranking_bunch(file: Iterable[str], description: str | None = None) -> Bunch:
     ranks = kernel.ranks(rankings)
     whole = not np.isnan(ranks).any() and (ranks == np.round(ranks)).all()
     bunch = Bunch(
-        data=np.array([[float(cell) for cell in row[:-1]] for row in rows]),
+        data=np.array([[_value(cell, i) for cell in row[:-1]] for i, row in enumerate(rows)]),
         target=ranks.astype(np.int64) if whole else ranks,
         target_names=kernel.labels,
     )
@@ -261,6 +316,30 @@ def ranking_bunch(file: Iterable[str], description: str | None = None) -> Bunch:
     if description is not None:
         bunch.DESCR = description
     return bunch
+
+
+def _is_header(row: Sequence[str]) -> bool:
+    """Return whether a row has names: neither a ranking of several labels nor numbers only."""
+    if re.search("[>=]", row[-1]):
+        return False
+    try:
+        for cell in row[:-1]:
+            _value(cell, 0)
+    except ValueError:
+        return True
+    return False
+
+
+def _value(cell: str, i: int) -> float:
+    if cell.strip() in ("", "?"):
+        return float("nan")
+    try:
+        return float(cell)
+    except ValueError:
+        raise ValueError(
+            f"row {i + 1} has the attribute {cell!r}; attributes are numbers, and '?' is a missing "
+            "value. Encode categories as numbers."
+        ) from None
 
 
 def read_series(file: Iterable[str], name: str) -> tuple[Floats, Any]:

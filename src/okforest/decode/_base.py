@@ -1,8 +1,8 @@
 """The contract of a decoder."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,14 @@ from okforest.decode._search import bounds_pay_off, search_all, search_with_boun
 from okforest.weights import OutputSet, Span, WeightMatrix, as_weights
 
 ROWS = 4096  # predictions searched at a time, by blocks of candidates
+
+
+class HeldOut(NamedTuple):
+    """Predictions of outputs that the model was not fitted to, and these outputs."""
+
+    W: WeightMatrix
+    span: Span
+    outputs: Outputs
 
 
 class Decoder(ABC, BaseEstimator):
@@ -44,6 +52,15 @@ class Decoder(ABC, BaseEstimator):
 
         Models call it when they are fitted.
         """
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether every parameter is known; see :class:`TunableDecoder`."""
+        return True
+
+    def tune(self, held_out: Sequence[HeldOut], span: Span) -> "Decoder":
+        """Return this decoder with its parameters chosen from held-out predictions."""
+        return self
 
     @abstractmethod
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:

@@ -8,7 +8,7 @@ import numpy as np
 from okforest._integers import is_integer
 from okforest._typing import Floats, Outputs
 from okforest.decode._base import Decoder
-from okforest.decode.search import read_candidates
+from okforest.decode.search import count_candidates, read_candidates
 from okforest.weights import Span, WeightMatrix, as_weights
 
 
@@ -91,7 +91,7 @@ class PerQuery(Decoder):
 
     def _decoder(self, i: int) -> Decoder:
         own = self.lists.lists[i]
-        if own is None or (hasattr(own, "__len__") and len(own) == 0):
+        if own is None or (hasattr(own, "__len__") and count_candidates(own) == 0):
             raise ValueError(
                 f"the list of candidates of row {i} is empty; pass at least one output."
             )

@@ -29,9 +29,10 @@ class ExpectedLoss(CandidateSearch):
     Parameters
     ----------
     loss : callable
-        ``loss(true, predicted)`` returns a number for two outputs. With ``elementwise=False`` it
-        takes two arrays of outputs and returns the matrix of losses, with a row for every true and
-        a column for every predicted output; this is faster.
+        ``loss(true, predicted)`` returns a number for two outputs, in the form in which those of y
+        were given. With ``elementwise=False`` it takes two arrays of outputs and returns the matrix
+        of losses, with a row for every true and a column for every predicted output; this is
+        faster.
     candidates : array-like, optional
         Outputs to choose from, of the type that the kernel takes; by default the training outputs.
     elementwise : bool, default=True
@@ -73,7 +74,7 @@ class ExpectedLoss(CandidateSearch):
         if not callable(self.loss):
             raise ValueError(f"loss={self.loss!r} is not a function; {ADVICE}")
         for candidates in self._candidate_blocks(span):
-            self._matrix(span.outputs[:1], candidates.outputs[:1])
+            self._matrix(span, span.outputs[:1], candidates.outputs[:1])
 
     def with_candidates(self, candidates: Any) -> Decoder:
         """Return a decoder for the same loss that searches other candidates."""
@@ -101,10 +102,11 @@ class ExpectedLoss(CandidateSearch):
         (weights,), positions = span.terms(W)
         true = span.training.outputs[positions]
         for block in span.blocks(len(candidates), max(len(true), W.shape[0])):
-            yield block, weights @ self._matrix(true, candidates.outputs[block])
+            yield block, weights @ self._matrix(span, true, candidates.outputs[block])
 
-    def _matrix(self, true: Outputs, predicted: Outputs) -> Floats:
+    def _matrix(self, span: Span, true: Outputs, predicted: Outputs) -> Floats:
         """Return the losses of all pairs."""
+        true, predicted = span.kernel.as_given(true), span.kernel.as_given(predicted)
         if self.elementwise:
             losses = np.array([[self._number(y, c) for c in predicted] for y in true])
         else:

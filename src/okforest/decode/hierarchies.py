@@ -123,11 +123,15 @@ def _best_by_cut(gains: Floats, parents: list[list[int]]) -> Booleans:
 
 
 def _ancestors_first(parents: list[list[int]]) -> list[int]:
-    depth: dict[int, int] = {}
-
-    def of(j: int) -> int:
-        if j not in depth:
-            depth[j] = 1 + max((of(parent) for parent in parents[j]), default=-1)
-        return depth[j]
-
-    return sorted(range(len(parents)), key=of)
+    children: list[list[int]] = [[] for _ in parents]
+    for j, above in enumerate(parents):
+        for parent in above:
+            children[parent].append(j)
+    n_waiting = [len(above) for above in parents]
+    order = [j for j, n in enumerate(n_waiting) if n == 0]
+    for j in order:  # which grows
+        for child in children[j]:
+            n_waiting[child] -= 1
+            if n_waiting[child] == 0:
+                order.append(child)
+    return order

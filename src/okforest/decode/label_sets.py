@@ -12,9 +12,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from okforest._typing import Booleans, Floats, Outputs
-from okforest.decode._base import Decoder
+from okforest.decode._base import Decoder, HeldOut
 from okforest.decode._thresholds import best_common_threshold, best_threshold
-from okforest.decode.tuning import HeldOut, TunableDecoder
+from okforest.decode.tuning import TunableDecoder
 from okforest.kernels import Hamming, Hierarchy, LabelSetKernel, Linear, OutputKernel
 from okforest.weights import Span, WeightMatrix, as_weights
 
@@ -94,7 +94,8 @@ class LabelSetDecoder(Decoder):
 class Threshold(LabelSetDecoder, TunableDecoder):
     """The labels whose probability exceeds a threshold.
 
-    With 0.5 it minimises the expected Hamming loss, and is exact for the Hamming kernel.
+    With 0.5 it minimises the expected Hamming loss, and is exact for the Hamming kernel if weights
+    sum to one, as those of forests do.
 
     Parameters
     ----------
@@ -241,7 +242,8 @@ class ExpectedF1(LabelSetDecoder):
 
     The score of a set h is Σ_i w_i F1(h, y_i), with F1 = 1 for two empty sets. The maximum is exact
     (the general F-measure maximiser): for every size k, labels are ranked by
-    Σ_i w_i [label in y_i] · 2 / (k + number of labels in y_i).
+    Σ_i w_i [label in y_i] · 2 / (k + number of labels in y_i). Weights of labels, as those of a
+    Dice kernel, are not used: the F1 score counts labels.
 
     References
     ----------

@@ -97,10 +97,13 @@ class Candidates(SearchDecoder):
 
 def candidate_blocks(outputs: Any, span: Span) -> Iterator[OutputSet]:
     """Yield candidates given by the user, in parts of bounded size."""
-    n = len(outputs) if hasattr(outputs, "__len__") else 0
+    n = count_candidates(outputs)
     if n <= BLOCK:
         yield read_candidates(outputs, span)
         return
+    if sp.issparse(outputs):
+        matrix: Any = outputs
+        outputs = matrix.tocsr()  # not every format has slices
     for start in range(0, n, BLOCK):
         yield read_candidates(outputs[start : start + BLOCK], span)
 
@@ -109,7 +112,12 @@ def read_candidates(outputs: Any, span: Span) -> OutputSet:
     """Return candidates given by the user, checked against the training outputs."""
     if outputs is None:
         raise ValueError("candidates is None; pass at least one output.")
-    if hasattr(outputs, "__len__") and len(outputs) == 0:
+    if isinstance(outputs, Iterator):
+        raise ValueError(
+            f"candidates is of type {type(outputs).__name__}, which can be read only once; pass "
+            "list(candidates)."
+        )
+    if hasattr(outputs, "__len__") and count_candidates(outputs) == 0:
         raise ValueError("candidates is empty; pass at least one output.")
     try:
         checked = span.kernel.check(outputs)
@@ -117,3 +125,11 @@ def read_candidates(outputs: Any, span: Span) -> OutputSet:
         raise ValueError(f"the candidates are not valid outputs: {error}") from None
     check_same_type(checked, span.outputs, "candidates")
     return OutputSet(span.kernel, np.asarray(checked))
+
+
+def count_candidates(outputs: Any) -> int:
+    """Return the number of candidates given by the user; a sparse matrix has no length."""
+    if sp.issparse(outputs):
+        matrix: Any = outputs
+        return int(matrix.shape[0])
+    return len(outputs) if hasattr(outputs, "__len__") else 0

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from okforest._typing import Floats, Outputs
-from okforest.decode._base import Decoder
+from okforest.decode._base import Decoder, HeldOut
 from okforest.decode.choice import as_decoder
 from okforest.decode.search import TrainingSet
 from okforest.weights import SharpenedWeights, Span, SparseWeights, WeightMatrix, as_weights
@@ -53,6 +53,17 @@ class Sharpened(Decoder):
         if not isinstance(self.power, Real) or not 0 <= float(self.power) < np.inf:
             raise ValueError(f"power={self.power!r}; use a number of at least 0, such as 2.")
         as_decoder(self.decoder, span.kernel).check(span)
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether every parameter of the decoder is known."""
+        return not isinstance(self.decoder, Decoder) or self.decoder.is_tuned
+
+    def tune(self, held_out: Sequence[HeldOut], span: Span) -> "Sharpened":
+        """Return the decoder with its parameters chosen from sharpened held-out predictions."""
+        sharpened = [HeldOut(self._sharpened(W), own, y) for W, own, y in held_out]
+        decoder = as_decoder(self.decoder, span.kernel).tune(sharpened, span)
+        return Sharpened(decoder, self.power)
 
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return one output for each row of W."""
@@ -120,7 +131,8 @@ def select_power(
     model : estimator
         A fitted forest, with ``bootstrap=True`` and ``oob_score=True``.
     loss : callable
-        ``loss(true, predicted)`` returns a number for two outputs.
+        ``loss(true, predicted)`` returns a number for two outputs, in the form in which those of y
+        were given.
     powers : sequence of float, optional
         The powers to try.
 
@@ -158,10 +170,14 @@ def select_power(
     if isinstance(decoder, Sharpened):
         decoder = as_decoder(decoder.decoder, span.kernel)
     known = np.diff(weights.indptr) > 0
-    W, true = SparseWeights(weights[known]), span.outputs[known]
+    W, outputs = SparseWeights(weights[known]), span.outputs[known]
+    true = span.kernel.as_given(outputs)
     losses = []
     for power in tried:
-        predicted = Sharpened(decoder, float(power)).decode(W, span)
+        sharpened: Decoder = Sharpened(decoder, float(power))
+        if not sharpened.is_tuned:  # for each power anew
+            sharpened = sharpened.tune([HeldOut(W, span, outputs)], span)
+        predicted = span.kernel.as_given(sharpened.decode(W, span))
         losses.append(np.mean([loss(y, c) for y, c in zip(true, predicted, strict=True)]))
     mean = np.array(losses)
     best = np.flatnonzero(mean <= mean.min())

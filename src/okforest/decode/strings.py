@@ -21,7 +21,7 @@ def eulerian_path(counts: Counter[Kmer], boundaries: bool) -> tuple[Any, ...] | 
     spells the sequence. If there are several, the first in the order of symbols is returned.
     """
     if not counts:
-        return ()
+        return None if boundaries else ()  # every sequence has k-mers over its ends
     arcs: dict[Kmer, list[Kmer]] = {}
     balance: Counter[Kmer] = Counter()
     for kmer, n in counts.items():
@@ -75,7 +75,8 @@ class EulerianPath(Decoder):
     The predicted counts of k-mers, weighted means of those of the training outputs, are rounded. If
     there is a sequence with exactly these k-mers, it is the prediction, and need not occur among
     the training outputs; if there are several, it is the first of them in the order of symbols.
-    Where there is none, the nearest training output is predicted.
+    Where there is none, or all counts are rounded to zero, the nearest training output is
+    predicted.
 
     Examples
     --------
@@ -120,10 +121,11 @@ class EulerianPath(Decoder):
         assert isinstance(kernel, Spectrum), "check first"
         vocabulary = kernel.vocabulary or []
         W = as_weights(W)
+        features = kernel.features(span.outputs) if span.features is None else span.features
         found = []
         for i in range(W.shape[0]):
-            counts = W[i : i + 1] @ kernel.features(span.outputs)
+            counts = W[i : i + 1] @ features
             whole = np.round(np.clip(counts[0], 0.0, None)).astype(int)
             own = Counter({vocabulary[j]: int(whole[j]) for j in np.flatnonzero(whole)})
-            found.append(eulerian_path(own, kernel.boundaries))
+            found.append(eulerian_path(own, kernel.boundaries) if own else None)
         return found

@@ -2,19 +2,10 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import Self
 
-from okforest._typing import Outputs
-from okforest.decode._base import Decoder
-from okforest.weights import Span, WeightMatrix
-
-
-class HeldOut(NamedTuple):
-    """Predictions of outputs that the model was not fitted to, and these outputs."""
-
-    W: WeightMatrix
-    span: Span
-    outputs: Outputs
+from okforest.decode._base import Decoder, HeldOut
+from okforest.weights import Span
 
 
 class TunableDecoder(Decoder):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from okforest._typing import Outputs
-from okforest.decode._base import Decoder
+from okforest.decode._base import Decoder, HeldOut
 from okforest.kernels import Tuples
 from okforest.kernels._outputs import array_of_objects
 from okforest.weights import Span, WeightMatrix
@@ -45,11 +45,26 @@ class Parts(Decoder):
         for decoder, part in self._parts(span):
             decoder.check(part)
 
+    @property
+    def is_tuned(self) -> bool:
+        """Whether every parameter of the decoders is known."""
+        decoders = self.decoders or []
+        return all(own.is_tuned for own in decoders if isinstance(own, Decoder))
+
+    def tune(self, held_out: Sequence[HeldOut], span: Span) -> "Parts":
+        """Return the decoders with their parameters chosen from held-out predictions."""
+        tuned = []
+        for j, (decoder, part) in enumerate(self._parts(span)):
+            own = [
+                HeldOut(some.W, self._parts(some.span)[j][1], _column(span, some.outputs, j))
+                for some in held_out
+            ]
+            tuned.append(decoder.tune(own, part))
+        return Parts(tuned)
+
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return one tuple for each row of W."""
-        columns = [
-            part.kernel.in_form(decoder.decode(W, part)) for decoder, part in self._parts(span)
-        ]
+        columns = [decoder.decode(W, part) for decoder, part in self._parts(span)]
         return array_of_objects(list(zip(*columns, strict=True)))
 
     def _parts(self, span: Span) -> list[tuple[Decoder, Span]]:
@@ -65,3 +80,9 @@ class Parts(Decoder):
             )
         parts = zip(names, kernel.parts, kernel.columns(span.outputs), strict=True)
         return [(as_decoder(name, part), Span(part, own)) for name, part, own in parts]
+
+
+def _column(span: Span, outputs: Outputs, j: int) -> Outputs:
+    kernel = span.kernel
+    assert isinstance(kernel, Tuples), "check first"
+    return kernel.columns(outputs)[j]

@@ -12,6 +12,7 @@ from okforest.engine.cpu import (
     pruning_path,
     reach_leaves,
 )
+from okforest.engine.devices import DeviceName, grow_function
 from okforest.engine.drawing import draw
 from okforest.engine.leaf_partition import LeafPartition
 from okforest.engine.plan import GrowthPlan, GrowthRules
@@ -19,6 +20,7 @@ from okforest.engine.pruning import prune
 from okforest.engine.trees import Trees
 
 __all__ = [
+    "DeviceName",
     "FoundPostings",
     "GrowthPlan",
     "GrowthRules",
@@ -29,6 +31,7 @@ __all__ = [
     "cut_subwindows",
     "draw",
     "grow",
+    "grow_function",
     "leaf_means",
     "leaf_weights",
     "paste_subwindows",

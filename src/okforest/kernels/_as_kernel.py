@@ -26,6 +26,7 @@ def _named_kernels() -> dict[str, type[OutputKernel]]:
         "hamming": sets.Hamming,
         "jaccard": sets.Jaccard,
         "kendall": rankings.Kendall,
+        "mallows": rankings.Mallows,
         "spearman": rankings.Spearman,
     }
 
@@ -38,8 +39,8 @@ def as_kernel(kernel: Any) -> OutputKernel:
     kernel : OutputKernel, str or callable
         A kernel, which is returned unchanged; a name ("dirac", "laplacian", "linear",
         "mahalanobis", "polynomial", "rbf", "survival", "dice", "hamming", "jaccard", "kendall",
-        "spearman"), which gives that kernel with default parameters; or a function that returns a
-        Gram matrix, see :class:`FromCallable`.
+        "mallows", "spearman"), which gives that kernel with default parameters; or a function that
+        returns a Gram matrix, see :class:`FromCallable`.
 
     Returns
     -------

@@ -90,6 +90,14 @@ class OutputKernel(NestedParametersMixin, ABC):
         """Return predicted outputs in the form in which y was given."""
         return outputs
 
+    def as_given(self, outputs: Outputs) -> Outputs:
+        """Return an array of outputs, each in the form in which those of y were given.
+
+        Losses of users are functions of such outputs. This differs from the canonical form if that
+        replaces single outputs, such as class paths by sets of classes.
+        """
+        return outputs
+
     def resolve(self, y: Outputs) -> OutputKernel:
         """Return this kernel with parameters that depend on the training outputs filled in."""
         return self

@@ -19,7 +19,7 @@ def read_curves(y: Any, n_points: int | None, advice: str) -> Floats:
             raise ValueError(f"y has shape {matrix.shape}; curves are a matrix, one per row.")
         rows = [matrix]
     else:
-        rows = [as_values(curve, i) for i, curve in enumerate(y)]
+        rows = [as_values(curve, i) for i, curve in enumerate(read_rows(y))]
         lengths = sorted({len(row) for row in rows})
         if len(lengths) > 1 and n_points is None:
             raise ValueError(
@@ -34,6 +34,12 @@ def read_curves(y: Any, n_points: int | None, advice: str) -> Floats:
     if n_points is not None and matrix.shape[1] != n_points:
         matrix = np.stack([resample(row, n_points) for row in matrix])
     return matrix
+
+
+def read_rows(y: Any) -> Any:
+    """Return outputs such that iterating over them gives rows, as it does not for a frame."""
+    y = check_collection(y)
+    return np.asarray(y) if hasattr(y, "__array__") else y
 
 
 def as_values(curve: Any, i: int) -> Floats:

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from okforest._typing import Floats
+from okforest._typing import Floats, Outputs
+from okforest.kernels._outputs import array_of_objects, check_collection
 
 SEPARATOR = "/"  # between a class and its subclass
 BETWEEN = "@"  # between the paths of one output
@@ -20,6 +21,19 @@ def with_ancestors(path: str) -> list[str]:
             "'01/02/03'."
         )
     return [SEPARATOR.join(parts[: i + 1]) for i in range(len(parts))]
+
+
+def holds_text(y: Any) -> bool:
+    """Return whether y holds text, such as class paths."""
+    if hasattr(y, "shape") and (np.ndim(y) != 1 or not len(y)):
+        return False
+    return len(y) > 0 and isinstance(next(iter(y)), str)
+
+
+def read_paths(y: Any) -> Outputs:
+    """Return the sets of classes that class paths such as "01/02@05" name, with ancestors."""
+    paths = [str(text).split(BETWEEN) for text in check_collection(y)]
+    return array_of_objects([frozenset(parents_from_paths(own)) for own in paths])
 
 
 def parents_from_paths(paths: Iterable[str]) -> dict[str, list[str]]:
@@ -50,7 +64,7 @@ def read_parents(parents: Any) -> dict[Any, list[Any]]:
     for name, above in parents.items():
         if above is None:
             known[name] = []
-        elif isinstance(above, list | tuple | set | frozenset):
+        elif isinstance(above, list | tuple | set | frozenset) and not _is_class(above, parents):
             known[name] = list(above)
         else:
             known[name] = [above]
@@ -62,6 +76,13 @@ def read_parents(parents: Any) -> dict[Any, list[Any]]:
                     "add it to parents, with None if it has no parent."
                 )
     return _ancestors_first(known)
+
+
+def _is_class(value: Any, parents: Mapping[Any, Any]) -> bool:
+    try:
+        return value in parents  # a class may be a tuple
+    except TypeError:  # a list has no hash
+        return False
 
 
 def _ancestors_first(parents: dict[Any, list[Any]]) -> dict[Any, list[Any]]:

@@ -23,8 +23,8 @@ def read_label_sets(y: Any) -> Outputs:
         y = list(y)
         if any(isinstance(labels, set | frozenset) for labels in y):
             return _read_sets(y)
-    elif isinstance(y, np.ndarray) and y.dtype == object and y.ndim == 1:
-        return _read_sets(y.tolist())
+    elif np.ndim(y) == 1 and np.asarray(y).dtype == object:
+        return _read_sets(np.asarray(y).tolist())
     try:
         return _check_indicators(read_array(y))
     except ValueError as error:
@@ -57,13 +57,37 @@ def _check_indicators(matrix: Outputs) -> Outputs:
     return matrix
 
 
-def form_of(y: Any) -> tuple[Form, list[Any] | None]:
-    """Return the form of label sets, and the names of the columns of a frame."""
+def learnt_form(y: Any, labels: list[Any] | None) -> dict[str, Any]:
+    """Return the form of label sets or ranks, and the names of the columns of a frame."""
     if sp.issparse(y):
-        return "sparse", None
-    if type(y).__module__.startswith("pandas") and hasattr(y, "columns"):
-        return "frame", list(y.columns)
-    return "array", None
+        return {"form": "sparse"}
+    if not _is_frame(y):
+        return {"form": "array"}
+    names = list(y.columns)
+    return {"form": "frame", "labels": labels if labels and set(labels) == set(names) else names}
+
+
+def in_order(y: Any, labels: Sequence[Any] | None, form: Form | None) -> Any:
+    """Return a frame with its columns in the order of the labels."""
+    if labels is None or not _is_frame(y):
+        return y
+    names = list(y.columns)
+    if len(names) == len(labels) and set(names) == set(labels):
+        return y if names == list(labels) else y[list(labels)]
+    if form != "frame":
+        return y
+    missing = [label for label in labels if label not in names]
+    other = [name for name in names if name not in labels]
+    raise ValueError(
+        f"y has the columns {names}; expected one for each of the labels {list(labels)}"
+        + (f", and {missing[0]!r} is missing" if missing else "")
+        + (f", and {other[0]!r} is unknown" if other else "")
+        + "."
+    )
+
+
+def _is_frame(y: Any) -> bool:
+    return type(y).__module__.startswith("pandas") and hasattr(y, "columns")
 
 
 def in_form(outputs: Outputs, form: Form | None, labels: Sequence[Any] | None) -> Any:

@@ -10,28 +10,44 @@ from okforest.kernels._outputs import array_of_objects, check_collection, read_a
 
 FORMS = (
     "a matrix of ranks (1 for the most preferred label, NaN for a label without a rank), orders of "
-    "labels, most preferred first, such as ('b', 'a', 'c'), or text such as 'b>a=c'"
+    "labels as tuples, most preferred first, such as ('b', 'a', 'c'), or text such as 'b>a=c'"
 )
 
 
 def read_rankings(y: Any) -> Outputs:
     """Return ranks as a matrix, orders as an array of tuples, and text as an array of text."""
     y = check_collection(y)
-    values = y if hasattr(y, "__array__") else list(y)
-    first = values[0] if isinstance(values, list | np.ndarray) and len(values) else None
+    values = np.asarray(y) if hasattr(y, "__array__") else list(y)
+    first = values[0] if len(values) else None
     if isinstance(first, str):
         texts = np.asarray(values, dtype=None if isinstance(values, np.ndarray) else object)
         for text in texts:
             _check_order(_labels_of(text), text)
         return texts
     is_objects = isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1
-    if is_objects or (isinstance(values, list) and isinstance(first, tuple)):
+    if is_objects or (isinstance(values, list) and _is_order(first)):
         for order in values:
             if not isinstance(order, tuple | list):
                 raise ValueError(f"y holds {order!r} among orders of labels; pass {FORMS}.")
             _check_order(list(order), order)
         return array_of_objects([tuple(order) for order in values])
-    return _check_ranks(read_array(values))
+    return _check_ranks(_read_ranks(values))
+
+
+def _is_order(value: Any) -> bool:
+    """Return whether a value is an order of labels; a list of numbers is a row of ranks."""
+    if isinstance(value, list):
+        return any(isinstance(label, str) for label in value)
+    return isinstance(value, tuple)
+
+
+def _read_ranks(values: Any) -> Outputs:
+    try:
+        return read_array(values)
+    except ValueError as error:
+        if "different lengths" not in str(error):
+            raise
+        raise ValueError(f"y holds lists of different lengths; pass {FORMS}.") from None
 
 
 def _labels_of(text: Any) -> list[str]:
@@ -54,6 +70,12 @@ def _check_order(labels: list[Any], ranking: Any) -> None:
 def _check_ranks(ranks: Outputs) -> Outputs:
     if ranks.ndim != 2 or ranks.shape[1] < 2 or ranks.dtype.kind not in "iuf":
         raise ValueError(f"y has shape {ranks.shape} and type {ranks.dtype}; pass {FORMS}.")
+    if ranks.dtype.kind in "iu" and (np.sort(ranks) == np.arange(ranks.shape[1])).all(axis=1).any():
+        raise ValueError(
+            f"y has a row that holds each of the integers from 0 to {ranks.shape[1] - 1} once, and "
+            "ranks begin with 1. If y holds orders of labels, most preferred first, pass tuples: "
+            "[tuple(row) for row in y]; if it holds ranks, pass y + 1."
+        )
     if np.isinf(ranks).any():
         raise ValueError("y holds infinite ranks; use NaN for a label without a rank.")
     if ranks.dtype.kind == "f" and np.isnan(ranks).all(axis=1).any():

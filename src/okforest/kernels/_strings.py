@@ -1,19 +1,21 @@
-"""Strings and other sequences of symbols: reading them, k-mers, and comparisons of all pairs."""
+"""Sequences of symbols or numbers: reading them, k-mers, and comparisons of all pairs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from okforest._typing import Floats, Ints, Outputs
+from okforest._typing import Floats, Outputs
 from okforest.kernels._outputs import array_of_objects, check_collection
 
 END = None  # what k-mers have beyond the ends of a sequence
 BLOCK_STEPS = 2**26  # of comparisons of symbols between two chances to hear Ctrl-C
 Kmer = tuple[Any, ...]
+Ragged = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]  # values, and where each sequence begins
 
 
 def read_sequences(y: Any) -> Outputs:
@@ -44,57 +46,129 @@ def kmers(sequence: Any, k: int, boundaries: bool) -> list[Kmer]:
     return [symbols[i : i + k] for i in range(len(symbols) - k + 1)]
 
 
-def sorted_kmers(found: set[Kmer]) -> list[Kmer]:
-    """Return k-mers in an order that does not depend on hashes."""
-    return sorted(found, key=lambda kmer: tuple((s is not None, str(s)) for s in kmer))
-
-
-def count_kmers(lists: Sequence[Sequence[Kmer]], vocabulary: dict[Kmer, int]) -> sp.csr_array:
-    """Return how often each sequence has each k-mer; others are added to the vocabulary."""
-    indices: list[int] = []
-    starts = [0]
-    for own in lists:
-        indices.extend(vocabulary.setdefault(kmer, len(vocabulary)) for kmer in own)
-        starts.append(len(indices))
-    data = np.ones(len(indices))
-    counts = sp.csr_array((data, indices, starts), shape=(len(lists), len(vocabulary)))
+def count_kmers(sequences: Outputs, k: int, boundaries: bool) -> sp.csr_array:
+    """Return how often each sequence has each k-mer, in the order in which they are found first."""
+    numbers, starts = _number_kmers(sequences, k, boundaries)
+    shape = (len(sequences), int(numbers.max(initial=-1)) + 1)
+    counts = sp.csr_array((np.ones(len(numbers)), numbers, starts), shape=shape)
     counts.sum_duplicates()
     return counts
 
 
+def different_kmers(sequences: Outputs, k: int, boundaries: bool) -> list[Kmer]:
+    """Return the different k-mers of some sequences, in the order in which they are found first."""
+    numbers, starts = _number_kmers(sequences, k, boundaries)
+    first = np.unique(numbers, return_index=True)[1]
+    rows = np.searchsorted(starts, first, side="right") - 1
+    places = first - starts[rows] - (k - 1 if boundaries else 0)
+    found = []
+    for i, place in zip(rows.tolist(), places.tolist(), strict=True):
+        before = (END,) * -min(place, 0)
+        inside = tuple(sequences[i][max(place, 0) : place + k])
+        found.append(before + inside + (END,) * (k - len(before) - len(inside)))
+    return found
+
+
+def sorted_kmers(found: Iterable[Kmer]) -> list[Kmer]:
+    """Return k-mers in an order that does not depend on hashes."""
+    return sorted(found, key=lambda kmer: tuple((s is not None, str(s)) for s in kmer))
+
+
+def mismatch(a: Outputs, b: Outputs, k: int, common: Floats, alphabet: Sequence[Any]) -> Floats:
+    """Return Σ common[d] over the pairs of k-mers of two sequences that differ at d places.
+
+    K-mers with a symbol that is not in the alphabet are left out.
+    """
+    number = {symbol: i for i, symbol in enumerate(alphabet)}
+    first, second = (_encode_known(y, number) for y in (a, b))
+    return _compare(first, second, lambda u, v: _compiled().mismatch(u, v, k, common), b is a)
+
+
 def gap_weighted(a: Outputs, b: Outputs, k: int, decay: float) -> Floats:
     """Return the gap-weighted kernel of common subsequences of k symbols, for all pairs."""
-    return _compare(a, b, lambda u, v: _compiled().gap_weighted(u, v, k, decay), cost=k)
+    first, second = encode(a, b)
+    return _compare(
+        first, second, lambda u, v: _compiled().gap_weighted(u, v, k, decay), b is a, cost=k
+    )
 
 
 def edit_distances(a: Outputs, b: Outputs) -> Floats:
     """Return the Levenshtein distances of all pairs."""
-    return _compare(a, b, lambda u, v: _compiled().edit_distances(u, v), cost=1)
+    first, second = encode(a, b)
+    return _compare(first, second, _compiled().edit_distances, b is a)
 
 
-def _compare(a: Outputs, b: Outputs, function: Callable[..., Floats], cost: int) -> Floats:
+def log_alignments(a: Outputs, b: Outputs, sigma: float) -> Floats:
+    """Return the logarithms of sums over all alignments of two curves, for all pairs."""
+    first, second = (_join(y, np.float64) for y in (a, b))
+    return _compare(
+        first, second, lambda u, v: _compiled().log_alignments(u, v, sigma), b is a, cost=32
+    )
+
+
+def log_own_alignments(a: Outputs, sigma: float) -> Floats:
+    """Return the logarithm of the sum over all alignments of each curve with itself."""
+    curves = [_join([curve], np.float64) for curve in a]
+    return np.array([_compiled().log_alignments(u, u, sigma)[0, 0] for u in curves])
+
+
+def _number_kmers(
+    sequences: Outputs, k: int, boundaries: bool
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """Return the numbers of the k-mers of all sequences, and where those of each begin."""
+    numbers, starts = _compiled().number_kmers(*encode(sequences), k, boundaries)
+    return numbers, starts
+
+
+def _compare(
+    a: Ragged, b: Ragged, function: Callable[..., Floats], symmetric: bool, cost: int = 1
+) -> Floats:
     """Compare all pairs of sequences, some rows at a time, so that Ctrl-C is heard."""
-    codes: dict[Any, int] = {}
-    symbols, offsets = _encode(b, codes)
-    result = np.empty((len(a), len(b)))
-    lengths = np.array([len(sequence) for sequence in a], dtype=np.int64)
-    steps = cost * (lengths.max(initial=1) + 1) * (len(symbols) + len(b))
-    size = max(1, int(BLOCK_STEPS // steps))
-    for begin in range(0, len(a), size):
+    n, m = len(a[1]) - 1, len(b[1]) - 1
+    result = np.empty((n, m))
+    steps = cost * (int(np.diff(a[1]).max(initial=1)) + 1) * (len(b[0]) + m)
+    size = max(1, BLOCK_STEPS // max(1, steps))
+    for begin in range(0, n, size):
         rows = slice(begin, begin + size)
-        start = begin if b is a else 0  # the rest is known by symmetry
-        own = symbols[offsets[start] :], offsets[start:] - offsets[start]
-        result[rows, start:] = function(_encode(a[rows], codes), own)
-        if b is a:
+        start = begin if symmetric else 0  # the rest is known by symmetry
+        result[rows, start:] = function(_part(a, begin, begin + size), _part(b, start, m))
+        if symmetric:
             result[start:, rows] = result[rows, start:].T
     return result
 
 
-def _encode(sequences: Outputs, codes: dict[Any, int]) -> tuple[Ints, npt.NDArray[np.int64]]:
-    """Return the symbols of all sequences as integers, and where each sequence begins."""
-    symbols = [codes.setdefault(s, len(codes)) for sequence in sequences for s in sequence]
-    lengths = [len(sequence) for sequence in sequences]
-    return np.array(symbols, dtype=np.int32), np.cumsum([0, *lengths], dtype=np.int64)
+def _part(sequences: Ragged, begin: int, end: int) -> Ragged:
+    values, offsets = sequences
+    own = offsets[begin : end + 1]
+    return values[own[0] : own[-1]], own - own[0]
+
+
+def encode(*groups: Outputs) -> list[Ragged]:
+    """Return the symbols of sequences as integers, equal for equal symbols of all groups."""
+    if all(isinstance(sequence, str) for sequences in groups for sequence in sequences):
+        return [_code_points(sequences) for sequences in groups]
+    codes: dict[Any, int] = {}
+    return [
+        _join([[codes.setdefault(s, len(codes)) for s in one] for one in sequences], np.int32)
+        for sequences in groups
+    ]
+
+
+def _code_points(texts: Outputs) -> Ragged:
+    encoded = "".join(texts).encode("utf-32-le", "surrogatepass")
+    lengths = [len(text) for text in texts]
+    return np.frombuffer(encoded, dtype=np.int32), np.cumsum([0, *lengths], dtype=np.int64)
+
+
+def _encode_known(sequences: Outputs, number: dict[Any, int]) -> Ragged:
+    """Return the numbers of symbols, -1 for others."""
+    return _join([[number.get(s, -1) for s in one] for one in sequences], np.int32)
+
+
+def _join(sequences: Sequence[Any] | Outputs, kind: Any) -> Ragged:
+    """Return the values of all sequences, one after the other, and where each sequence begins."""
+    values = np.fromiter(chain.from_iterable(sequences), dtype=kind)
+    return values, np.cumsum([0, *map(len, sequences)], dtype=np.int64)
 
 
 def _compiled() -> Any:

@@ -34,6 +34,18 @@ class _Pair(OutputKernel):
         first, second = self._parts
         return second.check(first.check(y))
 
+    def learn_form(self, y: Any) -> Self:
+        """Remember the form of y in both kernels."""
+        return type(self)(*(part.learn_form(y) for part in self._parts))
+
+    def in_form(self, outputs: Outputs) -> Any:
+        """Return predicted outputs as the first kernel does."""
+        return self._parts[0].in_form(outputs)
+
+    def as_given(self, outputs: Outputs) -> Outputs:
+        """Return single outputs as the first kernel does."""
+        return self._parts[0].as_given(outputs)
+
     def resolve(self, y: Outputs) -> Self:
         """Resolve both kernels."""
         return type(self)(*(part.resolve(y) for part in self._parts))
@@ -146,6 +158,18 @@ class _Wrapper(OutputKernel):
     def check(self, y: Any) -> Outputs:
         """Return y in the canonical form of the base kernel."""
         return self._base.check(y)
+
+    def learn_form(self, y: Any) -> Self:
+        """Remember the form of y in the base kernel."""
+        return self._with_base(self._base.learn_form(y))
+
+    def in_form(self, outputs: Outputs) -> Any:
+        """Return predicted outputs as the base kernel does."""
+        return self._base.in_form(outputs)
+
+    def as_given(self, outputs: Outputs) -> Outputs:
+        """Return single outputs as the base kernel does."""
+        return self._base.as_given(outputs)
 
     def resolve(self, y: Outputs) -> Self:
         """Resolve the base kernel."""

@@ -10,11 +10,10 @@ from okforest.kernels._curves import (
     as_values,
     check_count,
     read_curves,
+    read_rows,
     trapezoid_weights,
 )
-from okforest.kernels._outputs import check_collection
-
-ROWS = 64  # rows of a block of alignments
+from okforest.kernels._strings import log_alignments, log_own_alignments
 
 
 class Curves(OutputKernel):
@@ -139,7 +138,7 @@ class Wasserstein(OutputKernel):
     def check(self, y: Any) -> Outputs:
         """Return the quantiles of each sample, of shape (n, n_levels)."""
         check_count("n_levels", self.n_levels, 1)
-        samples = [as_values(sample, i) for i, sample in enumerate(check_collection(y))]
+        samples = [as_values(sample, i) for i, sample in enumerate(read_rows(y))]
         for i, sample in enumerate(samples):
             if not np.isfinite(sample).all():
                 raise ValueError(f"y[{i}] holds NaN or infinite values; remove them.")
@@ -203,8 +202,7 @@ class GlobalAlignment(OutputKernel):
 
     def check(self, y: Any) -> Outputs:
         """Return curves as a matrix, or as an array of tuples if their lengths differ."""
-        y = check_collection(y)
-        rows = [as_values(curve, i) for i, curve in enumerate(y)]
+        rows = [as_values(curve, i) for i, curve in enumerate(read_rows(y))]
         if not all(np.isfinite(row).all() for row in rows):
             raise ValueError("y holds NaN or infinite values; every value must be known.")
         if len({len(row) for row in rows}) == 1:
@@ -222,55 +220,11 @@ class GlobalAlignment(OutputKernel):
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        logs = self._logs(a, a if b is None else b)
-        own = np.diag(logs) if b is None else self._own(a)
-        other = own if b is None else self._own(b)
+        logs = log_alignments(a, a if b is None else b, self.sigma)
+        own = np.diag(logs) if b is None else log_own_alignments(a, self.sigma)
+        other = own if b is None else log_own_alignments(b, self.sigma)
         return np.exp(logs - 0.5 * (own[:, None] + other[None, :]))
 
     def diag(self, a: Outputs) -> Floats:
         """Return ones."""
         return np.ones(len(a))
-
-    def _own(self, a: Outputs) -> Floats:
-        return np.array([self._logs(a[i : i + 1], a[i : i + 1])[0, 0] for i in range(len(a))])
-
-    def _logs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return logarithms of the sums over alignments, some rows of pairs at a time."""
-        values, lengths = _padded(b)
-        first, own = _padded(a)
-        blocks = [slice(i, i + ROWS) for i in range(0, len(a), ROWS)]
-        return np.vstack(
-            [self._align(first[rows], own[rows], values, lengths) for rows in blocks]
-        ).reshape(len(a), len(b))
-
-    def _align(self, u: Floats, n_u: Any, v: Floats, n_v: Any) -> Floats:
-        """Sum over alignments of every row of u with every row of v, in logarithms."""
-        n, m = len(u), len(v)
-        result = np.full((n, m), -np.inf)
-        above = np.full((v.shape[1] + 1, n, m), -np.inf)
-        above[0] = 0.0
-        for i in range(u.shape[1]):
-            row = np.full_like(above, -np.inf)
-            for j in range(v.shape[1]):
-                squares = np.subtract.outer(u[:, i], v[:, j]) ** 2 / (2.0 * self.sigma**2)
-                # log κ = log g − log(2 − g)
-                similarity = -squares - np.log(2.0 - np.exp(-squares))
-                reached = np.logaddexp(np.logaddexp(above[j + 1], row[j]), above[j])
-                row[j + 1] = similarity + reached
-            ends = (n_u == i + 1)[:, None] & np.ones(m, dtype=bool)
-            if ends.any():
-                last = np.take_along_axis(
-                    row, np.broadcast_to(n_v, (n, m))[None, :, :].astype(np.intp), axis=0
-                )[0]
-                result = np.where(ends, last, result)
-            above = row
-        return result
-
-
-def _padded(curves: Outputs) -> tuple[Floats, Any]:
-    """Return curves as a matrix, with zeros after the end of shorter ones, and their lengths."""
-    lengths = np.array([len(curve) for curve in curves])
-    values = np.zeros((len(curves), lengths.max(initial=1)))
-    for i, curve in enumerate(curves):
-        values[i, : len(curve)] = curve
-    return values, lengths

@@ -9,11 +9,13 @@ from okforest.kernels._hierarchy import (
     BETWEEN,
     class_weights,
     closure,
+    holds_text,
     parents_from_paths,
     read_parents,
+    read_paths,
 )
-from okforest.kernels._label_sets import Form, indicators_of, read_label_sets
-from okforest.kernels._outputs import array_of_objects, check_collection
+from okforest.kernels._label_sets import Form, in_order, indicators_of, read_label_sets
+from okforest.kernels._outputs import array_of_objects
 from okforest.kernels.sets import LabelSetKernel
 
 
@@ -68,15 +70,13 @@ class Hierarchy(LabelSetKernel):
 
     def check(self, y: Any) -> Outputs:
         """Return class paths and sets as frozensets of classes, and matrices as they are."""
-        if _holds_text(y):
-            paths = [str(text).split(BETWEEN) for text in check_collection(y)]
-            named = [frozenset(parents_from_paths(own)) for own in paths]
-            return self._closed(array_of_objects(named))
-        return self._closed(read_label_sets(y))
+        if holds_text(y):
+            return self._closed(read_paths(y))
+        return self._closed(read_label_sets(in_order(y, self.labels, self.form)))
 
     def learn_form(self, y: Any) -> Self:
         """Remember the form of y, and the hierarchy that its class paths contain."""
-        if not _holds_text(y):
+        if not holds_text(y):
             return super().learn_form(y)
         parents = self.parents
         if parents is None:
@@ -85,8 +85,12 @@ class Hierarchy(LabelSetKernel):
 
     def in_form(self, outputs: Outputs) -> Any:
         """Return predicted sets as y was given; paths name the most specific classes."""
+        return super().in_form(self.as_given(outputs))
+
+    def as_given(self, outputs: Outputs) -> Outputs:
+        """Return sets of classes as class paths, if y was given so."""
         if self.form != "paths":
-            return super().in_form(outputs)
+            return outputs
         parents = self._parents(outputs)
         texts = []
         for classes in outputs:
@@ -193,9 +197,3 @@ class Hierarchy(LabelSetKernel):
                 child = result[:, column[name]]
                 np.maximum(result[:, column[parent]], child, out=result[:, column[parent]])
         return result
-
-
-def _holds_text(y: Any) -> bool:
-    if hasattr(y, "shape") and (np.ndim(y) != 1 or not len(y)):
-        return False
-    return len(y) > 0 and isinstance(next(iter(y)), str)

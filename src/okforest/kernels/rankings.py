@@ -7,6 +7,7 @@ import numpy as np
 
 from okforest._typing import Floats, Outputs
 from okforest.kernels._base import OutputKernel
+from okforest.kernels._label_sets import Form, in_form, in_order, learnt_form
 from okforest.kernels._rankings import labels_in, rankings_from, ranks_of, read_rankings
 
 
@@ -22,22 +23,30 @@ class RankingKernel(OutputKernel):
 
     known_psd = True
 
-    def __init__(self, labels: list[Any] | None = None):
+    def __init__(self, labels: list[Any] | None = None, form: Form | None = None):
         self.labels = labels
+        self.form = form
 
     def check(self, y: Any) -> Outputs:
         """Return ranks as a matrix, orders as an array of tuples, and text as an array of text."""
-        outputs = read_rankings(y)
+        outputs = read_rankings(in_order(y, self.labels, self.form))
         if outputs.ndim == 2 and self.labels and outputs.shape[1] != len(self.labels):
             raise ValueError(
                 f"y has {outputs.shape[1]} columns; there are {len(self.labels)} labels."
             )
         return outputs
 
+    def learn_form(self, y: Any) -> Self:
+        """Remember whether y is a frame, and the names of its columns."""
+        return self._changed(**learnt_form(y, self.labels))
+
+    def in_form(self, outputs: Outputs) -> Any:
+        """Return predicted rankings as y was given: ranks in a frame come back in one."""
+        return in_form(outputs, self.form, self.labels)
+
     def resolve(self, y: Outputs) -> Self:
         """Fill in the labels."""
-        labels = labels_in(y) if self.labels is None else self.labels
-        return type(self)(**self.get_params(deep=False) | {"labels": labels})
+        return self._changed(labels=labels_in(y) if self.labels is None else self.labels)
 
     def ranks(self, a: Outputs) -> Floats:
         """Return the ranks of the labels, of shape (n, n_labels), NaN where there is none."""
@@ -46,6 +55,9 @@ class RankingKernel(OutputKernel):
     def rankings_from(self, orders: Any, like: Outputs) -> Outputs:
         """Return rankings in the form of others, from positions of labels, best first."""
         return rankings_from(orders, self._labels(like), like)
+
+    def _changed(self, **changes: Any) -> Self:
+        return type(self)(**self.get_params(deep=False) | changes)
 
     def _labels(self, *outputs: Outputs) -> list[Any]:
         if self.labels is not None:
@@ -86,7 +98,10 @@ class Kendall(_RankFeatures):
     Parameters
     ----------
     labels : list, optional
-        The labels; filled in when a model is fitted.
+        The labels; filled in when a model is fitted. They are the names of the columns if y is a
+        frame of ranks.
+    form : {"array", "frame"}, optional
+        The form of y, in which predictions are returned; filled in when a model is fitted.
 
     References
     ----------
@@ -125,7 +140,10 @@ class Spearman(_RankFeatures):
     Parameters
     ----------
     labels : list, optional
-        The labels; filled in when a model is fitted.
+        The labels; filled in when a model is fitted. They are the names of the columns if y is a
+        frame of ranks.
+    form : {"array", "frame"}, optional
+        The form of y, in which predictions are returned; filled in when a model is fitted.
 
     Examples
     --------
@@ -160,7 +178,10 @@ class Mallows(RankingKernel):
     rate : float, default=0.1
         The rate λ.
     labels : list, optional
-        The labels; filled in when a model is fitted.
+        The labels; filled in when a model is fitted. They are the names of the columns if y is a
+        frame of ranks.
+    form : {"array", "frame"}, optional
+        The form of y, in which predictions are returned; filled in when a model is fitted.
 
     References
     ----------
@@ -176,8 +197,10 @@ class Mallows(RankingKernel):
            [0.223, 0.368, 1.   ]])
     """
 
-    def __init__(self, rate: float = 0.1, labels: list[Any] | None = None):
-        super().__init__(labels)
+    def __init__(
+        self, rate: float = 0.1, labels: list[Any] | None = None, form: Form | None = None
+    ):
+        super().__init__(labels, form)
         self.rate = rate
 
     def resolve(self, y: Outputs) -> Self:

@@ -11,9 +11,10 @@ from okforest._typing import Booleans, Floats, Outputs
 from okforest.kernels._base import OutputKernel
 from okforest.kernels._label_sets import (
     Form,
-    form_of,
     in_form,
+    in_order,
     indicators_of,
+    learnt_form,
     outputs_from,
     read_label_sets,
     read_weights,
@@ -42,7 +43,7 @@ class LabelSetKernel(OutputKernel):
 
     def check(self, y: Any) -> Outputs:
         """Return sets as an array of frozensets, and indicators as a matrix of 0 and 1."""
-        outputs = read_label_sets(y)
+        outputs = read_label_sets(in_order(y, self.labels, self.form))
         if outputs.dtype != object and self.labels and outputs.shape[1] != len(self.labels):
             raise ValueError(
                 f"y has {outputs.shape[1]} columns; there are {len(self.labels)} labels."
@@ -51,11 +52,7 @@ class LabelSetKernel(OutputKernel):
 
     def learn_form(self, y: Any) -> Self:
         """Remember whether y is an array, a sparse matrix or a frame, and the names of labels."""
-        form, names = form_of(y)
-        changes: dict[str, Any] = {"form": form}
-        if names is not None:
-            changes["labels"] = names
-        return self._changed(**changes)
+        return self._changed(**learnt_form(y, self.labels))
 
     def in_form(self, outputs: Outputs) -> Any:
         """Return predicted sets as y was given: as sets, an array, a sparse matrix or a frame."""
@@ -257,7 +254,10 @@ class Dice(_Overlap):
            [0.   , 0.   , 1.   ]])
     """
 
-    default_decoder = "expected_f1"
+    @property
+    def default_decoder(self) -> str:
+        """The set of the largest expected F1 score; with weights, the nearest training set."""
+        return "expected_f1" if self.weights is None else "training_set"
 
     def _ratio(self, shared: Floats, sizes: Floats) -> Floats:
         return np.divide(2.0 * shared, sizes, out=np.ones_like(shared), where=sizes > 0)

@@ -1,5 +1,6 @@
 """Kernels on strings and other sequences of symbols."""
 
+from collections.abc import Iterable
 from math import comb
 from typing import Any, Literal, Self
 
@@ -13,9 +14,10 @@ from okforest.kernels._curves import check_count
 from okforest.kernels._strings import (
     Kmer,
     count_kmers,
+    different_kmers,
     edit_distances,
     gap_weighted,
-    kmers,
+    mismatch,
     read_sequences,
     sorted_kmers,
 )
@@ -82,21 +84,18 @@ class Spectrum(SequenceKernel):
         check_count("k", self.k, 1)
         if self.vocabulary is not None:
             return self
-        found = {kmer for sequence in y for kmer in self._kmers(sequence)}
-        return type(self)(**self.get_params(deep=False) | {"vocabulary": sorted_kmers(found)})
+        found = sorted_kmers(different_kmers(y, self.k, self.boundaries))
+        return type(self)(**self.get_params(deep=False) | {"vocabulary": found})
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        vocabulary: dict[Kmer, int] = {}
-        first = self._counts(a, vocabulary)
-        second = first if b is None else self._counts(b, vocabulary)
-        first = sp.csr_array((first.data, first.indices, first.indptr), (len(a), len(vocabulary)))
-        return np.asarray((first @ second.T).toarray())
+        counts = self._counts(a if b is None else np.concatenate([a, b]))
+        second = counts if b is None else counts[len(a) :]
+        return np.asarray((counts[: len(a)] @ second.T).toarray())
 
     def diag(self, a: Outputs) -> Floats:
         """Return k(a_i, a_i)."""
-        counts = self._counts(a, {})
-        return np.asarray(counts.power(2).sum(axis=1), dtype=np.float64).ravel()
+        return np.asarray(self._counts(a).power(2).sum(axis=1), dtype=np.float64).ravel()
 
     def feature_dim(self, y: Outputs) -> int:
         """Return the number of k-mers of the training outputs."""
@@ -105,19 +104,23 @@ class Spectrum(SequenceKernel):
     def features(self, a: Outputs) -> Floats:
         """Return how often each output has each k-mer of the training outputs."""
         known = self.vocabulary if self.vocabulary is not None else self.resolve(a).vocabulary
-        vocabulary = {kmer: i for i, kmer in enumerate(known or [])}
-        size = len(vocabulary)
-        return np.asarray(self._counts(a, vocabulary)[:, :size].toarray())
+        column = {kmer: j for j, kmer in enumerate(known or [])}
+        found = different_kmers(a, self.k, self.boundaries)
+        pairs = [(i, column[kmer]) for i, kmer in enumerate(found) if kmer in column]
+        features = np.zeros((len(a), len(column)))
+        if pairs:
+            own, columns = np.array(pairs).T
+            features[:, columns] = self._counts(a)[:, own].toarray()
+        return features
 
-    def _kmers(self, sequence: Any) -> list[Kmer]:
-        return kmers(sequence, self.k, self.boundaries)
-
-    def _counts(self, a: Outputs, vocabulary: dict[Kmer, int]) -> sp.csr_array:
-        return count_kmers([self._kmers(sequence) for sequence in a], vocabulary)
+    def _counts(self, a: Outputs) -> sp.csr_array:
+        return count_kmers(a, self.k, self.boundaries)
 
 
 class Mismatch(SequenceKernel):
     """The number of common k-mers, where a k-mer counts for all that differ in at most m symbols.
+
+    The cost is the product of the lengths, for every pair of sequences.
 
     Parameters
     ----------
@@ -127,7 +130,7 @@ class Mismatch(SequenceKernel):
         The largest number of different symbols.
     alphabet : list, optional
         All symbols; by default those of the training outputs, filled in when a model is fitted. The
-        kernel depends on their number.
+        kernel depends on their number. K-mers with another symbol are not counted.
 
     References
     ----------
@@ -157,30 +160,19 @@ class Mismatch(SequenceKernel):
             raise ValueError(f"m={self.m!r} with k={self.k!r}; use an m below k.")
         if self.alphabet is not None:
             return self
-        return type(self)(self.k, self.m, sorted({s for sequence in y for s in sequence}, key=str))
+        return type(self)(self.k, self.m, _symbols(y))
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        vocabulary: dict[Kmer, int] = {}
-        lists = [[kmers(s, self.k, False) for s in y] for y in (a, a if b is None else b)]
-        first, second = (count_kmers(own, vocabulary) for own in lists)
-        first = sp.csr_array((first.data, first.indices, first.indptr), (len(a), len(vocabulary)))
-        known = set(self.alphabet) if self.alphabet is not None else set()
-        size = len(known | {symbol for kmer in vocabulary for symbol in kmer})
-        similarity = _neighbours(list(vocabulary), self.k, self.m, size)
-        return np.asarray((first @ similarity) @ second.T)
+        b = a if b is None else b
+        alphabet = self.alphabet if self.alphabet is not None else _symbols([*a, *b])
+        common = [_common(d, self.k, self.m, len(alphabet)) for d in range(self.k + 1)]
+        return mismatch(a, b, self.k, np.array(common, dtype=np.float64), alphabet)
 
 
-def _neighbours(words: list[Kmer], k: int, m: int, size: int) -> Floats:
-    """Return how many words over an alphabet are within m mismatches of each of two words."""
-    if not words:
-        return np.zeros((0, 0))
-    codes: dict[Any, int] = {}
-    letters = np.array([[codes.setdefault(s, len(codes)) for s in word] for word in words])
-    distances = np.zeros((len(words), len(words)), dtype=np.intp)
-    for p in range(k):
-        distances += letters[:, None, p] != letters[None, :, p]
-    return np.array([float(_common(d, k, m, size)) for d in range(k + 1)])[distances]
+def _symbols(sequences: Iterable[Any]) -> list[Any]:
+    """Return the different symbols, in an order that does not depend on hashes."""
+    return sorted({symbol for sequence in sequences for symbol in sequence}, key=str)
 
 
 def _common(d: int, k: int, m: int, size: int) -> int:

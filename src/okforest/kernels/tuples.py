@@ -73,6 +73,29 @@ class Tuples(OutputKernel):
         columns = self.columns(array_of_objects([tuple(row) for row in rows]))
         return array_of_objects(list(zip(*columns, strict=True)))
 
+    def learn_form(self, y: Any) -> Self:
+        """Remember the form of each part."""
+        try:
+            columns = list(zip(*y, strict=True))
+        except (TypeError, ValueError):  # check raises an error that explains it
+            return self
+        if len(columns) != len(self.kernels):
+            return self
+        pairs = zip(self.parts, columns, strict=True)
+        return type(self)([part.learn_form(list(own)) for part, own in pairs], self.weights)
+
+    def in_form(self, outputs: Outputs) -> Any:
+        """Return predicted tuples, each part as it was given."""
+        return self.as_given(outputs)
+
+    def as_given(self, outputs: Outputs) -> Outputs:
+        """Return tuples whose parts are as they were given."""
+        columns = [
+            part.as_given(array_of_objects([output[j] for output in outputs]))
+            for j, part in enumerate(self.parts)
+        ]
+        return array_of_objects(list(zip(*columns, strict=True)))
+
     def columns(self, a: Outputs) -> list[Outputs]:
         """Return the outputs of each part, in the canonical form of its kernel."""
         return [

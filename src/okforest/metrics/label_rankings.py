@@ -59,8 +59,8 @@ def spearman_rho(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> floa
     Returns
     -------
     rho : float
-        The mean correlation of ranks, from −1 to 1; rankings in which all labels are tied are left
-        out.
+        The mean correlation of ranks, from −1 to 1. True rankings in which all labels are tied are
+        left out; a prediction in which all are tied counts as zero.
 
     Examples
     --------
@@ -70,12 +70,13 @@ def spearman_rho(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> floa
     """
     true, predicted, weight = _ranks(y_true, y_pred, sample_weight)
     first, second = expected_ranks(true), expected_ranks(predicted)
-    norms = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
+    squares, predicted_squares = ((ranks**2).sum(axis=1) for ranks in (first, second))
+    norms = np.sqrt(squares * np.where(predicted_squares > 0, predicted_squares, 1.0))
     return _mean((first * second).sum(axis=1), norms, weight)
 
 
 def _ranks(y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Floats, Floats, Floats]:
-    kernel = Spearman()
+    kernel = Spearman().learn_form(y_true)  # the names of columns
     true, predicted = kernel.check(y_true), kernel.check(y_pred)
     check_consistent_length(true, predicted)
     if true.ndim != predicted.ndim or true.shape[1:] != predicted.shape[1:]:

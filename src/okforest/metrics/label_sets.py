@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_consistent_length
 from okforest._compat import check_sample_weight
 from okforest._typing import Booleans, Floats
 from okforest.kernels import Hamming
+from okforest.kernels._hierarchy import holds_text, read_paths
 from okforest.kernels._label_sets import indicators_of, sorted_labels
 
 Average = Literal["example", "micro", "macro"]
@@ -22,7 +23,8 @@ def set_f1_score(
     Parameters
     ----------
     y_true, y_pred : list of sets, or matrix of 0 and 1 of shape (n, n_labels)
-        True and predicted sets.
+        True and predicted sets. Columns of two frames are compared by name. Class paths such as
+        "01/02@05" are the sets of their classes and ancestors.
     average : {"example", "micro", "macro"}, default="example"
         The mean over examples, where two empty sets have score 1; the score of all pairs of an
         example and a label; or the mean over labels, without those that are neither true nor
@@ -101,7 +103,13 @@ def set_hamming_loss(
     0.167
     """
     _, true, predicted, weight = _counts(y_true, y_pred, sample_weight)
-    n_labels = true.shape[1] if labels is None else len(set(labels))
+    n_labels = true.shape[1]
+    if labels is not None:
+        n_labels = len(set(labels))
+        if n_labels < true.shape[1]:
+            raise ValueError(
+                f"labels has {n_labels} labels, and the sets have {true.shape[1]}; pass all labels."
+            )
     return float(np.average((true ^ predicted).sum(axis=1), weights=weight) / max(1, n_labels))
 
 
@@ -132,8 +140,10 @@ def subset_accuracy(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> f
 
 def _counts(y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, Booleans, Booleans, Floats]:
     """Return which labels each example has, truly and by prediction, and the weights."""
-    kernel = Hamming()
-    true, predicted = kernel.check(y_true), kernel.check(y_pred)
+    kernel = Hamming().learn_form(y_true)  # the names of columns
+    true, predicted = (
+        read_paths(y) if holds_text(y) else kernel.check(y) for y in (y_true, y_pred)
+    )
     check_consistent_length(true, predicted)
     if (true.dtype == object) != (predicted.dtype == object):
         raise ValueError(

@@ -208,10 +208,13 @@ def output_loss_samples(kernel: Any, y_true: Any, y_pred: Any) -> Floats:
 
 
 def unwrap(model: Any, X: Any) -> tuple[Any, Any]:
-    """Return the model at the end of a pipeline, and X as transformed by the steps before it."""
-    while isinstance(model, Pipeline):
-        X = model[:-1].transform(X) if len(model) > 1 else X
-        model = model[-1]
+    """Return the model within pipelines and fitted searches, and X as it takes it."""
+    while isinstance(model, Pipeline) or hasattr(model, "best_estimator_"):
+        if isinstance(model, Pipeline):
+            X = model[:-1].transform(X) if len(model) > 1 else X
+            model = model[-1]
+        else:
+            model = model.best_estimator_
     return model, X
 
 

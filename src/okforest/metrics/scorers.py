@@ -190,7 +190,8 @@ def make_output_scorer(
     Parameters
     ----------
     loss : callable
-        ``loss(true, predicted)`` returns a number for two outputs, in the form of ``predict``.
+        ``loss(true, predicted)`` returns a number for two outputs, in the form of ``predict``; rows
+        of a sparse matrix or a frame are arrays.
     greater_is_better : bool, default=False
         Whether the function is a similarity instead of a loss. The score is minus the mean of a
         loss.
@@ -284,8 +285,8 @@ class _OutputScorer(_Scorer):
         weight = check_sample_weight(sample_weight, true, ensure_non_negative=True)
         kernel, predicted = model.kernel_, model.predict(X)
         if type(kernel).in_form is not OutputKernel.in_form:  # a sparse matrix, a frame or paths
-            predicted = kernel.check(predicted)
-        pairs = zip(true, predicted, strict=True)
+            predicted = kernel.as_given(kernel.check(predicted))
+        pairs = zip(kernel.as_given(true), predicted, strict=True)
         losses = [self._number(self.loss(*pair)) for pair in pairs]
         mean = float(np.average(losses, weights=weight))
         return mean if self.greater_is_better else -mean

@@ -9,7 +9,6 @@ fitted to.
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from okforest._typing import Floats
 from okforest.metrics.losses import unwrap
@@ -43,7 +42,7 @@ def concordance_scorer(model: Any, X: Any, y: Any) -> float:
     >>> concordance_scorer(model.fit(X, y), X, y) > 0.9
     True
     """
-    model, X = _best(model, X)
+    model, X = unwrap(model, X)
     risk = model.predict_risk(X) if hasattr(model, "predict_risk") else _other_risk(model, X)
     return concordance_index(y, risk)
 
@@ -109,18 +108,8 @@ def integrated_brier_scorer(model: Any, X: Any, y: Any) -> float:
     return -integrated_brier_score(model.outputs_, y, functions)
 
 
-def _best(model: Any, X: Any) -> tuple[Any, Any]:
-    """Return the model within pipelines and searches, and X as it takes it."""
-    while isinstance(model, Pipeline) or hasattr(model, "best_estimator_"):
-        if isinstance(model, Pipeline):
-            model, X = unwrap(model, X)
-        else:
-            model = model.best_estimator_
-    return model, X
-
-
 def _fitted(model: Any, X: Any, method: str) -> tuple[Any, Any]:
-    model, X = _best(model, X)
+    model, X = unwrap(model, X)
     if not hasattr(model, method) or not hasattr(model, "outputs_"):
         raise TypeError(
             f"the scorer takes models of okforest that predict survival, got a "

@@ -14,7 +14,7 @@ from okforest._threads import thread_count
 from okforest._typing import Booleans, Floats, Ints, Outputs
 from okforest._validation import check_inputs
 from okforest.embedding import EmbeddingKind
-from okforest.engine import GrowthRules, Trees, apply
+from okforest.engine import DeviceName, GrowthRules, Trees, apply
 from okforest.engine.inputs import Inputs
 from okforest.engine.plan import UNLIMITED
 from okforest.models._state import check_feature_count, check_length
@@ -46,6 +46,7 @@ class Grower(OKModel):
     random_state: Any = None
     warm_start: bool = False
     n_jobs: int | None = None
+    device: DeviceName = "cpu"
     verbose: int = 0
     callback: Any = None
     _uses_outputs: ClassVar[bool] = True  # whether the trees' structure depends on the outputs
@@ -97,6 +98,7 @@ class Grower(OKModel):
         "random_state": ["random_state"],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
+        "device": [StrOptions({"cpu", "cuda", "auto"})],
         "verbose": ["verbose"],
         "callback": [callable, None],
     }

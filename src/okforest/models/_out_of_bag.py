@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from okforest._typing import Floats, Ints, Outputs
 from okforest.decode import Decoder
-from okforest.decode.tuning import HeldOut, TunableDecoder
+from okforest.decode._base import HeldOut
 from okforest.engine import Trees
 from okforest.metrics.losses import weights_r2
 from okforest.weights import LeafWeights, Span, SparseWeights
@@ -30,7 +30,7 @@ def out_of_bag_weights(trees: Trees, leaves: Ints) -> sp.csr_array:
     return LeafWeights(trees, np.where(trees.are_members(), np.int32(-1), leaves)).tocsr()
 
 
-def tune_out_of_bag(decoder: TunableDecoder, W: sp.csr_array, span: Span) -> TunableDecoder:
+def tune_out_of_bag(decoder: Decoder, W: sp.csr_array, span: Span) -> Decoder:
     """Return a decoder tuned on out-of-bag predictions."""
     known = np.diff(W.indptr) > 0
     if not known.any():
@@ -39,6 +39,19 @@ def tune_out_of_bag(decoder: TunableDecoder, W: sp.csr_array, span: Span) -> Tun
             "trees."
         )
     return decoder.tune([HeldOut(SparseWeights(W[known]), span, span.outputs[known])], span)
+
+
+def tune_later(model: Any, decoder: Decoder) -> Decoder:
+    """Return a decoder tuned on the out-of-bag weights that a fitted model has kept."""
+    weights = getattr(model, "oob_weights_", None)
+    if weights is None:
+        raise ValueError(
+            f"{decoder!r} is not tuned, and this {type(model).__name__} has no out-of-bag weights "
+            "to tune it with; fit it again, with this decoder or with oob_score=True, or pass "
+            "decoder=okforest.tune_decoder(model, X, y)."
+        )
+    decoder.check(model.span_)
+    return tune_out_of_bag(decoder, weights, model.span_)
 
 
 def out_of_bag(W: sp.csr_array, span: Span, decoder: Decoder, sample_weight: Floats) -> OutOfBag:
@@ -50,7 +63,7 @@ def out_of_bag(W: sp.csr_array, span: Span, decoder: Decoder, sample_weight: Flo
             "prediction; grow more trees.",
             stacklevel=4,
         )
-    decoded = decoder.decode(SparseWeights(W[known]), span)
+    decoded = span.kernel.as_given(decoder.decode(SparseWeights(W[known]), span))
     prediction = np.empty((len(known), *decoded.shape[1:]), dtype=decoded.dtype)
     prediction[~known] = UNKNOWN.get(decoded.dtype.kind, "")
     prediction[known] = decoded

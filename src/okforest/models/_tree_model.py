@@ -22,7 +22,7 @@ from okforest._validation import (
     missing_features,
 )
 from okforest.embedding import Embedding, embed, gram_of, principal_directions
-from okforest.engine import GrowthPlan, Trees, grow, prune
+from okforest.engine import GrowthPlan, Trees, grow_function, prune
 from okforest.engine.inputs import Inputs
 from okforest.engine.plan import UNLIMITED
 from okforest.kernels import OutputKernel
@@ -90,7 +90,7 @@ class TreeModel(Grower):
         self : object
             The fitted model.
         """
-        return self.fit_by(grow, X, y, sample_weight)
+        return self.fit_by(self._grow_on_device, X, y, sample_weight)
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit_by(self, grow: GrowFunction, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -118,6 +118,10 @@ class TreeModel(Grower):
         plan = self._plan(X, y, sample_weight)
         self._finish(plan, self._grow(plan, grow))
         return self
+
+    def _grow_on_device(self, plan: GrowthPlan, trees: range, **options: Any) -> Trees:
+        # The device is read only now, when parameters have been validated.
+        return grow_function(self.device)(plan, trees, **options)
 
     def _continues(self) -> bool:
         """Return whether trees are added to those of the previous fit."""

@@ -13,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from okforest._memory import check_memory
 from okforest._typing import Floats, Outputs
 from okforest._validation import check_outputs
-from okforest.decode import Decoder, TrainingSet, TunableDecoder, as_decoder
+from okforest.decode import Decoder, TrainingSet, as_decoder
 from okforest.kernels import OutputKernel, as_kernel
 from okforest.kernels._parameters import NestedParametersMixin
 from okforest.metrics import kernel_r2_scorer
+from okforest.models._out_of_bag import tune_later
 from okforest.models._probabilities import ProbabilityMixin, has_classes
 from okforest.models._survival import SurvivalMixin
 from okforest.weights import Span, WeightMatrix, as_weights
@@ -166,7 +167,8 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         elif not hasattr(decoder, "top"):
             decoder = TrainingSet()
         outputs, losses = decoder.top(W, span, k)
-        return outputs, losses
+        flat = span.kernel.as_given(outputs.reshape(losses.size, *outputs.shape[2:]))
+        return flat.reshape(*losses.shape, *flat.shape[1:]), losses
 
     def predict_kernel(
         self, X: Any, Z: Any = None, scheme: Literal["convolve"] = "convolve"
@@ -272,7 +274,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         kernel = kernel.resolve(used)
         decoder = as_decoder(self.decoder, kernel)
         decoder.check(Span(kernel, outputs))
-        if _is_open(decoder) and not getattr(self, "bootstrap", False):
+        if not decoder.is_tuned and not getattr(self, "bootstrap", False):
             raise ValueError(
                 f"{decoder!r} is tuned from out-of-bag predictions, and this {type(self).__name__} "
                 "has none; use a forest with bootstrap=True, or tune it by cross-validation: "
@@ -327,11 +329,29 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     def _decoder(self) -> Decoder:
         """Return the decoder, with what the fit has tuned."""
         decoder = as_decoder(self.decoder, self.kernel_)
-        if not _is_open(decoder):
+        if decoder.is_tuned:
             return decoder
-        if not hasattr(self, "decoder_"):
-            raise ValueError(f"{decoder!r} is not tuned; call fit again, or okforest.tune_decoder.")
+        if not hasattr(self, "decoder_"):  # the decoder was set after the fit
+            self.decoder_ = tune_later(self, decoder)
         return self.decoder_
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of kernels and decoders, as in ``kernel__sigma``.
+
+        Parameters
+        ----------
+        **params : dict
+            Values by name.
+
+        Returns
+        -------
+        self : estimator
+            This estimator.
+        """
+        if any(name.partition("__")[0] == "decoder" for name in params):
+            self._forget("decoder_")  # it belongs to the previous decoder
+        super().set_params(**params)
+        return self
 
     def _forget(self, *names: str) -> None:
         """Remove fitted attributes, if they exist."""
@@ -366,11 +386,6 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
             tags.classifier_tags = ClassifierTags()
             tags.target_tags.multi_output = False
         return tags
-
-
-def _is_open(decoder: Decoder) -> bool:
-    """Return whether a decoder has parameters that are still to be tuned."""
-    return isinstance(decoder, TunableDecoder) and not decoder.is_tuned
 
 
 def _csr_bytes(W: WeightMatrix) -> int:

@@ -10,9 +10,8 @@ from okforest._threads import thread_count
 from okforest._typing import Floats
 from okforest._validation import TrainingInputs
 from okforest.decode import as_decoder
-from okforest.decode.tuning import TunableDecoder
 from okforest.embedding import EmbeddingKind
-from okforest.engine import Trees, apply
+from okforest.engine import DeviceName, Trees, apply
 from okforest.models._docs import document
 from okforest.models._out_of_bag import out_of_bag, out_of_bag_weights, tune_out_of_bag
 from okforest.models._tree_model import FitPlan, Target, TreeModel
@@ -43,6 +42,7 @@ class _Forest(TreeModel):
         random_state: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        device: DeviceName = "cpu",
         verbose: int = 0,
         callback: Any = None,
     ):
@@ -67,6 +67,7 @@ class _Forest(TreeModel):
         self.random_state = random_state
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
         self.callback = callback
 
@@ -83,13 +84,12 @@ class _Forest(TreeModel):
         if plan.target is None:
             return
         decoder = as_decoder(self.decoder, self.kernel_)
-        is_open = isinstance(decoder, TunableDecoder) and not decoder.is_tuned
-        if not (self.oob_score or is_open):
+        if not self.oob_score and decoder.is_tuned:
             return
         span = self.span_
         leaves = apply(self.trees_, plan.growth.X, thread_count(self.n_jobs))
         W = out_of_bag_weights(self.trees_, leaves)
-        if isinstance(decoder, TunableDecoder) and is_open:
+        if not decoder.is_tuned:
             decoder = self.decoder_ = tune_out_of_bag(decoder, W, span)
         if self.oob_score:
             self.oob_weights_, self.oob_prediction_, self.oob_score_ = out_of_bag(

@@ -7,7 +7,7 @@ from sklearn.utils import Bunch
 
 from okforest._typing import Ints
 from okforest.embedding import EmbeddingKind
-from okforest.engine import pruning_path
+from okforest.engine import DeviceName, pruning_path
 from okforest.models._docs import document
 from okforest.models._tree_model import TreeModel
 
@@ -66,6 +66,7 @@ class OKTree(TreeModel):
         decoder: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
+        device: DeviceName = "cpu",
         verbose: int = 0,
     ):
         self.kernel = kernel
@@ -85,6 +86,7 @@ class OKTree(TreeModel):
         self.decoder = decoder
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:

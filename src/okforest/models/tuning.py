@@ -4,11 +4,13 @@ from typing import Any
 
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
 
 from okforest._compat import rows_of
 from okforest.decode import Decoder, as_decoder
-from okforest.decode.tuning import HeldOut, TunableDecoder
+from okforest.decode._base import HeldOut
 from okforest.kernels import as_kernel
+from okforest.metrics.losses import unwrap
 from okforest.weights import Span
 
 
@@ -18,7 +20,8 @@ def tune_decoder(model: Any, X: Any, y: Any, decoder: Any = None, cv: Any = 3) -
     Parameters
     ----------
     model : estimator
-        A model of okforest. It need not be fitted, and does not change.
+        A model of okforest, or a pipeline that ends with one. It need not be fitted, and does not
+        change.
     X : array-like of shape (n, p)
         Inputs.
     y : array-like of n outputs
@@ -50,19 +53,27 @@ def tune_decoder(model: Any, X: Any, y: Any, decoder: Any = None, cv: Any = 3) -
     >>> model.set_params(decoder=decoder).fit(X, Y).predict(X[:1])
     array([[0, 0, 1, 1, 1]])
     """
-    kernel = clone(as_kernel(model.kernel)).learn_form(y)
+    own = _last_step(model)
+    kernel = clone(as_kernel(own.kernel)).learn_form(y)
     outputs = kernel.check(y)
     span = Span(kernel.resolve(outputs), outputs)
-    decoder = as_decoder(model.decoder if decoder is None else decoder, span.kernel)
+    decoder = as_decoder(own.decoder if decoder is None else decoder, span.kernel)
     decoder.check(span)
-    if not isinstance(decoder, TunableDecoder) or decoder.is_tuned:
+    if decoder.is_tuned:
         raise ValueError(
             f"{decoder!r} has nothing to tune; pass a decoder such as Threshold('macro_f1')."
         )
     held_out = []
     for train, test in check_cv(cv).split(X, outputs):
-        fold = clone(model).set_params(decoder="training_set")
+        fold = clone(model)
+        _last_step(fold).set_params(decoder="training_set")
         fold.fit(rows_of(X, train), rows_of(y, train))
-        W = fold.weight_matrix(rows_of(X, test))
-        held_out.append(HeldOut(W, fold.span_, outputs[test]))
+        fitted, inputs = unwrap(fold, rows_of(X, test))
+        held_out.append(HeldOut(fitted.weight_matrix(inputs), fitted.span_, outputs[test]))
     return decoder.tune(held_out, span)
+
+
+def _last_step(model: Any) -> Any:
+    while isinstance(model, Pipeline):
+        model = model[-1]
+    return model

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # Objects in canonical form: a list, or a sequence whose slices are lists that are read when needed.
 Objects = Sequence[Any]
 
+MEANS = "mean over segments"  # the label of the colours of a plot
+
 
 @dataclass(frozen=True)
 class Segments:
@@ -181,3 +183,11 @@ def mean_of(sums: Floats, counts: Floats) -> Floats:
     """Return sums divided by counts, NaN where there are none."""
     n = counts[..., None]
     return np.divide(sums, n, out=np.full_like(sums, np.nan), where=n > 0)
+
+
+def some_of_each(owner: Any, k: int) -> Any:
+    """Return the positions of at most k segments of each object, spread evenly."""
+    ends = np.append(np.flatnonzero(np.diff(owner)) + 1, len(owner))
+    begins = np.append(0, ends[:-1])
+    places = [np.linspace(a, b - 1, min(k, b - a)) for a, b in zip(begins, ends, strict=True)]
+    return np.concatenate(places).astype(np.intp)

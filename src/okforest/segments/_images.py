@@ -1,6 +1,7 @@
 """Images as users pass them: arrays, lists of arrays, and files."""
 
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -9,10 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from okforest.segments._tables import listed
+
 Image = npt.NDArray[Any]  # of shape (height, width, n_channels), uint8 or float32, C-contiguous
 
 MAX_CHANNELS = 16
 LEAST_SIDE = 2  # pixels
+LARGE = 2.0  # a pixel that is not on the scale from 0 to 1, which interpolation may overshoot
 
 
 def require_pillow() -> Any:
@@ -78,7 +82,8 @@ def checked(image: Any, name: str) -> Image:
     if pixels.ndim != 3:
         raise ValueError(
             f"{name} has shape {pixels.shape}; expected (height, width) or "
-            "(height, width, channels)."
+            "(height, width, channels). Pass a list of images, not a single one; for rows of "
+            "pixels, set image_shape."
         )
     height, width, n_channels = pixels.shape
     if not 1 <= n_channels <= MAX_CHANNELS:
@@ -100,7 +105,10 @@ def checked(image: Any, name: str) -> Image:
         with np.errstate(over="ignore"):
             pixels = pixels.astype(np.float32)
         if not np.isfinite(pixels).all():
-            raise ValueError(f"{name} has pixels beyond the range of float32; rescale it.")
+            top = np.abs(np.asarray(image, dtype=np.float64)).max()
+            raise ValueError(
+                f"{name} has pixels beyond the range of float32, such as {top:.3g}; rescale it."
+            )
     return np.ascontiguousarray(pixels)
 
 
@@ -115,17 +123,18 @@ def check_images(X: Any, image_shape: tuple[int, ...] | None) -> Sequence[Any]:
         return X
     if hasattr(X, "shape") and len(X.shape) != 1:
         return _check_array(np.asarray(X), image_shape)
-    items = list(X)
+    items = listed(X, "images or image files")
     if items and all(isinstance(item, str | os.PathLike) for item in items):
         return ImageFiles(items)
     if any(isinstance(item, str | os.PathLike) for item in items):
-        raise ValueError("X mixes files and arrays; pass a list of one or the other.")
+        path = next(item for item in items if isinstance(item, str | os.PathLike))
+        raise ValueError(
+            f"X mixes files and arrays: {os.fspath(path)!r} is a path, and other entries are not. "
+            "Pass a list of one or the other."
+        )
     if image_shape is not None:
         items = [_reshaped(np.asarray(item), image_shape) for item in items]
-    images = [checked(item, f"image {i}") for i, item in enumerate(items)]
-    if len({image.dtype for image in images}) > 1:
-        images = [image.astype(np.float32) for image in images]
-    return images
+    return _mixed([checked(item, f"image {i}") for i, item in enumerate(items)])
 
 
 def _check_array(X: npt.NDArray[Any], image_shape: tuple[int, ...] | None) -> Sequence[Any]:
@@ -135,26 +144,55 @@ def _check_array(X: npt.NDArray[Any], image_shape: tuple[int, ...] | None) -> Se
                 f"X has shape {X.shape}: one row per image. Set image_shape=(height, width) so "
                 "that rows can be read as images, or pass an array of shape (n, height, width)."
             )
-        X = _reshaped(X, (len(X), *image_shape))
+        X = _reshaped(X, image_shape, len(X))
     if X.ndim not in (3, 4):
         raise ValueError(
             f"X has shape {X.shape}; expected (n, height, width) or (n, height, width, channels)."
         )
-    if len(X) == 0:
-        return []
-    # As one image of all rows: checked at once.
-    stacked = X.reshape(X.shape[0] * X.shape[1], *X.shape[2:])
-    checked(X[0], "image 0")
-    pixels = checked(stacked, "X").reshape(*X.shape[:3], -1)
-    return list(pixels)
+    return [checked(image, f"image {i}") for i, image in enumerate(X)]
 
 
-def _reshaped(X: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+def largest(images: Sequence[Image]) -> float:
+    """Return the largest pixel of some images, 255 for bytes."""
+    return max(255.0 if image.dtype == np.uint8 else float(image.max()) for image in images)
+
+
+def warn_if_rescaled(images: Sequence[Image], trained: float) -> None:
+    """Warn if only one of the images and the training images has pixels from 0 to 1.
+
+    ``trained`` is the largest pixel of the training images.
+    """
+    found = largest(images)
+    if trained <= 1.0 and found > LARGE:
+        remedy = "Divide these images by what the training images were divided by, such as 255."
+    elif trained > LARGE and 0.0 < found <= 1.0:
+        remedy = "Multiply these images by what they were divided by, such as 255."
+    else:
+        return
+    warnings.warn(
+        f"pixels of these images are up to {found:.3g}, and those of the training images up to "
+        f"{trained:.3g}: predictions need images on the same scale. {remedy}",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def _mixed(images: list[Image]) -> list[Image]:
+    """Return images of different types as floats; bytes beside 0 to 1 cause a warning."""
+    if len({image.dtype for image in images}) < 2:
+        return images
+    floats = [image for image in images if image.dtype != np.uint8]
+    warn_if_rescaled(floats, 255.0)
+    return [image.astype(np.float32) for image in images]
+
+
+def _reshaped(X: npt.NDArray[Any], shape: tuple[int, ...], *n: int) -> npt.NDArray[Any]:
+    """Return an image of a given shape, or n of them."""
     try:
-        return X.reshape(shape)
+        return X.reshape(*n, *shape)
     except ValueError:
-        n = X.size if X.ndim == 1 else X.shape[1]
+        n_features = X.shape[1] if n else X.size
         raise ValueError(
-            f"X has {n} features, which are not images of shape {shape[-2:]}; set image_shape to "
-            "their height, width and, if there are several, channels."
+            f"X has {n_features} features, which are not images of shape {shape}; set image_shape "
+            "to their height, width and, if there are several, channels."
         ) from None

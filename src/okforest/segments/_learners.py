@@ -33,7 +33,6 @@ ON_VECTORS: dict[str, Any] = {
     "embedding": "auto",
     "embedding_rank": None,
     "search_rank": None,
-    "oob_score": False,
 }
 
 

@@ -12,7 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import Interval, StrOptions, fit_context
 from okforest._typing import Booleans, Floats
+from okforest.segments._atomic import atomic
 from okforest.segments._base import Segmenter
+from okforest.segments._estimators import check_estimator
 from okforest.segments.regressor import SegmentRegressor
 
 
@@ -106,6 +108,7 @@ class SegmentAnnotator(BaseEstimator):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
+    @atomic
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model on segments, and choose the thresholds.
 
@@ -121,6 +124,8 @@ class SegmentAnnotator(BaseEstimator):
         self : object
             The fitted model.
         """
+        if self.estimator is not None:
+            check_estimator(self, self.estimator, "regressor")
         indicator = self._read_labels(y)
         model = SegmentRegressor(
             self.segmenter,
@@ -131,6 +136,11 @@ class SegmentAnnotator(BaseEstimator):
             verbose=self.verbose,
         )
         if self.threshold == "cv":
+            if self.cv > len(indicator):
+                raise ValueError(
+                    f"cv={self.cv} is more than the {len(indicator)} objects; set a smaller cv, or "
+                    "a threshold, such as threshold=0.5."
+                )
             folds = KFold(self.cv, shuffle=True, random_state=0)
             scores = cross_val_predict(clone(model), X, indicator, cv=folds)
             self.thresholds_ = np.array(
@@ -197,12 +207,22 @@ class SegmentAnnotator(BaseEstimator):
 
     def _read_labels(self, y: Any) -> Floats:
         """Return indicators of labels, and store what the labels are."""
+        if y is None:
+            raise ValueError("SegmentAnnotator requires y to be passed, but the target y is None.")
         rows = list(y)
         self.takes_sets_ = bool(rows) and isinstance(rows[0], set | frozenset)
         if self.takes_sets_:
             if not all(isinstance(row, set | frozenset) for row in rows):
-                raise ValueError("y mixes sets with other types; pass a set for each object.")
-            self.classes_ = np.array(sorted(frozenset().union(*rows)))
+                other = next(row for row in rows if not isinstance(row, set | frozenset))
+                raise ValueError(
+                    f"y mixes sets with other types, such as {type(other).__name__}; pass a set "
+                    "for each object."
+                )
+            labels = frozenset().union(*rows)
+            if len({isinstance(label, str) for label in labels}) != 1:
+                found = "both text and numbers as labels" if labels else "empty sets only"
+                raise ValueError(f"y has {found}; pass labels of one type, text or numbers.")
+            self.classes_ = np.array(sorted(labels))
             return np.array([[float(c in row) for c in self.classes_.tolist()] for row in rows])
         try:
             indicator = np.asarray(y, dtype=np.float64)
@@ -210,8 +230,9 @@ class SegmentAnnotator(BaseEstimator):
             indicator = np.empty(0)
         if indicator.ndim != 2 or not np.isin(indicator, (0.0, 1.0)).all():
             raise ValueError(
-                "y is neither a list of sets of labels, such as [{'sea', 'sand'}, {'snow'}], nor "
-                "a matrix of zeros and ones with a row per object."
+                f"y has the first entry {rows[0] if rows else None!r}; it is neither a list of "
+                "sets of labels, such as [{'sea', 'sand'}, {'snow'}], nor a matrix of zeros and "
+                "ones with a row per object."
             )
         self.classes_ = np.arange(indicator.shape[1])
         return indicator

@@ -29,8 +29,8 @@ class SegmentClassifier(ClassifierMixin, TaskModel):
         probabilities from the frequencies of the classes.
     max_segments : int, optional
         The estimator is fitted to at most this number of training segments, equally many of each
-        object. Trees are then filled with all segments, a batch at a time, so that the memory of
-        ``fit`` is bounded. By default the estimator is fitted to all segments at once.
+        object and at least one. Trees are then filled with all segments, a batch at a time, so that
+        the memory of ``fit`` is bounded. By default the estimator is fitted to all segments.
     random_state : int, RandomState instance or None, default=None
         The seed of the segments, and of the estimator if it has none of its own.
     n_jobs : int, optional
@@ -81,6 +81,7 @@ class SegmentClassifier(ClassifierMixin, TaskModel):
 
     classes_: Outputs
 
+    _task = "classifier"
     kernel = "dirac"
     decoder = "majority"
 

@@ -2,17 +2,22 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from okforest._plotting import new_axes
-from okforest._typing import Floats, Ints
+from okforest._typing import Floats, Ints, Outputs
+from okforest.kernels import Dirac
 from okforest.segments._base import Segmenter
+from okforest.weights import Span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+MOST_SHOWN = 10  # classes, in an error
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,12 +33,15 @@ class Evidence:
     places : ndarray of shape (n_segments, k), int32
         Where each segment lies.
     support : ndarray of shape (n_segments,)
-        The inner product of each segment's prediction and the output in feature space; for
-        classes, the probability of the class.
+        The inner product of each segment's prediction and the output in feature space: for
+        classes, the probability of the class. Of a :class:`SegmentRegressor`, the number that is
+        predicted for each segment.
     shares : ndarray of shape (n_segments,)
         The share of each segment in the prediction, with sum one.
     output : object
         The output that is explained.
+    name : str, optional
+        What the support is, for the title of a plot; by default "evidence for" the output.
 
     Examples
     --------
@@ -52,13 +60,14 @@ class Evidence:
     support: Floats
     shares: Floats
     output: Any
+    name: str | None = None
 
     def __repr__(self) -> str:
-        return f"<Evidence of {len(self.support)} segments for {self.output!r}>"
+        return f"<Evidence of {len(self.support)} segments for {self.output}>"
 
     @property
     def total(self) -> float:
-        """The mean of the support: that of the object."""
+        """The mean of the support, weighted by the shares: that of the object."""
         return float(self.shares @ self.support)
 
     @cached_property
@@ -79,6 +88,8 @@ class Evidence:
         positions : ndarray of at most k integers
             Rows of ``places``.
         """
+        if not isinstance(k, Integral) or k < 1:
+            raise ValueError(f"k={k!r}; expected a number of segments, an integer of at least 1.")
         return np.argsort(-self.support, kind="stable")[:k]
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
@@ -96,5 +107,26 @@ class Evidence:
         """
         ax = new_axes(ax)
         self.segmenter.plot(self.item, self.map, ax)
-        ax.set_title(f"evidence for {self.output}, {self.total:.3g}")
+        ax.set_title(f"{self.name or f'evidence for {self.output}'}: {self.total:.3g}")
         return ax
+
+
+def read_output(span: Span, output: Any) -> Outputs:
+    """Return an output as an array of one in canonical form, or say why evidence has none of it."""
+    try:
+        read = span.kernel.check([output])
+    except ValueError as error:
+        raise ValueError(f"output={output!r} is not one output of this model: {error}") from None
+    if isinstance(span.kernel, Dirac):
+        known = np.unique(span.outputs).tolist()
+        if read.tolist()[0] not in known:
+            shown = ", ".join(map(repr, known[:MOST_SHOWN])) + ", …" * (len(known) > MOST_SHOWN)
+            raise ValueError(
+                f"output={output!r} is not a class of the training objects; pass one of {shown}."
+            )
+    elif read.shape[1:] != span.outputs.shape[1:]:
+        raise ValueError(
+            f"output has shape {read.shape[1:]} and the training outputs have shape "
+            f"{span.outputs.shape[1:]}; pass one output like those."
+        )
+    return read

@@ -8,9 +8,10 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from okforest._typing import Floats, Ints
-from okforest.segments._base import Objects, Segmenter, Segments
+from okforest.segments._base import MEANS, Objects, Segmenter, Segments
 from okforest.segments._parameters import check_count, check_option
 from okforest.segments._random import below, content_seed, uniforms
+from okforest.segments._tables import listed
 from okforest.segments.subseries import spread_intervals
 
 if TYPE_CHECKING:
@@ -18,13 +19,16 @@ if TYPE_CHECKING:
 
 MAX_COUNTED = 2**16  # k-mers whose numbers are features
 LETTERS_PER_LINE = 60  # of a plot
+DARK = 0.6  # share of the colour range from which letters are white
 
 
 class KmerWindows(Segmenter):
     """Windows of a fixed number of letters of sequences, one-hot or as counts of k-mers.
 
-    Sequences are a list or array of strings of any length, or an array of single letters with one
-    row per sequence.
+    Sequences are a list or array of strings of any length, or lists or rows of an array of single
+    letters. Numbers are not letters: give each symbol a letter of its own, for example by
+    ``"".join(chr(97 + i) for i in sequence)`` for symbols from 0, or cut series of measurements by
+    :class:`RandomSubseries`.
 
     Parameters
     ----------
@@ -103,22 +107,19 @@ class KmerWindows(Segmenter):
         """
         self._check_parameters()
         if isinstance(X, str):
-            raise ValueError("X is a single string; pass a list of strings.")
+            raise ValueError(f"X is a single string; pass a list of strings: [{X[:20]!r}].")
         if len(getattr(X, "shape", ())) == 2:
-            X = ["".join(map(str, row)) for row in np.asarray(X)]
-        sequences = list(X)
+            X = np.asarray(X)
+        items = listed(X, "strings")
+        sequences = [_as_text(item, f"sequence {i}") for i, item in enumerate(items)]
         for i, sequence in enumerate(sequences):
-            if not isinstance(sequence, str):
-                raise ValueError(
-                    f"sequence {i} is a {type(sequence).__name__}; expected a string of letters."
-                )
             if len(sequence) < self.length:
                 raise ValueError(
                     f"sequence {i} has {len(sequence)} letters, fewer than a window "
                     f"(length={self.length}). Use shorter windows, or leave it out."
                 )
             self._check_letters(sequence, i)
-        return [str(sequence) for sequence in sequences]
+        return sequences
 
     def _check_parameters(self) -> None:
         check_count(self, "length")
@@ -129,7 +130,8 @@ class KmerWindows(Segmenter):
             check_count(self, "k")
             if self.k > self.length:
                 raise ValueError(
-                    f"k={self.k} is larger than length={self.length}: no window has such a string."
+                    f"k={self.k} is larger than length={self.length}: no window has such a string. "
+                    f"Set k to at most {self.length}."
                 )
         if self.alphabet is not None and not isinstance(self.alphabet, str):
             raise ValueError(
@@ -166,7 +168,7 @@ class KmerWindows(Segmenter):
         if self.encoding == "counts" and len(letters) ** self.k > MAX_COUNTED:
             raise ValueError(
                 f"there are {len(letters)}^{self.k} strings of k={self.k} letters, more than "
-                f"{MAX_COUNTED}; use a smaller k."
+                f"{MAX_COUNTED}; use a smaller k, or encoding='one_hot'."
             )
         return resolved
 
@@ -280,7 +282,32 @@ class KmerWindows(Segmenter):
         cells = np.full(ceil(len(item) / width) * width, np.nan)
         cells[: len(item)] = means
         colours = ax.imshow(cells.reshape(-1, width), cmap="YlOrBr", aspect="equal")
-        ax.figure.colorbar(colours, ax=ax, orientation="horizontal", shrink=0.4, aspect=30)
+        ax.figure.colorbar(colours, ax=ax, orientation="horizontal", shrink=0.4, aspect=30,
+                           label=MEANS)  # fmt: skip
+        low, high = np.nanmin(means), np.nanmax(means)
+        dark = cells > low + DARK * (high - low)
         for i, letter in enumerate(item):
-            ax.text(i % width, i // width, letter, ha="center", va="center", fontsize="small")
+            ax.text(i % width, i // width, letter, ha="center", va="center", fontsize="small",
+                    color="white" if dark[i] else "black")  # fmt: skip
         ax.set_axis_off()
+
+
+def _as_text(item: Any, name: str) -> str:
+    """Return a string, or letters in a list or array as one."""
+    if isinstance(item, str):
+        return str(item)
+    if not isinstance(item, list | tuple | np.ndarray):
+        remedy = "; call decode on it" if isinstance(item, bytes) else ""
+        raise ValueError(
+            f"{name} is a {type(item).__name__}; expected a string of letters{remedy}."
+        )
+    letters = list(item)
+    other = [entry for entry in letters if not isinstance(entry, str) or len(entry) != 1]
+    if other:
+        value = other[0].item() if isinstance(other[0], np.generic) else other[0]
+        raise ValueError(
+            f"{name} has the entry {value!r}; expected a string, or single letters. Give each "
+            "symbol a letter, for example by ''.join(chr(97 + i) for i in sequence) for symbols "
+            "from 0, or use RandomSubseries for series of measurements."
+        )
+    return "".join(letters)

@@ -19,10 +19,12 @@ from okforest._typing import Floats
 from okforest._validation import check_weights
 from okforest.models._state import check_floats
 from okforest.models.base import OKModel
-from okforest.segments._base import Objects, Segmenter, Segments
+from okforest.segments._atomic import atomic
+from okforest.segments._base import Objects, Segmenter, Segments, some_of_each
+from okforest.segments._estimators import Task, check_estimator, with_shared_parameters
 from okforest.segments._learners import Learner, make_learner
-from okforest.segments._sharing import with_shared_parameters
-from okforest.segments.evidence import Evidence
+from okforest.segments._tables import as_table, is_vector
+from okforest.segments.evidence import Evidence, read_output
 from okforest.weights import Span, WeightMatrix
 from okforest.weights.grouped import group_rows, stack_rows
 
@@ -51,8 +53,8 @@ class SegmentModel(OKModel):
         where few segments tell, with leaves of several samples.
     max_segments : int, optional
         The estimator is fitted to at most this number of training segments, equally many of each
-        object. Trees are then filled with all segments, a batch at a time, so that the memory of
-        ``fit`` is bounded. By default the estimator is fitted to all segments at once.
+        object and at least one. Trees are then filled with all segments, a batch at a time, so that
+        the memory of ``fit`` is bounded. By default the estimator is fitted to all segments.
     random_state : int, RandomState instance or None, default=None
         The seed of the segments, and of the estimator if it has none of its own.
     n_jobs : int, optional
@@ -110,6 +112,7 @@ class SegmentModel(OKModel):
     learner_: Learner
     object_weight_: Floats
     seed_: int
+    _task: Task | None = None  # what the estimator must be, if not a model of okforest
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "segmenter": [Segmenter],
@@ -153,6 +156,7 @@ class SegmentModel(OKModel):
         return getattr(self.estimator, "decoder", "auto")
 
     @fit_context(prefer_skip_nested_validation=True)
+    @atomic
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Cut the objects and fit the estimator to their segments.
 
@@ -170,11 +174,17 @@ class SegmentModel(OKModel):
         self : object
             The fitted model.
         """
-        self._forget("learner_", "segmenter_", "outputs_", "kernel_")
+        check_estimator(self, self._estimator(), self._task)
         objects = self._check_objects(X, reset=True)
         if len(objects) < 2:
             raise ValueError(
                 f"X has {len(objects)} sample(s) (objects) while a minimum of 2 is required."
+            )
+        most = self.max_segments
+        if most is not None and most < len(objects):
+            raise ValueError(
+                f"max_segments={most} is less than the number of objects, {len(objects)}, and each "
+                f"needs a segment; set it to at least {len(objects)}, or to None."
             )
         weight = check_weights(sample_weight, np.empty((len(objects), 1)))
         kernel, outputs = self.validate_outputs(np.empty((len(objects), 1)), y, weight)
@@ -221,6 +231,7 @@ class SegmentModel(OKModel):
             An object, as in a list that is passed to :meth:`predict`.
         output : optional
             The output to explain, of the type that the kernel takes; by default the prediction.
+            A class must be one of the training labels.
 
         Returns
         -------
@@ -230,11 +241,15 @@ class SegmentModel(OKModel):
             the segments that cover each part of the object, and ``evidence.plot()`` draws them.
         """
         checked, segments, weights = self.cut_one(item)
-        span = self.span_
+        span, shares = self.span_, self._shares(segments, weights)
         if output is None:
-            output = self.predict([item])[0]
-        support = span.inner(weights, span.kernel.check([output]))[:, 0]
-        shares = self._shares(segments, weights)
+            whole = group_rows(weights, segments.offsets, shares)
+            outputs = self._decoder().decode(whole, span)
+            shown = span.kernel.in_form(outputs)
+            output = shown[0] if isinstance(shown, np.ndarray) else outputs[0]
+        else:
+            outputs = read_output(span, output)
+        support = span.inner(weights, outputs)[:, 0]
         return Evidence(self.segmenter_, checked, segments.places, support, shares, output)
 
     def cut_one(self, item: Any) -> tuple[Any, Segments, WeightMatrix]:
@@ -272,10 +287,9 @@ class SegmentModel(OKModel):
         A list of arrays may hold objects of any size, whatever the model was fitted on.
         """
         segmenter = self.segmenter if reset else self.segmenter_
-        if not hasattr(X, "shape") and (hasattr(X, "__array__") or _is_table(X)):
-            X = np.asarray(X)
+        X = as_table(X) if segmenter.tabular else X
         axes = len(getattr(X, "shape", ()))
-        if segmenter.tabular and (is_frame(X) or axes == 2 or _is_vector(X)):
+        if segmenter.tabular and (is_frame(X) or axes == 2 or is_vector(X)):
             X = validate_data(
                 self, X, reset=reset, dtype="numeric", ensure_min_samples=2 if reset else 1
             )
@@ -307,13 +321,13 @@ class SegmentModel(OKModel):
     def _training_segments(self, objects: Objects) -> tuple[Any, Any]:
         """Return the segments that the estimator is fitted to, and the object of each."""
         total, most = self.segmenter_.count(objects), self.max_segments
-        per_object = None if most is None or most >= total else max(1, most // len(objects))
+        per_object = None if most is None or most >= total else most // len(objects)
         S: Any = None
         owners: list[Any] = []
         done = 0
         for values, owner in self._inputs(objects):
             if per_object is not None:
-                some = _some_of_each(owner, per_object)
+                some = some_of_each(owner, per_object)
                 values, owner = values[some], owner[some]
             if S is None:
                 rows = total if per_object is None else min(total, per_object * len(objects))
@@ -379,22 +393,3 @@ class SegmentModel(OKModel):
         tags.input_tags.allow_nan = False
         tags.input_tags.sparse = False
         return tags
-
-
-def _some_of_each(owner: Any, k: int) -> Any:
-    """Return the positions of at most k segments of each object, spread evenly."""
-    ends = np.append(np.flatnonzero(np.diff(owner)) + 1, len(owner))
-    begins = np.append(0, ends[:-1])
-    places = [np.linspace(a, b - 1, min(k, b - a)) for a, b in zip(begins, ends, strict=True)]
-    return np.concatenate(places).astype(np.intp)
-
-
-def _is_table(X: Any) -> bool:
-    """Return whether X is a list of lists of one length, which stands for an array."""
-    rows = isinstance(X, list | tuple) and all(isinstance(row, list | tuple) for row in X)
-    return rows and len({len(row) for row in X}) == 1
-
-
-def _is_vector(X: Any) -> bool:
-    """Return whether X is a vector of numbers, for which scikit-learn has an error."""
-    return len(getattr(X, "shape", ())) == 1 and np.asarray(X).dtype.kind in "buifc"

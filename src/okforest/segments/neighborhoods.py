@@ -10,9 +10,10 @@ from scipy.sparse.csgraph import dijkstra
 from sklearn.base import clone
 
 from okforest._typing import Booleans, Floats, Ints
-from okforest.segments._base import Objects, Segmenter, Segments, mean_of
+from okforest.segments._base import MEANS, Objects, Segmenter, Segments, mean_of
 from okforest.segments._parameters import check_count
 from okforest.segments._random import below, content_seed, uniforms
+from okforest.segments._tables import listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,8 +32,9 @@ class Neighborhoods(Segmenter):
     The features of a ball of each radius are its numbers of vertices and of edges, and the means
     over its vertices of the degree and of the vertices' own features. Graphs are a list of networkx
     graphs, of square adjacency matrices (dense or sparse), or of pairs of an adjacency matrix and
-    an array of features with one row per vertex. Nonzero entries are edges; directions and loops
-    are ignored.
+    an array of numeric features with one row per vertex. Nonzero entries are edges, whatever their
+    weight, which is not negative. A matrix is symmetric, or has every edge in its upper or lower
+    triangle alone. Loops are ignored, and so are the directions of networkx graphs.
 
     Parameters
     ----------
@@ -64,7 +66,7 @@ class Neighborhoods(Segmenter):
     >>> from okforest.segments import Neighborhoods
     >>> ring = np.roll(np.eye(5), 1, axis=1)
     >>> segmenter = Neighborhoods(n_segments=1, radius=1)
-    >>> segmenter.cut(segmenter.check([ring])).values
+    >>> segmenter.cut(segmenter.check([ring + ring.T])).values
     array([[2., 3., 2., 2.]], dtype=float32)
     """
 
@@ -92,32 +94,36 @@ class Neighborhoods(Segmenter):
         """
         check_count(self, "n_segments")
         check_count(self, "radius")
-        graphs = [self._read(item, f"graph {i}") for i, item in enumerate(X)]
+        if isinstance(self.attributes, str):
+            raise ValueError(
+                f"attributes={self.attributes!r}; expected a list of names, such as "
+                f"[{self.attributes!r}]."
+            )
+        if _is_networkx(X) or sp.issparse(X) or len(getattr(X, "shape", ())) == 2:
+            raise ValueError(
+                f"X is a single graph, of type {type(X).__name__}; pass a list of graphs: [graph]."
+            )
+        graphs = [self._read(item, f"graph {i}") for i, item in enumerate(listed(X, "graphs"))]
         if not graphs:
             return graphs
-        expected = getattr(self, "n_vertex_features_", graphs[0].features.shape[1])
+        fitted = hasattr(self, "n_vertex_features_")
+        expected = self.n_vertex_features_ if fitted else graphs[0].features.shape[1]
+        others = "the training graphs" if fitted else "others"
         for i, graph in enumerate(graphs):
             if graph.features.shape[1] != expected:
                 raise ValueError(
-                    f"graph {i} has {graph.features.shape[1]} features per vertex and others have "
-                    f"{expected}."
+                    f"graph {i} has {graph.features.shape[1]} features per vertex and {others} "
+                    f"have {expected}; pass the same features for every graph."
                 )
         return graphs
 
     def _read(self, item: Any, name: str) -> Graph:
         if isinstance(item, Graph):
             return item
-        if hasattr(item, "nodes") and hasattr(item, "edges"):
+        if _is_networkx(item):
             return self._read_networkx(item, name)
-        adjacency, features = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
-        if not sp.issparse(adjacency):
-            adjacency = np.asarray(adjacency)
-        if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
-            raise ValueError(
-                f"{name} has an adjacency matrix of shape {adjacency.shape}; expected a square "
-                "matrix, a pair of it and vertex features, or a networkx graph."
-            )
-        return _canonical(sp.csr_array(adjacency), features, name)
+        adjacency, features = item if _is_pair(item) else (item, None)
+        return _canonical(_read_adjacency(adjacency, name), features, name)
 
     def _read_networkx(self, item: Any, name: str) -> Graph:
         vertices = list(item.nodes)
@@ -240,7 +246,7 @@ class Neighborhoods(Segmenter):
             ax.plot(*points[[a, b]].T, color="0.8", zorder=1)
         x, y = points.T
         dots = ax.scatter(x, y, c=means, cmap="YlOrBr", edgecolors="0.4", zorder=2)
-        ax.figure.colorbar(dots, ax=ax)
+        ax.figure.colorbar(dots, ax=ax, label=MEANS)
         ax.set_axis_off()
 
 
@@ -249,6 +255,69 @@ def _distances(graph: Graph, vertices: npt.NDArray[Any], radius: int) -> Floats:
     return np.asarray(
         dijkstra(graph.adjacency, unweighted=True, indices=np.asarray(vertices), limit=radius)
     )
+
+
+def _is_networkx(item: Any) -> bool:
+    return hasattr(item, "nodes") and hasattr(item, "edges")
+
+
+def _is_pair(item: Any) -> bool:
+    """Return whether an item is a matrix and features; the rows of a matrix have one axis."""
+    if not isinstance(item, tuple | list) or len(item) != 2:
+        return False
+    first = item[0]
+    return sp.issparse(first) or (_is_array(first) and np.ndim(first) == 2)
+
+
+def _is_array(item: Any) -> bool:
+    try:
+        np.asarray(item)
+    except ValueError:  # rows of different lengths
+        return False
+    return True
+
+
+def _read_adjacency(matrix: Any, name: str) -> sp.csr_array:
+    """Return an adjacency matrix of numbers from 0, with edges both ways or in one triangle."""
+    expected = "expected a square matrix, a pair of it and vertex features, or a networkx graph."
+    if not sp.issparse(matrix):
+        if not _is_array(matrix):
+            raise ValueError(
+                f"{name} is of type {type(matrix).__name__}, with rows of different shapes; "
+                f"{expected}"
+            )
+        matrix = np.asarray(matrix)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"{name} has an adjacency matrix of shape {matrix.shape}; {expected}")
+    if matrix.dtype.kind not in "buif":
+        raise ValueError(
+            f"{name} has an adjacency matrix of type {matrix.dtype}; expected numbers, zero where "
+            "there is no edge."
+        )
+    adjacency = sp.csr_array(matrix)
+    if not np.isfinite(adjacency.data).all():
+        raise ValueError(
+            f"{name} has NaN or infinite entries in its adjacency matrix; set them to 0 if there "
+            "is no edge, and to 1 if there is one."
+        )
+    if adjacency.nnz and adjacency.data.min() < 0:
+        raise ValueError(
+            f"{name} has the negative entry {adjacency.data.min():g} in its adjacency matrix; "
+            "expected numbers from 0. If it marks an edge, pass abs(adjacency)."
+        )
+    _check_symmetry(adjacency, name)
+    return adjacency
+
+
+def _check_symmetry(adjacency: sp.csr_array, name: str) -> None:
+    edges: Any = adjacency.astype(np.bool_).astype(np.int8)
+    one_way = (edges - edges.T > 0).tocoo()
+    if one_way.nnz and sp.triu(edges, 1).nnz and sp.tril(edges, -1).nnz:
+        raise ValueError(
+            f"{name} has an adjacency matrix that is not symmetric: an edge from vertex "
+            f"{one_way.row[0]} to vertex {one_way.col[0]} and none back. To ignore directions, "
+            "pass adjacency + adjacency.T."
+        )
 
 
 def _canonical(adjacency: sp.csr_array, features: Any, name: str) -> Graph:
@@ -261,13 +330,28 @@ def _canonical(adjacency: sp.csr_array, features: Any, name: str) -> Graph:
     both.eliminate_zeros()
     both.data[:] = 1.0
     both.sort_indices()
-    table = np.zeros((n, 0)) if features is None else np.asarray(features, dtype=np.float64)
-    table = table[:, None] if table.ndim == 1 else table
+    table = np.zeros((n, 0)) if features is None else _read_features(features, name)
     if table.ndim != 2 or len(table) != n:
         raise ValueError(
             f"{name} has {n} vertices and features of shape {table.shape}; expected one row per "
-            "vertex."
+            "vertex. If these are two graphs, pass them in a list."
         )
     if not np.isfinite(table).all():
-        raise ValueError(f"{name} has NaN or infinite features; fill them in first.")
+        raise ValueError(
+            f"{name} has NaN or infinite features; fill them in, for example with np.nan_to_num."
+        )
     return Graph(both, table)
+
+
+def _read_features(features: Any, name: str) -> Floats:
+    values = features
+    if sp.issparse(values):
+        values = features.toarray()
+    try:
+        table = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} has vertex features that are not numbers ({error}); encode classes as numbers "
+            "first, one column of zeros and ones for each."
+        ) from None
+    return table[:, None] if table.ndim == 1 else table

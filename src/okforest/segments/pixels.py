@@ -1,5 +1,6 @@
 """Segmentation: the label of every pixel, from the subwindows that cover it."""
 
+from copy import copy
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -14,11 +15,14 @@ from okforest._plotting import new_axes
 from okforest._progress import ProgressBar
 from okforest._threads import thread_count
 from okforest._typing import Floats, Ints
+from okforest.kernels import as_kernel
 from okforest.metrics import intersection_over_union
 from okforest.models import OKExtraTrees
+from okforest.models.base import OKModel
+from okforest.segments._atomic import atomic
 from okforest.segments._base import Objects
+from okforest.segments._estimators import check_estimator, with_shared_parameters
 from okforest.segments._images import Image
-from okforest.segments._sharing import with_shared_parameters
 from okforest.segments.subwindows import RandomSubwindows, spread_maps
 
 if TYPE_CHECKING:
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 
 Labels = npt.NDArray[Any]
 N_TREES = 10  # of the default estimator
+MOST_NAMED = 6  # labels in the legend of a plot
 # The mean over all angles of the side of the largest turned square within a unit square.
 TURNED = 2 * np.sqrt(2) / np.pi * np.log(1 + np.sqrt(2))
 
@@ -129,6 +134,7 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
+    @atomic
     def fit(self, X: Any, y: Any) -> Self:
         """Cut images and their label maps, and fit the estimator.
 
@@ -144,7 +150,17 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
         self : object
             The fitted model.
         """
+        base = OKExtraTrees(N_TREES, search_rank="auto")
+        base = base if self.estimator is None else self.estimator
+        check_estimator(self, base, "regressor")
+        if isinstance(base, OKModel) and not as_kernel(base.kernel).numeric:
+            raise ValueError(
+                f"kernel={base.kernel!r} of the estimator; the outputs of PixelClassifier are "
+                "vectors of zeros and ones: use kernel='linear'."
+            )
         images = self.segmenter.check(X)
+        if len(images) == 0:
+            raise ValueError("X has no images; pass at least one, with its label map.")
         maps = _check_maps(y, len(images))
         self.classes_ = np.unique(np.concatenate([np.unique(own) for own in maps]))
         if len(self.classes_) < 2:
@@ -154,11 +170,7 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
         self.seed_ = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
         self.segmenter_ = self.segmenter.resolve(images)
         S, targets = self._training_set(images, maps)
-        base = OKExtraTrees(N_TREES, search_rank="auto")
-        estimator = with_shared_parameters(
-            clone(base if self.estimator is None else self.estimator), self
-        )
-        self.estimator_ = estimator.fit(S, targets)
+        self.estimator_ = with_shared_parameters(clone(base), self).fit(S, targets)
         return self
 
     def predict_proba(self, X: Any) -> Any:
@@ -217,7 +229,7 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
         return intersection_over_union(y, self.predict(X))
 
     def plot(self, image: Any, labels: Any = None, ax: "Axes | None" = None) -> "Axes":
-        """Draw an image with its labels as colours.
+        """Draw an image with its labels as colours, which a legend names if there are few.
 
         Parameters
         ----------
@@ -240,9 +252,16 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
         ax.imshow(pixels.mean(axis=2), cmap="gray")
         codes = np.searchsorted(self.classes_, labels)
         last = max(len(self.classes_) - 1, 1)
-        ax.imshow(codes, cmap="tab10" if last < 10 else "viridis", alpha=0.45, vmin=0,
-                  vmax=9 if last < 10 else last, interpolation="nearest")  # fmt: skip
+        colours = ax.imshow(codes, cmap="tab10" if last < 10 else "viridis", alpha=0.45, vmin=0,
+                            vmax=9 if last < 10 else last, interpolation="nearest")  # fmt: skip
         ax.set_axis_off()
+        shown = np.unique(codes)
+        if len(shown) <= MOST_NAMED:
+            for code in shown:
+                colour = colours.to_rgba(code, alpha=0.45)
+                ax.scatter([], [], color=colour, marker="s", label=str(self.classes_[code]))
+            ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=len(shown),
+                      frameon=False, handletextpad=0.1, columnspacing=1.0)  # fmt: skip
         return ax
 
     def _training_set(self, images: Objects, maps: list[Labels]) -> tuple[Any, Floats]:
@@ -253,7 +272,7 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
             if maps[i].shape != image.shape[:2]:
                 raise ValueError(
                     f"image {i} has {image.shape[0]} × {image.shape[1]} pixels and its label map "
-                    f"has shape {maps[i].shape}; they must agree."
+                    f"has shape {maps[i].shape}; resize one of them."
                 )
             segments = self.segmenter_.cut([image], self.seed_, thread_count(self.n_jobs))
             codes = np.searchsorted(self.classes_, maps[i])
@@ -284,10 +303,9 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
             low, high = TURNED * low, TURNED * high
         side = (low + high) / 2 * min(height, width)
         n = max(trained.n_segments, int(np.ceil(self.n_votes * height * width / side**2)))
-        upright: RandomSubwindows = clone(trained).set_params(
+        upright: RandomSubwindows = copy(trained).set_params(
             n_segments=n, side_range=(low, high), rotate=False, mirror=False
         )
-        upright.n_channels_ = trained.n_channels_
         return upright
 
     def check_state(self) -> None:
@@ -306,14 +324,22 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _check_maps(y: Any, n: int) -> list[Labels]:
+    if y is None:
+        raise ValueError("PixelClassifier requires y to be passed, but the target y is None.")
     maps = [np.asarray(own) for own in y]
     if len(maps) != n:
         raise ValueError(f"X has {n} images and y has {len(maps)} label maps; pass one for each.")
     for i, own in enumerate(maps):
         if own.ndim != 2:
-            raise ValueError(f"label map {i} has shape {own.shape}; expected (height, width).")
+            raise ValueError(
+                f"label map {i} has shape {own.shape}; expected (height, width), a label for each "
+                "pixel of its image."
+            )
         if own.dtype.kind == "f" and not np.isfinite(own).all():
-            raise ValueError(f"label map {i} has NaN; every pixel needs a label.")
+            raise ValueError(
+                f"label map {i} has NaN or infinite values; every pixel needs a label. Give "
+                "unknown pixels a label of their own."
+            )
     return maps
 
 

@@ -1,11 +1,13 @@
 """Regression on objects by their segments."""
 
+from numbers import Integral
 from typing import Any
 
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from okforest.segments._task import TaskModel
+from okforest.segments.evidence import Evidence
 
 
 class SegmentRegressor(RegressorMixin, TaskModel):
@@ -25,8 +27,8 @@ class SegmentRegressor(RegressorMixin, TaskModel):
         predictions from the mean of the training outputs.
     max_segments : int, optional
         The estimator is fitted to at most this number of training segments, equally many of each
-        object. Trees are then filled with all segments, a batch at a time, so that the memory of
-        ``fit`` is bounded. By default the estimator is fitted to all segments at once.
+        object and at least one. Trees are then filled with all segments, a batch at a time, so that
+        the memory of ``fit`` is bounded. By default the estimator is fitted to all segments.
     random_state : int, RandomState instance or None, default=None
         The seed of the segments, and of the estimator if it has none of its own.
     n_jobs : int, optional
@@ -70,6 +72,7 @@ class SegmentRegressor(RegressorMixin, TaskModel):
     True
     """
 
+    _task = "regressor"
     kernel = "linear"
     decoder = "mean"
     min_samples_leaf = 5
@@ -92,3 +95,46 @@ class SegmentRegressor(RegressorMixin, TaskModel):
             R², as in scikit-learn.
         """
         return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def evidence(self, item: Any, output: int | None = None) -> Evidence:
+        """Explain a predicted number: what each segment predicts, and where it is.
+
+        Parameters
+        ----------
+        item : object
+            An object, as in a list that is passed to :meth:`predict`.
+        output : int, optional
+            Which number of the output to explain, from 0, if outputs are vectors.
+
+        Returns
+        -------
+        evidence : Evidence
+            ``support`` has the prediction for each segment, ``total`` is that for the object.
+            ``evidence.map`` has the means over the segments that cover each part of the object,
+            and ``evidence.plot()`` draws them.
+        """
+        checked, segments, weights = self.cut_one(item)
+        n = self.outputs_[0].size
+        column, name = self._column(output, n), "prediction"
+        if n > 1:
+            name = f"prediction of output {column}"
+        support = weights @ self.outputs_.reshape(-1, n)[:, column]
+        shares = self._shares(segments, weights)
+        predicted = float(shares @ support)
+        return Evidence(self.segmenter_, checked, segments.places, support, shares, predicted, name)
+
+    def _column(self, output: Any, n: int) -> int:
+        """Return which of the n numbers of an output is explained."""
+        if n == 1:
+            if output is not None:
+                raise ValueError(
+                    f"output={output!r}, and this {type(self).__name__} predicts a single number; "
+                    "call evidence(item) without an output."
+                )
+            return 0
+        if not isinstance(output, Integral) or int(output) not in range(n):
+            raise ValueError(
+                f"output={output!r}, and this {type(self).__name__} predicts vectors of {n} "
+                f"numbers; pass the position of the one to explain, from 0 to {n - 1}."
+            )
+        return int(output)

@@ -8,9 +8,10 @@ from sklearn.base import clone
 
 from okforest._plotting import LINE
 from okforest._typing import Floats, Ints
-from okforest.segments._base import Objects, Segmenter, Segments, mean_of
+from okforest.segments._base import MEANS, Objects, Segmenter, Segments, mean_of
 from okforest.segments._parameters import check_count, check_range
 from okforest.segments._random import below, content_seed, uniforms
+from okforest.segments._tables import listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,13 +117,17 @@ class RandomSubseries(Segmenter):
                 f"X has shape {X.shape}; expected (n, length), (n, n_variables, length), or a list "
                 "of series."
             )
-        series = [_checked(item, f"series {i}") for i, item in enumerate(X)]
-        expected = getattr(self, "n_variables_", len(series[0]) if series else 1)
+        items = listed(X, "series")
+        series = [_checked(item, f"series {i}") for i, item in enumerate(items)]
+        fitted = hasattr(self, "n_variables_")
+        expected = self.n_variables_ if fitted else len(series[0]) if series else 1
+        others = "the training series" if fitted else "others"
         for i, item in enumerate(series):
             if len(item) != expected:
                 raise ValueError(
-                    f"series {i} has {len(item)} variables and others have {expected}; a series "
-                    "has shape (n_variables, length)."
+                    f"series {i} has {len(item)} variables and {others} have {expected}; a series "
+                    "has shape (n_variables, length). If the variables are in columns, pass "
+                    "series.T."
                 )
         return series
 
@@ -236,8 +241,9 @@ class RandomSubseries(Segmenter):
         margin = 0.05 * (high - low) or 0.5
         extent = (-0.5, item.shape[1] - 0.5, low - margin, high + margin)
         band = ax.imshow(means[None, :], aspect="auto", cmap="YlOrBr", extent=extent)
-        ax.figure.colorbar(band, ax=ax)
+        ax.figure.colorbar(band, ax=ax, label=MEANS)
         ax.plot(item.T, color=LINE)
+        ax.set(xlabel="step", ylabel="value")
 
 
 def spread_intervals(n: int, places: Ints, values: Floats) -> Floats:
@@ -262,7 +268,8 @@ def _checked(item: Any, name: str) -> Floats:
     series = np.atleast_2d(series) if series.ndim == 1 else series
     if series.ndim != 2:
         raise ValueError(
-            f"{name} has shape {series.shape}; expected (length,) or (n_variables, length)."
+            f"{name} has shape {series.shape}; expected (length,) or (n_variables, length). Pass a "
+            "list of series, not a list of lists of them."
         )
     if series.size == 0:
         raise ValueError(f"{name} has length zero; leave it out.")
@@ -272,7 +279,10 @@ def _checked(item: Any, name: str) -> Floats:
             "leave the series out."
         )
     if np.abs(series).max() > LARGEST:
-        raise ValueError(f"{name} has values beyond the range of float32; rescale it.")
+        raise ValueError(
+            f"{name} has values beyond the range of float32, such as {np.abs(series).max():.3g}; "
+            "rescale it."
+        )
     return np.ascontiguousarray(series)
 
 

@@ -9,9 +9,9 @@ from sklearn.base import clone
 
 from okforest._typing import Booleans, Floats, Ints
 from okforest.engine import cut_subwindows, paste_subwindows
-from okforest.segments._base import Objects, Segmenter, Segments, mean_of
+from okforest.segments._base import MEANS, Objects, Segmenter, Segments, mean_of
 from okforest.segments._colors import Color, convert
-from okforest.segments._images import Image, check_images
+from okforest.segments._images import Image, check_images, largest, warn_if_rescaled
 from okforest.segments._parameters import check_count, check_option, check_range
 from okforest.segments._random import Seeds, below, content_seed, uniforms
 
@@ -27,7 +27,9 @@ class RandomSubwindows(Segmenter):
     The sides and positions of the squares are drawn uniformly. The pixels of a resized subwindow
     are its features. Images are arrays of shape (n, height, width) or (n, height, width, channels),
     lists of arrays of different sizes, or lists of image files (``pip install okforest[images]``).
-    Pixels are uint8, or any other numbers, which become float32.
+    Pixels are uint8, or any other numbers, which become float32. They are not rescaled: images to
+    predict need the scale of the training images, and a model warns if one is 0 to 1 and the other
+    is not.
 
     Parameters
     ----------
@@ -53,6 +55,9 @@ class RandomSubwindows(Segmenter):
     ----------
     n_channels_ : int
         Number of channels of the training images, after conversion; set when a model is fitted.
+    largest_ : float
+        The largest pixel of the training images (of the first one, if they are files), 255 for
+        uint8. Other images on another scale, such as 0 to 1, cause a warning.
 
     See Also
     --------
@@ -79,6 +84,7 @@ class RandomSubwindows(Segmenter):
     """
 
     n_channels_: int
+    largest_: float
 
     def __init__(
         self,
@@ -138,7 +144,7 @@ class RandomSubwindows(Segmenter):
         return tuple(int(side) for side in shape)
 
     def resolve(self, objects: Objects) -> "RandomSubwindows":
-        """Return a copy that knows the number of channels.
+        """Return a copy that knows the number of channels and the scale of the pixels.
 
         Parameters
         ----------
@@ -152,6 +158,7 @@ class RandomSubwindows(Segmenter):
         """
         resolved: RandomSubwindows = clone(self)
         resolved.n_channels_ = convert(objects[0], self.color).shape[2]
+        resolved.largest_ = largest(objects if isinstance(objects, list) else objects[:1])
         return resolved
 
     def cut(self, objects: Objects, seed: int = 0, n_threads: int = 1) -> Segments:
@@ -172,6 +179,8 @@ class RandomSubwindows(Segmenter):
             The subwindows, image by image.
         """
         images = list(objects)
+        if hasattr(self, "largest_"):
+            warn_if_rescaled(images, self.largest_)
         seeds = np.array([content_seed(seed, [image]) for image in images], dtype=np.uint64)
         squares = self._squares(images, seeds)
         self._check_channels(images, None)
@@ -261,19 +270,21 @@ class RandomSubwindows(Segmenter):
         """
         ax.imshow(item.mean(axis=2), cmap="gray")
         heat = ax.imshow(means, cmap="inferno", alpha=0.5, interpolation="bilinear")
-        ax.figure.colorbar(heat, ax=ax, shrink=0.8)
+        ax.figure.colorbar(heat, ax=ax, shrink=0.8, label=MEANS)
         ax.set_axis_off()
 
     def _check_channels(self, images: list[Image], numbers: range | None) -> None:
         """Check that the converted images have the channels of the training images."""
         if self.color != "auto" or not images:
             return
-        expected = getattr(self, "n_channels_", images[0].shape[2])
+        fitted = hasattr(self, "n_channels_")
+        expected = self.n_channels_ if fitted else images[0].shape[2]
+        others = "the training images" if fitted else "others"
         for i, image in enumerate(images):
             if image.shape[2] != expected:
                 which = "an image" if numbers is None else f"image {numbers[i]}"
                 raise ValueError(
-                    f"{which} has {image.shape[2]} channels and others have {expected}; set "
+                    f"{which} has {image.shape[2]} channels and {others} have {expected}; set "
                     "color='grey' or color='rgb' to convert them all."
                 )
 

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import rows_of
+from okforest._integers import is_integer
 from okforest.uncertainty._predictions import Predictions, predictions
 from okforest.weights import SparseWeights
 
@@ -68,7 +69,7 @@ def calibrate(
         model = _fitted(estimator, X, y, train)
         return Calibration(model, [_part(model, X, left)])
     seed = check_random_state(random_state).randint(2**31)
-    folds = KFold(cv, shuffle=True, random_state=seed) if isinstance(cv, int) else check_cv(cv)
+    folds = KFold(cv, shuffle=True, random_state=seed) if is_integer(cv) else check_cv(cv)
     parts = [_part(_fitted(estimator, X, y, train), X, left) for train, left in folds.split(X, y)]
     return Calibration(clone(estimator).fit(X, y), parts)
 
@@ -103,6 +104,12 @@ def _out_of_bag(estimator: Any, X: Any, y: Any) -> Calibration:
         raise ValueError(
             f"method='oob' needs a bootstrapped forest of okforest, such as OKRandomForest; got "
             f"{type(estimator).__name__}. Use method='cross'."
+        )
+    if not getattr(estimator, "bootstrap", True):
+        raise ValueError(
+            f"method='oob' needs trees grown on samples of the rows, and this "
+            f"{type(estimator).__name__} has bootstrap=False; set bootstrap=True, or use "
+            "method='cross'."
         )
     model = clone(estimator).set_params(oob_score=True).fit(X, y)
     known = np.flatnonzero(np.diff(model.oob_weights_.indptr))

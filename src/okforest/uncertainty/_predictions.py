@@ -3,6 +3,7 @@
 from numbers import Real
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
 from okforest._typing import Floats
@@ -25,6 +26,21 @@ class Predictions(NamedTuple):
                 f"{self.span.kernel!r}. For other outputs, use ConformalSets."
             )
         return outputs.reshape(len(outputs), -1)
+
+
+def moments(W: WeightMatrix, values: Floats) -> tuple[Floats, Floats]:
+    """Return F = Σ_i w_i v_i and Σ_i w_i (v_i − F)², coordinate by coordinate.
+
+    Values are centred first, so that no digits are lost to a large mean. Weights need not sum to
+    one.
+    """
+    origin = values.mean(axis=0)
+    centred = values - origin
+    total = W @ np.ones((len(values), 1))
+    sums = W @ centred
+    means = sums + (total - 1.0) * origin  # F, centred
+    squares = W @ centred**2 - 2.0 * sums * means + total * means**2
+    return means + origin, np.maximum(squares, 0.0)
 
 
 def predictions(model: Any, X: Any) -> Predictions:

@@ -8,7 +8,12 @@ from sklearn.utils.validation import check_is_fitted
 from okforest._typing import Floats
 from okforest.uncertainty._calibration import Method, rank_of, warn_if_few_rows
 from okforest.uncertainty._conformal import Conformal
-from okforest.uncertainty._predictions import Predictions, check_coverage, predictions
+from okforest.uncertainty._predictions import (
+    Predictions,
+    check_coverage,
+    moments,
+    predictions,
+)
 from okforest.uncertainty._scores import FLOOR, row_blocks
 from okforest.uncertainty.quantiles import quantiles_of
 
@@ -196,12 +201,9 @@ class ConformalIntervals(Conformal):
         if self.conformity_score == "quantiles":
             low, high = np.moveaxis(quantiles_of(predicted, np.asarray(self.levels)), 2, 0)
             return Bounds(low, high, np.ones_like(low))
-        origin = vectors.mean(axis=0)
-        centred = vectors - origin  # so that no digits are lost to a large mean
-        means = predicted.W @ centred
+        means, variances = moments(predicted.W, vectors)
         if self.conformity_score == "absolute":
-            return Bounds(means + origin, means + origin, np.ones_like(means))
-        variances = np.maximum(predicted.W @ centred**2 - means**2, 0.0)
-        total = np.mean(centred**2, axis=0)
+            return Bounds(means, means, np.ones_like(means))
+        total = vectors.var(axis=0)
         scale = np.sqrt(variances + FLOOR * np.where(total > 0, total, 1.0))
-        return Bounds(means + origin, means + origin, scale)
+        return Bounds(means, means, scale)

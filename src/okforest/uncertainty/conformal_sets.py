@@ -7,10 +7,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from okforest._outputs import distinct
+from okforest._outputs import check_same_type, distinct
 from okforest._typing import Booleans, Floats, Outputs
 from okforest.decode.search import read_candidates
-from okforest.uncertainty._calibration import Method, Part, warn_if_few_rows
+from okforest.uncertainty._calibration import Method, Part, rank_of, warn_if_few_rows
 from okforest.uncertainty._conformal import Conformal
 from okforest.uncertainty._predictions import Predictions, check_coverage, last_step, predictions
 from okforest.uncertainty._scores import (
@@ -34,8 +34,8 @@ class ConformalSets(Conformal):
     coverage of 1 − α, and about 1 − α in practice, with "cross"; without a proof with "oob").
 
     A true output that is not among the candidates cannot be in a set. Calibration counts such rows:
-    up to a coverage of ``achievable_coverage_`` the sets grow to make up for them, and beyond it
-    :meth:`predict_sets` warns.
+    the sets grow to make up for them. Where that takes every candidate, at a coverage of about
+    ``achievable_coverage_`` and above, :meth:`predict_sets` warns.
 
     Parameters
     ----------
@@ -135,6 +135,7 @@ class ConformalSets(Conformal):
         fitted = self._calibrate(X, y)
         span = fitted.parts[0].predicted.span
         outputs = span.kernel.check(y)
+        check_same_type(outputs, span.outputs, "y")
         candidates, missing = self._candidates(outputs, fitted.parts[0])
         scores = []
         for part in fitted.parts:
@@ -170,11 +171,12 @@ class ConformalSets(Conformal):
         coverage = check_coverage(coverage)
         check_is_fitted(self)
         warn_if_few_rows(coverage, self.n_calibration_, "sets hold every candidate")
-        if coverage > self.achievable_coverage_:
+        n_missing = sum(int(np.isinf(known).sum()) for known in self.scores_)
+        if n_missing and rank_of(coverage, self.n_calibration_) > self.n_calibration_ - n_missing:
             warnings.warn(
                 f"{1 - self.achievable_coverage_:.1%} of the true outputs in calibration are not "
-                f"among the candidates, so that coverage={coverage:g} cannot be reached: sets hold "
-                f"every candidate, and contain the true output in about "
+                f"among the candidates, so that coverage={coverage:g} cannot be guaranteed: sets "
+                f"hold every candidate, and contain the true output in about "
                 f"{self.achievable_coverage_:.1%} of cases. Pass candidates that contain the "
                 "missing outputs, or a lower coverage.",
                 UserWarning,

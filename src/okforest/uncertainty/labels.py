@@ -7,6 +7,7 @@ import numpy as np
 from okforest._typing import Floats, Outputs
 from okforest.decode.label_sets import label_set_kernel
 from okforest.decode.label_sets import marginals as weighted_labels
+from okforest.kernels._outputs import array_of_objects
 from okforest.uncertainty._predictions import predictions
 
 
@@ -27,7 +28,7 @@ class LabelProbabilities(NamedTuple):
     >>> tree = OKTree(kernel="hamming").fit([[0]] * 4, [{"sea"}, {"sea", "sand"}, {"sea"}, set()])
     >>> labels, values = marginals(tree, [[0]])
     >>> labels, values
-    (array(['sand', 'sea'], dtype='<U4'), array([[0.25, 0.75]]))
+    (array(['sand', 'sea'], dtype=object), array([[0.25, 0.75]]))
     """
 
     labels: Outputs
@@ -66,5 +67,5 @@ def marginals(model: Any, X: Any) -> LabelProbabilities:
             "a column for each label, or sets. For other outputs, use probabilities."
         )
     values = np.clip(weighted_labels(W, span), 0.0, 1.0)
-    labels = np.arange(values.shape[1]) if kernel.labels is None else np.array(kernel.labels)
-    return LabelProbabilities(labels, values)
+    labels = range(values.shape[1]) if kernel.labels is None else kernel.labels
+    return LabelProbabilities(array_of_objects(list(labels)), values)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ class PredictionSets:
     kernel : OutputKernel
         The output kernel.
     candidates : ndarray of m outputs
-        The different candidates.
+        The different candidates, in the canonical form of the kernel.
     members : csr_array of shape (n, m)
         Stored entries are members, in order, most typical first; the values are scores.
     coverage : float
@@ -49,10 +49,16 @@ class PredictionSets:
     def __len__(self) -> int:
         return int(self.members.shape[0])
 
-    def __getitem__(self, i: int) -> Outputs:
+    @overload
+    def __getitem__(self, i: int) -> Outputs: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[Outputs]: ...
+    def __getitem__(self, i: int | slice) -> Outputs | list[Outputs]:
+        if isinstance(i, slice):
+            return [self[j] for j in range(len(self))[i]]
         i = range(len(self))[i]
         own = slice(self.members.indptr[i], self.members.indptr[i + 1])
-        return self.candidates[self.members.indices[own]]
+        return self.kernel.as_given(self.candidates[self.members.indices[own]])
 
     def __iter__(self) -> Iterator[Outputs]:
         return (self[i] for i in range(len(self)))

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from okforest._memory import check_memory
 from okforest._typing import Floats, Outputs
 from okforest.kernels import Dirac
-from okforest.uncertainty._predictions import Predictions, predictions
+from okforest.uncertainty._predictions import Predictions, moments, predictions
 
 
 class OutputProbabilities(NamedTuple):
@@ -105,6 +105,7 @@ def probabilities(model: Any, X: Any) -> OutputProbabilities:
     if isinstance(predicted.span.kernel, Dirac):
         order = np.argsort(outputs, kind="stable")
         outputs, values = outputs[order], values[:, order]
+    outputs = predicted.span.kernel.as_given(outputs)
     values = np.maximum(values, 0.0)
     totals = values.sum(axis=1, keepdims=True)
     certain = totals > 0
@@ -151,13 +152,11 @@ def entropy(model: Any, X: Any) -> Floats:
 def spread_of(predicted: Predictions) -> Floats:
     """Return the variance of predicted distributions in feature space."""
     span, W = predicted
-    if span.features is not None:  # centred, so that no digits are lost to a large mean
-        features = span.features - span.features.mean(axis=0)
-        F = W @ features
-        squares = np.einsum("ij,ij->i", features, features)
-        return np.maximum(W @ squares - np.einsum("ij,ij->i", F, F), 0.0)
+    if span.features is not None:
+        return moments(W, span.features)[1].sum(axis=1)
     squares = span.training.squares[span.training.group]
-    return np.maximum(W @ squares - span.squared_norms(W), 0.0)
+    total = W @ np.ones(len(squares))
+    return np.maximum(W @ squares + (total - 2.0) * span.squared_norms(W), 0.0)
 
 
 def _votes(predicted: Predictions) -> sp.csr_array | Floats:

@@ -14,7 +14,8 @@ def quantiles(model: Any, X: Any, levels: Any = 0.5) -> Floats:
     """Return quantiles of the predicted distribution: for forests, quantile regression forests.
 
     The quantile of level q is the smallest training output at which the weights of the outputs up
-    to it reach q. Vectors have a quantile in each coordinate.
+    to it reach q, as a share of their sum. If no weight is positive, all training outputs count
+    alike. Vectors have a quantile in each coordinate.
 
     Parameters
     ----------
@@ -121,6 +122,8 @@ def bands(model: Any, X: Any, coverage: float = 0.9) -> Floats:
         raise ValueError(
             "bands are for curves, outputs of shape (n, q); for numbers use intervals."
         )
+    origin = curves.mean(axis=0)
+    curves = curves - origin  # so that no digits are lost to a large mean
     W = predicted.W.tocsr()
     result = np.empty((W.shape[0], curves.shape[1], 2))
     for i in range(W.shape[0]):
@@ -139,7 +142,7 @@ def bands(model: Any, X: Any, coverage: float = 0.9) -> Floats:
         place = int(np.searchsorted(np.cumsum(weights[order]), coverage - ROUNDING))
         margin = largest[order[min(place, len(order) - 1)]] * deviation
         result[i] = np.stack([mean - margin, mean + margin], axis=1)
-    return result
+    return result + origin[:, None]
 
 
 def quantiles_of(predicted: Predictions, levels: Floats) -> Floats:
@@ -154,7 +157,9 @@ def quantiles_of(predicted: Predictions, levels: Floats) -> Floats:
         for j, order in enumerate(orders.T):
             # Negative weights may make the sums fall; the distribution is made to rise.
             sums = np.maximum.accumulate(np.cumsum(dense[:, order], axis=1), axis=1)
-            sums = sums / np.where(sums[:, -1:] > 0, sums[:, -1:], 1.0)
+            unknown = sums[:, -1] <= 0  # nothing supports the prediction: all outputs alike
+            sums[unknown] = np.arange(1.0, n_train + 1)
+            sums = sums / sums[:, -1:]
             for k, level in enumerate(levels):
                 place = (sums >= level - ROUNDING).argmax(axis=1)
                 result[rows, j, k] = vectors[order[place], j]

@@ -1,0 +1,1 @@
+"""Benchmarks over commits, run by asv: see benchmarks/README.md."""

@@ -1,0 +1,253 @@
+"""Trees on a GPU: time per tree by number of rows, outputs and candidate features.
+
+    python -m benchmarks.cuda [--results benchmarks/CUDA.md] [--most 4000000]
+    python -m benchmarks.cuda --plot docs/images/gpu.png    draw the results, without a GPU
+
+Times are of the growth on the GPU, from data that is there to numbered nodes; the copy of the trees
+to the host is timed apart. Data is random: inputs and outputs are normal, and half of the outputs
+depend on an input each.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+from benchmarks.machine import describe
+
+from okforest import OKExtraTrees
+from okforest.engine import GrowthPlan, GrowthRules, grow
+from okforest.engine.cuda import Device
+from okforest.engine.cuda.growing import Batch, Grower, grow_on
+
+P = 128
+SQRT = 11  # candidate features
+SEED = 0
+
+
+def make_plan(cp, n, rank, max_features):
+    """Return a plan whose data is on the GPU."""
+    rng = cp.random.default_rng(SEED)
+    X = rng.standard_normal((n, P), dtype=cp.float32)
+    outputs = rng.standard_normal((n, rank))
+    shared = min(P, rank // 2)
+    outputs[:, :shared] += 0.5 * X[:, :shared]
+    return GrowthPlan(
+        X=X,
+        outputs=outputs,
+        gram=False,
+        rules=GrowthRules(random_splits=True, max_features=max_features),
+        row_weight=np.ones(n),
+        n_categories=np.zeros(P, dtype=np.int32),
+        seed=SEED,
+    )
+
+
+def on_host(cp, plan):
+    """Return the same plan with NumPy arrays."""
+    arrays = {"X": cp.asnumpy(plan.X), "outputs": cp.asnumpy(plan.outputs)}
+    return GrowthPlan(**{**vars(plan), **arrays})
+
+
+def copy_rate(cp):
+    """Return the bandwidth of a copy on the GPU in TB/s, counting reads and writes."""
+    source = cp.ones(2**29, dtype=cp.float64)
+    target = cp.empty_like(source)
+    seconds = []
+    for _ in range(5):
+        cp.cuda.Device().synchronize()
+        start = time.perf_counter()
+        target[:] = source
+        cp.cuda.Device().synchronize()
+        seconds.append(time.perf_counter() - start)
+    return 2 * source.nbytes / min(seconds) / 1e12
+
+
+def time_growth(cp, device, plan, n_trees, repeats=3):
+    """Return milliseconds per tree, and the bytes of outputs that a tree reads."""
+    grower = Grower(device, plan)
+    n_trees = min(n_trees, grower.at_once)
+    seconds = []
+    for repeat in range(repeats):
+        first = repeat * n_trees
+        cp.cuda.Device().synchronize()
+        start = time.perf_counter()
+        batch = Batch(grower, range(first, first + n_trees))
+        batch.split_large_nodes()
+        batch.finish()
+        batch.number_nodes()
+        cp.cuda.Device().synchronize()
+        seconds.append(time.perf_counter() - start)
+        if repeat < repeats - 1:
+            del batch
+    # Splits, by the position of their right side; those of a small node read nothing more.
+    begin, end = batch.arrays["split_begin"], batch.arrays["split_end"]
+    used = cp.zeros(batch.n_positions, dtype=bool)
+    listed = batch.arrays["list"]
+    for t in range(n_trees):
+        own = listed[2 * batch.offsets[t] :][: int(batch.arrays["n_nodes"][t])]
+        used[own[own >= 0]] = True
+    size = (end - begin)[used]
+    rows = int(size[size > 32].sum(dtype=cp.int64)) / n_trees + plan.X.shape[0]
+    return 1e3 * min(seconds) / n_trees, rows * 4 * grower.sizes.width, n_trees
+
+
+def growth_table(cp, device, most):
+    """Time the growth of full trees over a grid of sizes."""
+    results = []
+    for max_features in (SQRT, P):
+        for rank in (64, 256, 1024):
+            for n in (10_000, 100_000, 1_000_000, 4_000_000):
+                costly = n * rank * max_features > 1_000_000 * 1024 * 32
+                if n > most or (costly and max_features == P):
+                    continue
+                plan = make_plan(cp, n, rank, max_features)
+                ms, read, n_trees = time_growth(cp, device, plan, 32)
+                results.append(
+                    {"n": n, "rank": rank, "K": max_features, "at_once": n_trees, "ms": ms,
+                     "rate": read / ms / 1e9}
+                )  # fmt: skip
+                print(results[-1], flush=True)
+                del plan
+                cp.get_default_memory_pool().free_all_blocks()
+    return results
+
+
+def whole_forest(cp, device, n, n_trees=100):
+    """Return the seconds of a forest from NumPy arrays to NumPy arrays, and of one CPU tree."""
+    plan = on_host(cp, make_plan(cp, n, 256, SQRT))
+    seconds = []
+    for _ in range(2):
+        start = time.perf_counter()
+        grow_on(device, plan, range(n_trees))
+        seconds.append(time.perf_counter() - start)
+    start = time.perf_counter()
+    grow(plan, range(1), n_threads=1)
+    return {"n": n, "seconds": min(seconds), "cpu_tree": time.perf_counter() - start}
+
+
+def same_trees(cp, device):
+    """Return how many of 16 trees on 20,000 rows are equal to those of the CPU."""
+    plan = on_host(cp, make_plan(cp, 20_000, 64, SQRT))
+    one, other = grow(plan, range(16), n_threads=8), grow_on(device, plan, range(16))
+    names = ("feature", "threshold", "left", "members")
+    return sum(
+        all(np.array_equal(getattr(one[t], name), getattr(other[t], name)) for name in names)
+        for t in range(16)
+    )
+
+
+def scores(cp):
+    """Return the kernel R² of forests grown on either device, on held-out rows."""
+    plan = on_host(cp, make_plan(cp, 20_000, 64, SQRT))
+    train, test = slice(15_000), slice(15_000, None)
+    found = []
+    for device in ("cpu", "cuda"):
+        forest = OKExtraTrees(50, min_samples_leaf=5, device=device, random_state=0, n_jobs=8)
+        forest.fit(plan.X[train], plan.outputs[train])
+        found.append(float(forest.score(plan.X[test], plan.outputs[test])))
+    return found
+
+
+def report(found):
+    """Return the results as a page of Markdown."""
+    lines = ["# Trees on a GPU", "", "By `python -m benchmarks.cuda`. The machine:", ""]
+    lines += [f"- {name}: {value}" for name, value in found["machine"].items()]
+    lines += [
+        "",
+        f"Inputs have {P} features of float32. A copy on this GPU moves {found['copy']:.2f} TB/s. "
+        "*Outputs read* is the outputs that the nodes of more than 32 rows and the small subtrees "
+        "must read, divided by the time.",
+        "",
+        "## Full extra-trees",
+        "",
+        "| rows | dimensions of outputs | candidate features | trees at once | ms per tree | "
+        "100 trees, s | outputs read, TB/s |",
+        "|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    lines += [
+        f"| {r['n']:,} | {r['rank']} | {r['K']} | {r['at_once']} | {r['ms']:.2f} | "
+        f"{r['ms'] / 10:.2f} | {r['rate']:.2f} |"
+        for r in found["growth"]
+    ]
+    lines += [
+        "",
+        "## A forest of 100 trees, 256 dimensions, from NumPy arrays to NumPy arrays",
+        "",
+        "The arrays of full trees are large (about 90 bytes per row and tree): copying them to the "
+        "host takes longer than growing them.",
+        "",
+        "| rows | seconds | one tree on one CPU core, s | growth on the GPU against one core |",
+        "|---:|---:|---:|---:|",
+    ]
+    for r in found["whole"]:
+        on_gpu = [
+            g["ms"] for g in found["growth"] if (g["n"], g["rank"], g["K"]) == (r["n"], 256, SQRT)
+        ]
+        lines.append(
+            f"| {r['n']:,} | {r['seconds']:.2f} | {r['cpu_tree']:.2f} | "
+            f"{1e3 * r['cpu_tree'] / on_gpu[0]:.0f}× |"
+        )
+    lines += [
+        "",
+        "## The same trees",
+        "",
+        f"Of 16 trees on 20,000 rows with outputs of 64 dimensions, {found['same']} are equal to "
+        "those of the CPU: features, thresholds, nodes and members.",
+        f"The kernel R² of 50 trees on 5,000 held-out rows is {found['scores'][0]:.6f} on the CPU "
+        f"and {found['scores'][1]:.6f} on the GPU.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def plot(found, path):
+    """Draw how the time per tree grows with the number of rows."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 3.8), layout="constrained")
+    for rank in (64, 256, 1024):
+        for max_features, style in ((SQRT, "o-"), (P, "s--")):
+            points = [
+                (r["n"], r["ms"])
+                for r in found["growth"]
+                if (r["rank"], r["K"]) == (rank, max_features)
+            ]
+            if points:
+                color = {64: "C0", 256: "C1", 1024: "C2"}[rank]
+                label = f"{rank} dimensions, {max_features} candidates"
+                axes.loglog(*zip(*points, strict=True), style, color=color, label=label, ms=4)
+    axes.set(xlabel="rows", ylabel="milliseconds per tree", title=found["machine"]["GPU"])
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    figure.savefig(path, dpi=120)
+
+
+def main():
+    """Run everything, and write the page and the numbers beside it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", type=Path, default=Path("benchmarks/CUDA.md"))
+    parser.add_argument("--most", type=int, default=4_000_000, help="largest number of rows")
+    parser.add_argument("--plot", type=Path, help="draw the results in this file, and stop")
+    options = parser.parse_args()
+    if options.plot:
+        plot(json.loads(options.results.with_suffix(".json").read_text()), options.plot)
+        return
+    device = Device()
+    cp = device.xp
+    name = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)["name"].decode()
+    found = {
+        "machine": {"GPU": name, "CuPy": cp.__version__, **describe()},
+        "copy": copy_rate(cp),
+        "growth": growth_table(cp, device, options.most),
+        "whole": [whole_forest(cp, device, n) for n in (100_000, 1_000_000) if n <= options.most],
+        "same": same_trees(cp, device),
+        "scores": scores(cp),
+    }
+    options.results.write_text(report(found))
+    options.results.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
+    print(report(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""A GPU: its arrays and kernels, by CuPy. Nothing else imports it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from okforest.engine.cuda.layout import SOURCES
+
+LEAST_CAPABILITY = 80  # products of matrices in float64
+COPY_THREADS = 4  # one thread cannot copy as fast as the bus
+INSTALL = "install it with pip install 'okforest[cuda]'"
+
+
+class NoDeviceError(RuntimeError):
+    """There is no GPU that trees can be grown on; the message says why."""
+
+
+class Kernels:
+    """Compiled kernels."""
+
+    def __init__(self, module: Any, shared: dict[str, int]):
+        self.module, self.shared = module, shared
+        for name, n_bytes in shared.items():
+            if n_bytes > 32 * 1024:  # with static memory, more than the default limit of 48 KiB
+                module.get_function(name).max_dynamic_shared_size_bytes = n_bytes
+
+    def launch(self, name: str, grid: tuple[int, int], threads: int, *arguments: Any) -> None:
+        """Launch a kernel on arrays and 32-bit integers."""
+        given = [np.int32(x) if isinstance(x, int | bool) else x for x in arguments]
+        kernel = self.module.get_function(name)
+        kernel(grid, (threads,), tuple(given), shared_mem=self.shared.get(name, 0))
+
+
+class Device:
+    """The current GPU of CuPy."""
+
+    def __init__(self) -> None:
+        self.xp = _cupy()
+        properties = self.xp.cuda.runtime.getDeviceProperties(self.xp.cuda.Device().id)
+        self.n_processors = int(properties["multiProcessorCount"])
+        self.pool = ThreadPoolExecutor(COPY_THREADS)
+
+    def kernels(self, constants: dict[str, int], shared: dict[str, int]) -> Kernels:
+        """Return the kernels for these constants; they are compiled once."""
+        return Kernels(_compiled(tuple(constants.items())), shared)
+
+    def address(self, array: Any) -> int:
+        """Return where an array is."""
+        return int(array.data.ptr)
+
+    def upload(self, record: Any) -> Any:
+        """Return a copy of a NumPy array, as bytes."""
+        return self.xp.asarray(record.view(np.uint8))
+
+    def start_copies(self, pairs: list[tuple[Any, Any]]) -> list[Any]:
+        """Copy arrays to NumPy arrays, in the background, once the kernels so far are done."""
+        number = self.xp.cuda.Device().id
+        done = self.xp.cuda.get_current_stream().record()
+
+        def copy(pair: tuple[Any, Any]) -> None:
+            with self.xp.cuda.Device(number), self.xp.cuda.Stream(non_blocking=True) as stream:
+                stream.wait_event(done)
+                pair[0].get(stream=stream, out=pair[1])
+
+        return [self.pool.submit(copy, pair) for pair in pairs]
+
+    def to_host(self, array: Any) -> Any:
+        """Return a NumPy array."""
+        return self.xp.asnumpy(array)
+
+    def free_memory(self) -> int:
+        """Return the free memory in bytes, with what CuPy keeps for new arrays."""
+        free, _ = self.xp.cuda.runtime.memGetInfo()
+        return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
+
+
+@cache
+def _compiled(constants: tuple[tuple[str, int], ...]) -> Any:
+    """Return the compiled kernels. CuPy keeps them on disk, too."""
+    folder = Path(__file__).parent
+    code = "".join(
+        f'#line 1 "{name}"\n{(folder / name).read_text()}\n' for name in ("device.cuh", *SOURCES)
+    )
+    definitions = [f"-D{name}={value}" for name, value in constants]
+    return _cupy().RawModule(code=code, options=("-std=c++17", *definitions))
+
+
+def _cupy() -> Any:
+    """Return CuPy, or raise an error that says what is missing."""
+    try:
+        import cupy
+    except ImportError as error:
+        raise NoDeviceError(f"device='cuda' needs CuPy ({error}); {INSTALL}.") from None
+    try:
+        capability = int(cupy.cuda.Device().compute_capability)
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise NoDeviceError(f"device='cuda' needs a GPU, and CuPy finds none ({error}).") from None
+    if capability < LEAST_CAPABILITY:
+        raise NoDeviceError(
+            f"device='cuda' needs a GPU of compute capability {LEAST_CAPABILITY / 10} or later; "
+            f"this one has {capability / 10}."
+        )
+    return cupy

@@ -1,0 +1,378 @@
+"""Growing trees on a GPU: several at once, level by level.
+
+Large nodes are split level by level, by all blocks of threads together. What is below a node of at
+most 1,024 rows is grown by one block, and what is below a node of at most 32 rows by one warp, from
+the inner products of its outputs. The features, the cuts and the rule for ties are those of the
+CPU: without near-ties, so are the trees.
+"""
+
+from dataclasses import dataclass, replace
+from math import frexp, ldexp
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from okforest._typing import Floats, Progress
+from okforest.engine.cuda.collecting import Collector
+from okforest.engine.cuda.layout import ARRAYS, CONSTANTS, ITEM, PACKING, PLAN, sizes_of
+from okforest.engine.drawing import draw
+from okforest.engine.plan import GrowthPlan
+from okforest.engine.trees import Trees
+
+# Trees that grow at once: below, launches take longer than the work; above, nothing is gained.
+MOST_AT_ONCE = 32
+MOST_POSITIONS = 2**30 - 1  # child numbers are twice as large
+MOST_SLOTS = 256
+MOST_COLUMNS = 4096
+MOST_TIMES = 2048  # a row's draws are exact in float16
+SHARE = 0.9  # of the free memory that may be taken
+# Packed outputs are scaled to at most this: twice as much fits in float16.
+LARGEST_OUTPUT = 2.0**13
+LEAST_EIGENVALUE = 1e-15  # of a Gram matrix, relative to the largest; smaller ones are rounding
+
+
+def unsupported(plan: GrowthPlan) -> str | None:
+    """Return what trees of this plan need that the device does not have, or None."""
+    rules = plan.rules
+    n_rows = plan.X.shape[0]
+    if sp.issparse(plan.X):
+        return "sparse inputs"
+    if plan.n_categories.any():
+        return "categorical features"
+    if rules.frobenius:
+        return "criterion='frobenius'"
+    if not rules.random_splits:
+        return "best splits (only random ones are there: OKExtraTrees, OKTotallyRandomTrees)"
+    if rules.order != "depth" and rules.max_leaf_nodes < n_rows:
+        return "max_leaf_nodes"
+    if sizes_of(plan, True, False).n_slots > MOST_SLOTS:
+        return f"more than {MOST_SLOTS // 2 - 1} candidate features (max_features)"
+    if plan.outputs.shape[1] > MOST_COLUMNS:
+        advice = "embedding='nystrom'" if plan.gram else "search_rank"
+        return f"outputs of more than {MOST_COLUMNS:,} dimensions (set {advice})"
+    if n_rows > MOST_POSITIONS:
+        return f"more than {MOST_POSITIONS:,} rows"
+    return None
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of the rows, the largest scaled to [1, 2); see native/core/grow.cpp."""
+
+    weight: Floats
+    count: Floats
+    plain: bool
+    unit: float  # by which they were divided
+    total: float
+
+    @staticmethod
+    def of(plan: GrowthPlan) -> "Weights":
+        """Return the weights of a plan; with draws, those of the draws are not known yet."""
+        row_weight = plan.row_weight
+        unit = ldexp(1.0, frexp(float(row_weight.max()))[1] - 1)
+        if plan.n_draws:
+            return Weights(row_weight, row_weight, False, 1.0, float(plan.n_draws))
+        weight = row_weight / unit
+        plain = bool((row_weight == 1.0).all())
+        return Weights(weight, np.maximum(row_weight, 1.0), plain, unit, float(weight.sum()))
+
+
+class Grower:
+    """Grows the trees of a plan on a device.
+
+    Parameters
+    ----------
+    device : object
+        What holds arrays and launches kernels; see :class:`okforest.engine.cuda.device.Device`.
+    plan : GrowthPlan
+        The data, the rules and the seed.
+    large : int
+        Nodes of more rows are large.
+    """
+
+    def __init__(self, device: Any, plan: GrowthPlan, large: int = CONSTANTS["LARGE"]):
+        xp = device.xp
+        if plan.gram:
+            plan = replace(plan, outputs=factor_of(xp, plan.outputs), gram=False)
+        self.device, self.plan, self.weights = device, plan, Weights.of(plan)
+        # Arrays that are on the device already stay there.
+        X = np.ascontiguousarray(plan.X) if isinstance(plan.X, np.ndarray) else plan.X
+        any_missing = X.dtype.kind == "f" and bool(X.min() != X.min())  # NaN, if any is
+        self.sizes = replace(sizes_of(plan, any_missing, self.weights.plain), large=large)
+        self.kernels = device.kernels(
+            {**CONSTANTS, "LARGE": large, "INPUT_BYTES": X.dtype.itemsize},
+            self.sizes.shared_bytes(),
+        )
+        self.rows = np.flatnonzero(plan.row_weight).astype(np.int32)
+        self.weighted = not self.weights.plain and not plan.n_draws
+        self._check_memory()
+        self.n_workers = 8 * device.n_processors * CONSTANTS["SMALL_WARPS"]
+        self.data: dict[str, Any] = {"X": xp.ascontiguousarray(xp.asarray(X))}
+        self.data["order"] = xp.tile(
+            xp.arange(self.sizes.n_features, dtype=np.int32), self.n_workers
+        )
+        self.unit = self._pack_outputs()
+        if self.weighted:
+            self.data["weight"] = xp.asarray(self.weights.weight)
+            self.data["count"] = xp.asarray(self.weights.count)
+
+    def _check_memory(self) -> None:
+        data = self.sizes.data_bytes(self.weighted)
+        data += 4 * 8 * self.device.n_processors * CONSTANTS["SMALL_WARPS"] * self.sizes.n_features
+        one = self.sizes.batch_bytes(len(self.rows), 1)
+        free = self.device.free_memory()
+        if data + one > SHARE * free:
+            raise MemoryError(
+                f"Growing a tree on {self.sizes.n_rows:,} rows, {self.sizes.n_features} features "
+                f"and outputs of {self.sizes.rank} dimensions takes {data / 2**30:.1f} GiB for the "
+                f"data and {one / 2**30:.1f} GiB for the tree; {free / 2**30:.1f} GiB of the GPU's "
+                "memory are free. Set device='cpu', or reduce the outputs by search_rank."
+            )
+        self.at_once = min(
+            MOST_AT_ONCE,
+            MOST_POSITIONS // len(self.rows),
+            int((SHARE * free - data) // self.sizes.batch_bytes(len(self.rows), 1)),
+        )
+
+    def _pack_outputs(self) -> float:
+        """Pack the outputs around their mean, and return by what they were multiplied."""
+        xp, sizes, n = self.device.xp, self.sizes, self.sizes.n_rows
+        weight = xp.asarray(self.plan.row_weight / self.plan.row_weight.sum())
+        # Two rounds over blocks of rows: the mean and the largest output, then the packing.
+        step = max(1, 2**28 // max(1, 8 * sizes.rank))
+        blocks = [slice(begin, begin + step) for begin in range(0, n, step)]
+        one = xp.asarray(self.plan.outputs) if len(blocks) == 1 else None
+        mean, largest = xp.zeros(sizes.rank), 0.0
+        if sizes.rank:
+            for block in blocks:
+                phi = xp.asarray(self.plan.outputs[block]) if one is None else one
+                mean += weight[block] @ phi
+                largest = max(largest, float(abs(phi).max()))
+        largest += float(abs(mean).max()) if sizes.rank else 0.0
+        unit = ldexp(LARGEST_OUTPUT, -frexp(largest)[1]) if largest > 0 else 1.0
+        pairs = xp.empty(n * sizes.width, dtype=np.uint32)
+        weighted = xp.empty_like(pairs) if self.weighted else pairs
+        squares = xp.empty(2 * n)
+        scaled = xp.asarray(self.weights.weight)
+        packing = np.zeros(1, dtype=PACKING)
+        for block in blocks:
+            phi = xp.ascontiguousarray(xp.asarray(self.plan.outputs[block])) if one is None else one
+            rows = slice(block.start * sizes.width, None)
+            arrays = {
+                "phi": phi,
+                "mean": mean,
+                "weight": scaled[block],
+                "pairs": pairs[rows],
+                "weighted": weighted[rows],
+                "squares": squares[2 * block.start :],
+            }
+            for name, array in arrays.items():
+                packing[name] = self.device.address(array)
+            packing["n"], packing["rank"], packing["width"] = len(phi), sizes.rank, sizes.width
+            packing["scale"] = unit
+            grid = -(-len(phi) // 8)
+            self.kernels.launch(
+                "pack_outputs", (grid, 1), 256, self.device.upload(packing), self.weighted
+            )
+        self.data.update(phi=pairs, weighted=weighted, squares=squares)
+        return unit
+
+    def grow(self, trees: range, progress: Progress | None = None) -> Trees:
+        """Grow trees, as many at a time as the memory allows."""
+        n_members = min(len(self.rows), self.plan.n_draws or len(self.rows))
+        found = Collector(self.device, self.plan, len(trees), n_members)
+        n_batches = -(-len(trees) // self.at_once)
+        size = -(-len(trees) // n_batches)
+        for first in range(0, len(trees), size):
+            batch = Batch(self, trees[first : first + size])
+            batch.split_large_nodes()
+            batch.finish()
+            batch.collect(found)
+            if progress is not None:
+                progress(len(found))
+        return found.trees()
+
+
+class Batch:
+    """Trees that grow at once: their arrays on the device, and the launches of kernels.
+
+    Parameters
+    ----------
+    grower : Grower
+        What all trees share.
+    trees : range
+        Their numbers.
+    """
+
+    def __init__(self, grower: Grower, trees: range):
+        self.grower, self.device, self.kernels = grower, grower.device, grower.kernels
+        xp, sizes, plan = self.device.xp, grower.sizes, grower.plan
+        self.n_trees = len(trees)
+        own: dict[str, Any] = {}
+        if plan.n_draws:
+            drawn = draw(plan.row_weight, plan.n_draws, plan.seed, trees)
+            rows, offsets = drawn.members, drawn.member_offsets
+            if drawn.times.max() > MOST_TIMES:
+                raise ValueError(
+                    f"a row was drawn {drawn.times.max():,} times for a tree; the device supports "
+                    f"at most {MOST_TIMES:,}. Set device='cpu', or lower max_samples."
+                )
+            self.times_of = np.zeros((self.n_trees, sizes.n_rows), dtype=np.int32)
+            self.times_of[drawn.member_trees, rows] = drawn.times
+            own["weight"] = own["count"] = xp.asarray(self.times_of, dtype=np.float64)
+        else:
+            rows = xp.tile(xp.asarray(grower.rows), self.n_trees)
+            offsets = np.arange(self.n_trees + 1, dtype=np.int64) * len(grower.rows)
+        self.offsets, self.n_positions = offsets, int(offsets[-1])
+        shapes = sizes.shapes(self.n_positions, self.n_trees)
+        self.arrays = {
+            **grower.data,
+            **{name: _empty(xp, kind, n) for name, (kind, n) in shapes.items()},
+            **own,
+        }
+        self.arrays["first"] = xp.asarray(offsets)
+        self.arrays["members"] = xp.asarray(rows)
+        self.arrays["rows_0"] = self.arrays["members"].copy()
+        self._add_roots(trees)
+        self.record = self._record()
+
+    def _add_roots(self, trees: range) -> None:
+        plan, sizes, xp = self.grower.plan, self.grower.sizes, self.device.xp
+        roots = np.zeros(self.n_trees, dtype=ITEM)
+        roots["begin"], roots["end"] = self.offsets[:-1], self.offsets[1:]
+        roots["tree"], roots["parent"] = np.arange(self.n_trees), -1
+        roots["seed"] = [derive(plan.seed, t) for t in trees]
+        n = roots["end"] - roots["begin"]
+        self.n_large = int((n > sizes.large).sum())
+        some = {
+            "large_0": roots[n > sizes.large],
+            "middle": roots[(n > CONSTANTS["SMALL"]) & (n <= sizes.large)],
+            "small": roots[n <= CONSTANTS["SMALL"]],
+        }
+        for name, items in some.items():
+            packed = np.frombuffer(items.tobytes(), dtype=np.uint64)
+            self.arrays[name][: len(packed)] = xp.asarray(packed)
+        n_items = np.zeros(8, dtype=np.int32)
+        n_items[[0, 2, 3]] = [len(items) for items in some.values()]
+        self.arrays["n_items"] = xp.asarray(n_items)
+
+    def _record(self) -> Any:
+        grower, sizes, rules = self.grower, self.grower.sizes, self.grower.plan.rules
+        weights = grower.weights
+        record = np.zeros(1, dtype=PLAN)
+        for name in PLAN.names or ():
+            if name in self.arrays:
+                record[name] = self.device.address(self.arrays[name])
+        tolerance = 1.0 - 1e-9
+        values = {
+            "n_rows": sizes.n_rows,
+            "n_features": sizes.n_features,
+            "width": sizes.width,
+            "n_trees": self.n_trees,
+            "max_features": sizes.max_features,
+            "natural": sizes.max_features == sizes.n_features and sizes.max_features > 1,
+            "any_missing": sizes.any_missing,
+            "n_slots": sizes.n_slots,
+            "n_passes": sizes.n_passes,
+            "n_kept": sizes.n_kept,
+            "max_depth": rules.max_depth,
+            "stop_when_pure": rules.stop_when_pure,
+            "plain": weights.plain,
+            "bootstrap": grower.plan.n_draws > 0,
+            "weight_stride": sizes.n_rows if grower.plan.n_draws else 0,
+            "min_split": rules.min_samples_split * tolerance,
+            "min_both": 2 * rules.min_samples_leaf * tolerance,
+            "min_leaf": rules.min_samples_leaf * tolerance,
+            "min_gain": rules.min_impurity_decrease * weights.total * grower.unit**2,
+            "weight_unit": weights.unit,
+            "variance_unit": weights.unit / grower.unit**2,
+        }
+        for name, value in values.items():
+            record[name] = value
+        return self.device.upload(record)
+
+    def split_large_nodes(self) -> None:
+        """Split nodes level by level, as long as any is large."""
+        sizes, launch = self.grower.sizes, self.kernels.launch
+        n, level = self.n_large, 0
+        while n:
+            n_chunks = sizes.n_chunks(self.n_positions, n)
+            blocks = (n_chunks, sizes.n_passes * sizes.n_column_blocks)
+            n_blocks = min(n, self.grower.n_workers)
+            launch("list_chunks", (1, 1), 1024, self.record, n, level)
+            launch("draw_features", (min(-(-n // 8), self.grower.n_workers // 8), 1), 256,
+                   self.record, n, level)  # fmt: skip
+            launch("find_ranges", (n_chunks, 1), 256, self.record, n, level)
+            launch("sum_chunks", blocks, 256, self.record, n, level)
+            launch("choose_splits", (n_blocks, 1), 256, self.record, n, level, 0)
+            launch("sum_chunks_exactly", blocks, 256, self.record, n, level)
+            launch("choose_splits", (n_blocks, 1), 256, self.record, n, level, 1)
+            launch("move_rows", (n_chunks, 1), 256, self.record, n, level)
+            n, level = int(self.arrays["n_items"][1]), level + 1
+
+    def finish(self) -> None:
+        """Grow what is below the middle and the small nodes."""
+        n_workers, warps = self.grower.n_workers, CONSTANTS["SMALL_WARPS"]
+        if n := int(self.arrays["n_items"][2]):
+            threads = CONSTANTS["MIDDLE_THREADS"]
+            self.kernels.launch("grow_middle", (min(n, n_workers), 1), threads, self.record, n)
+        if n := int(self.arrays["n_items"][3]):
+            grid = (min(-(-n // warps), n_workers // warps), 1)
+            self.kernels.launch("grow_small", grid, 32 * warps, self.record, n)
+
+    def number_nodes(self) -> Any:
+        """Return the number of nodes of each tree, after numbering them by level."""
+        self.kernels.launch("number_nodes", (self.n_trees, 1), 1024, self.record, self.n_trees)
+        return self.device.to_host(self.arrays["n_nodes"])
+
+    def collect(self, found: Collector) -> None:
+        """Start to copy the trees, with numbered nodes, to the host."""
+        xp, device = self.device.xp, self.device
+        n_nodes = self.number_nodes()
+        offsets = np.append(0, np.cumsum(n_nodes)).astype(np.int64)
+        self.arrays["node_offsets"][:] = xp.asarray(offsets)
+        total = int(offsets[-1])
+        out = {name: xp.empty(total, dtype=kind) for name, kind in ARRAYS.items()}
+        addresses = np.array([device.address(array) for array in out.values()], dtype=np.uint64)
+        grid = (min(-(-total // 256), 32 * device.n_processors), 1)
+        self.kernels.launch(
+            "write_trees", grid, 256, self.record, device.upload(addresses), self.n_trees
+        )
+        where = found.add(out, n_nodes, self.arrays["members"], self.offsets)
+        if self.grower.plan.n_draws:
+            found.wait()
+            tree = np.repeat(np.arange(self.n_trees), np.diff(self.offsets))
+            found.times.append(self.times_of[tree, found.members[where]])
+
+
+def grow_on(
+    device: Any, plan: GrowthPlan, trees: range, progress: Progress | None = None, **options: Any
+) -> Trees:
+    """Grow some of the trees of a plan on a device."""
+    return Grower(device, plan, **options).grow(trees, progress)
+
+
+def factor_of(xp: Any, gram: Any) -> Any:
+    """Return a factor of a Gram matrix, by its eigenvectors."""
+    values, vectors = xp.linalg.eigh(xp.asarray(gram))
+    sound = values > LEAST_EIGENVALUE * max(float(values[-1]), 0.0)
+    return xp.ascontiguousarray(vectors[:, sound] * xp.sqrt(values[sound]))
+
+
+def derive(seed: int, key: int) -> int:
+    """Return a new seed from a seed; see native/core/random.hpp."""
+    return _mix(seed ^ _mix((key + 0x9E3779B97F4A7C15) % 2**64))
+
+
+def _mix(z: int) -> int:
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % 2**64
+    return z ^ (z >> 31)
+
+
+def _empty(xp: Any, kind: Any, n: int) -> Any:
+    """Return an array; one of nodes as words of eight bytes."""
+    if kind is ITEM:
+        return xp.empty(n * ITEM.itemsize // 8, dtype=np.uint64)
+    return xp.empty(n, dtype=kind)

@@ -1,0 +1,253 @@
+"""Numbers and records that the kernels and their caller share, and the memory that they need."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from okforest.engine.plan import GrowthPlan
+
+# Nodes of more than LARGE rows are shared by several blocks, in chunks of about CHUNK rows; nodes
+# of at most SMALL rows belong to one warp. A pass computes SLOTS sums over rows, COLUMNS at a time.
+# A processor runs at least MIDDLE_BLOCKS or SMALL_BLOCKS blocks at once.
+CONSTANTS = {
+    "LARGE": 1024,
+    "SMALL": 32,
+    "CHUNK": 1024,
+    "MOST_CHUNKS": 128,
+    "SLOTS": 16,
+    "COLUMNS": 256,
+    "THREADS": 256,
+    "MIDDLE_THREADS": 128,
+    "MIDDLE_BLOCKS": 4,
+    "SMALL_WARPS": 4,
+    "SMALL_BLOCKS": 4,
+}
+SOURCES = (
+    *("common.cuh", "block.cuh", "slots.cuh", "middle.cu", "gram.cuh", "small.cu"),
+    *("chunks.cu", "large.cu", "number.cu", "prepare.cu"),
+)
+
+ITEM = np.dtype(
+    [(name, np.int32) for name in ("begin", "end", "tree", "depth", "parent", "padding")]
+    + [("seed", np.uint64)]
+)
+
+# The fields of struct Plan, in its order.
+POINTERS = [
+    *("X", "phi", "weighted", "squares", "weight", "count", "first"),
+    *("rows_0", "rows_1", "members", "order"),
+    *("feature", "threshold", "missing_left", "split_begin", "split_end"),
+    *("split_weight", "split_variance", "child", "leaf_end", "leaf_weight", "leaf_variance"),
+    *("root", "large_0", "large_1", "middle", "small", "n_items"),
+    *("drawn", "low", "high", "missing", "first_chunk", "taken", "middle_row", "inexact"),
+    "values",
+    *("chunk_node", "chunk_left", "partial", "slot_rows", "slot_weight", "slot_count", "scale"),
+    *("list", "left", "n_nodes", "node_offsets"),
+]
+INTEGERS = [
+    *("n_rows", "n_features", "width", "n_trees", "max_features", "natural", "any_missing"),
+    *("n_slots", "n_passes", "n_kept", "max_depth", "stop_when_pure", "plain", "bootstrap"),
+    "weight_stride",
+]
+NUMBERS = ["min_split", "min_both", "min_leaf", "min_gain", "weight_unit", "variance_unit"]
+PLAN = np.dtype(
+    [(name, np.uint64) for name in POINTERS]
+    + [(name, np.int64) for name in INTEGERS]
+    + [(name, np.float64) for name in NUMBERS]
+)
+PACKING = np.dtype(
+    [(name, np.uint64) for name in ("phi", "mean", "weight", "pairs", "weighted", "squares")]
+    + [(name, np.int64) for name in ("n", "rank", "width")]
+    + [("scale", np.float64)]
+)
+# Per node, as in okforest.engine.Trees.
+ARRAYS: dict[str, Any] = {
+    "feature": np.int32,
+    "left": np.int32,
+    "begin": np.int32,
+    "end": np.int32,
+    "threshold": np.float64,
+    "weight": np.float64,
+    "variance": np.float64,
+    "missing_left": np.int8,
+}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes that the kernels' arrays follow from.
+
+    Parameters
+    ----------
+    n_rows, n_features, rank : int
+        Of the data.
+    max_features : int
+        Number of cuts tried at a node.
+    any_missing : bool
+        Whether any value of X is missing.
+    plain : bool
+        Whether every row has weight one.
+    input_bytes : int
+        Bytes of a value of X: 1, 4 or 8.
+    large : int
+        Nodes of more rows are large.
+    """
+
+    n_rows: int
+    n_features: int
+    rank: int
+    max_features: int
+    any_missing: bool
+    plain: bool
+    input_bytes: int
+    large: int = CONSTANTS["LARGE"]
+
+    @property
+    def width(self) -> int:
+        """Number of columns of the packed outputs."""
+        return max(32, -(-self.rank // 32) * 32)
+
+    @property
+    def n_slots(self) -> int:
+        """Number of sums over the rows of a node."""
+        return 2 + 2 * self.max_features if self.any_missing else 1 + self.max_features
+
+    @property
+    def n_passes(self) -> int:
+        """Number of passes that compute these sums."""
+        return -(-self.n_slots // CONSTANTS["SLOTS"])
+
+    @property
+    def n_kept(self) -> int:
+        """Number of values of a row that are kept between kernels; 0 if there are too many."""
+        n = -(-self.max_features // 4) * 4
+        return n if n <= CONSTANTS["SLOTS"] else 0
+
+    @property
+    def n_column_blocks(self) -> int:
+        """Number of groups of columns that blocks of threads take."""
+        return -(-self.width // CONSTANTS["COLUMNS"])
+
+    def n_chunks(self, n_positions: int, n_nodes: int) -> int:
+        """Return at least the number of chunks of large nodes."""
+        return n_positions // CONSTANTS["CHUNK"] + n_nodes + 1
+
+    def shapes(self, n_positions: int, n_trees: int) -> dict[str, tuple[Any, int]]:
+        """Return type and length of each array for trees that grow at once."""
+        n, k = n_positions, self.max_features
+        n_large = n // self.large + 1
+        n_chunks = self.n_chunks(n, n_large)
+        key = np.uint64 if self.input_bytes == 8 else np.uint32
+        i4, i8, f8 = np.int32, np.int64, np.float64
+        return {
+            "first": (i8, n_trees + 1),
+            "rows_0": (i4, n),
+            "rows_1": (i4, n),
+            "members": (i4, n),
+            "feature": (i4, n),
+            "threshold": (f8, n),
+            "missing_left": (np.int8, n),
+            "split_begin": (i4, n),
+            "split_end": (i4, n),
+            "split_weight": (f8, n),
+            "split_variance": (f8, n),
+            "child": (i4, 2 * n),
+            "leaf_end": (i4, n),
+            "leaf_weight": (f8, n),
+            "leaf_variance": (f8, n),
+            "root": (i4, n_trees),
+            "large_0": (ITEM, n_large + n_trees),
+            "large_1": (ITEM, n_large + n_trees),
+            "middle": (ITEM, n // CONSTANTS["SMALL"] + n_trees),
+            "small": (ITEM, n // 2 + n_trees),
+            "n_items": (i4, 8),
+            "drawn": (i4, n_large * k),
+            "low": (key, n_large * k),
+            "high": (key, n_large * k),
+            "missing": (i4, n_large * k),
+            "first_chunk": (i4, n_large + 1),
+            "taken": (i4, n_large),
+            "middle_row": (i4, n_large),
+            "inexact": (i4, n_large),
+            "values": (np.float64 if self.input_bytes == 8 else np.float32, n * self.n_kept),
+            "chunk_node": (i4, n_chunks),
+            "chunk_left": (i4, n_chunks),
+            "partial": (f8, n_chunks * self.n_passes * CONSTANTS["SLOTS"] * self.width),
+            "slot_rows": (i4, n_chunks * self.n_slots),
+            "slot_weight": (f8, n_chunks * self.n_slots),
+            "slot_count": (f8, n_chunks * self.n_slots),
+            "scale": (f8, 2 * n_chunks),
+            "list": (i4, 2 * n),
+            "left": (i4, 2 * n),
+            "n_nodes": (i8, n_trees),
+            "node_offsets": (i8, n_trees + 1),
+        }
+
+    def data_bytes(self, weighted: bool) -> int:
+        """Return the memory of the data that all trees share, in bytes."""
+        columns = 4 * self.width * (1 + weighted) + self.input_bytes * self.n_features + 16
+        return self.n_rows * (columns + 16)
+
+    def batch_bytes(self, n_positions: int, n_trees: int) -> int:
+        """Return the memory for trees that grow at once, with the arrays of the result."""
+        arrays = self.shapes(n_positions, n_trees).values()
+        # Arrays of the result are copied while the next trees grow.
+        result = 4 * n_positions * sum(np.dtype(kind).itemsize for kind in ARRAYS.values())
+        weights = 0 if self.plain else 8 * n_trees * self.n_rows
+        return sum(np.dtype(kind).itemsize * n for kind, n in arrays) + result + weights
+
+    def shared_bytes(self) -> dict[str, int]:
+        """Return the shared memory of a block of the kernels that choose its size."""
+        k, slots, passes = self.max_features, self.n_slots, self.n_passes
+        warps, middle_warps = CONSTANTS["THREADS"] // 32, CONSTANTS["MIDDLE_THREADS"] // 32
+        key = 8 if self.input_bytes == 8 else 4
+        parts = middle_warps * passes * CONSTANTS["SLOTS"]
+        tile = self.large + 8 * middle_warps
+        sides = _pool(
+            4 * k, 32 * k, 4 * k, *4 * [8 * k], 4 * k, 4 * k, 8 * slots, 8 * slots, 4 * slots
+        )
+        sums = 8 * CONSTANTS["SLOTS"]
+        chunk = _pool(sums * CONSTANTS["COLUMNS"], 4 * 128, 8 * 128, 8 * 128, 8 * warps)
+        middle = _pool(
+            *(
+                4 * 1024 * middle_warps,
+                4 * CONSTANTS["COLUMNS"],
+                4 * tile,
+                4 * passes * tile,
+                4 * self.large,
+            ),
+            *(4 * parts, 8 * (1 if self.plain else parts), 8 * (1 if self.plain else parts)),
+            *(key * k, key * k, 8 * k, 8 * 3 * middle_warps, 16 * ITEM.itemsize),
+        )
+        cuts = -(-k // 32) * 32
+        small = _pool(
+            *(8 * 32 * 33, 8 * 32, 8 * 32, 8 * 32, 8 * cuts, 8 * cuts, 4 * cuts, 4 * cuts),
+            *(8 * cuts, 4 * cuts, key * 512, 4 * 32, 4 * 32, 8 * 24),
+        )
+        return {
+            "sum_chunks": sides + chunk,
+            "sum_chunks_exactly": sides + chunk,
+            "choose_splits": sides + _pool(8 * self.width, 8 * warps),
+            "grow_middle": sides + middle,
+            "grow_small": CONSTANTS["SMALL_WARPS"] * small,
+        }
+
+
+def _pool(*n_bytes: int) -> int:
+    """Return the size of arrays that each begin at a multiple of 16 bytes."""
+    return sum(-(-n // 16) * 16 for n in n_bytes)
+
+
+def sizes_of(plan: GrowthPlan, any_missing: bool, plain: bool) -> Sizes:
+    """Return the sizes of a plan."""
+    n_rows, n_features = plan.X.shape
+    return Sizes(
+        n_rows=n_rows,
+        n_features=n_features,
+        rank=plan.outputs.shape[1],
+        max_features=min(plan.rules.max_features, n_features),
+        any_missing=any_missing,
+        plain=plain,
+        input_bytes=plan.X.dtype.itemsize,
+    )

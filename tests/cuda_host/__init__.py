@@ -1,0 +1,103 @@
+"""A device for tests: the kernels of the GPU, compiled for the host with an emulated device."""
+
+import ctypes
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from okforest.engine import cuda
+from okforest.engine.cuda.layout import SOURCES
+
+HERE = Path(__file__).parent
+SHARED_BYTES = 2**20  # as in device.cuh
+available = shutil.which("g++") is not None
+
+
+def source():
+    """Return the kernels, with the emulated device before them and their table after them."""
+    folder = Path(cuda.__file__).parent
+    parts = [HERE / "device.cuh", *(folder / name for name in SOURCES), HERE / "launch.cu"]
+    return "".join(f'#line 1 "{part}"\n{part.read_text()}\n' for part in parts)
+
+
+@functools.cache
+def compiled(constants):
+    """Compile the kernels with these constants, once per content."""
+    code = source()
+    definitions = [f"-D{name}={value}" for name, value in constants]
+    key = hashlib.sha256(repr((code, definitions)).encode()).hexdigest()[:16]
+    folder = Path(tempfile.gettempdir()) / f"okforest-cuda-host-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    library = folder / f"{key}.so"
+    if not library.exists():
+        unit = folder / f"{key}-{os.getpid()}.cpp"
+        unit.write_text(code)
+        part = unit.with_suffix(".so")
+        command = ["g++", "-std=c++20", "-O2", "-ffp-contract=off", "-w", "-shared", "-fPIC"]
+        subprocess.run([*command, *definitions, "-o", part, unit], check=True)
+        part.replace(library)
+        unit.unlink()
+    return ctypes.CDLL(library)
+
+
+class HostKernels:
+    """Stands for :class:`okforest.engine.cuda.device.Kernels`."""
+
+    def __init__(self, library, shared):
+        self.library, self.shared = library, shared
+        memory = (ctypes.c_ubyte * SHARED_BYTES).in_dll(library, "memory")
+        self.memory = np.frombuffer(memory, dtype=np.uint8)
+
+    def launch(self, name, grid, threads, first, *rest):
+        """Run a kernel, and check that it has not used more shared memory than it was given."""
+        others = [value for value in rest if isinstance(value, np.ndarray)]
+        numbers = [int(value) for value in rest if not isinstance(value, np.ndarray)]
+        second = others[0].ctypes.data if others else None
+        beyond = self.memory[self.shared.get(name, 0) :]
+        beyond[:] = 0xA5
+        failed = self.library.launch(
+            name.encode(),
+            *grid,
+            threads,
+            ctypes.c_void_p(first.ctypes.data),
+            ctypes.c_void_p(second),
+            (ctypes.c_int * 3)(*numbers),
+        )
+        assert not failed, f"there is no kernel {name}"
+        assert (beyond == 0xA5).all(), f"{name} uses more shared memory than it has"
+
+
+class HostDevice:
+    """Stands for :class:`okforest.engine.cuda.device.Device`, with NumPy arrays."""
+
+    xp = np
+    n_processors = 2
+
+    def __init__(self, memory=2**33):
+        self.memory = memory
+
+    def kernels(self, constants, shared):
+        return HostKernels(compiled(tuple(constants.items())), shared)
+
+    def address(self, array):
+        return array.ctypes.data
+
+    def upload(self, array):
+        return array
+
+    def start_copies(self, pairs):
+        for array, out in pairs:
+            np.copyto(out, array)
+        return []
+
+    def to_host(self, array):
+        return array
+
+    def free_memory(self):
+        return self.memory
