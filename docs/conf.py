@@ -111,7 +111,6 @@ html_css_files = ["okforest.css"]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
-html_baseurl = os.environ.get("OKFOREST_DOCS_URL", "")
 html_sidebars = {"index": []}
 html_theme_options = {
     "logo": {"text": "okforest"},
@@ -126,11 +125,15 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-# A site with several versions names a list of them (the format is that of the theme's switcher).
-if os.environ.get("OKFOREST_DOCS_VERSIONS"):
+# A published site has a folder for each version, and switcher.json, which lists them
+# (tools/docs_versions.py). OKFOREST_DOCS_URL is its address, OKFOREST_DOCS_VERSION the folder.
+if "OKFOREST_DOCS_URL" in os.environ:
+    address = os.environ["OKFOREST_DOCS_URL"].rstrip("/")
+    folder = os.environ["OKFOREST_DOCS_VERSION"]
+    html_baseurl = f"{address}/{folder}/"
     html_theme_options |= {
-        "switcher": {"json_url": os.environ["OKFOREST_DOCS_VERSIONS"], "version_match": release},
-        "check_switcher": False,  # it may not be reachable from where the site is built
+        "switcher": {"json_url": f"{address}/switcher.json", "version_match": folder},
+        "check_switcher": False,  # the site is built before it is published
         "navbar_start": ["navbar-logo", "version-switcher"],
     }
 copybutton_exclude = ".linenos, .gp, .go"
