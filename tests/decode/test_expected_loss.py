@@ -170,3 +170,29 @@ def test_the_fixed_point_needs_rbf_on_vectors():
             OKTree(kernel="rbf", decoder=FixedPoint(**parameters)).fit(X, y)
     ridge = OKRidge(kernel=RBF(2.0), input_kernel="rbf", decoder=FixedPoint()).fit(X, y)
     assert np.abs(ridge.predict(X) - y).max() < 1.0
+
+
+def test_the_true_output_comes_first():
+    """A loss may be asymmetric: with predictions that are too low five times as bad."""
+
+    def loss(true, predicted):
+        return 5.0 * (true - predicted) if predicted < true else predicted - true
+
+    def matrix(true, predicted):
+        return np.array([[loss(y, c) for c in predicted] for y in true])
+
+    y = np.arange(11.0)
+    span, W = Span(Linear(), y), DenseWeights(np.full((1, 11), 1 / 11))
+    for decoder in (ExpectedLoss(loss), ExpectedLoss(matrix, elementwise=False)):
+        assert decoder.decode(W, span).tolist() == [9.0]  # the quantile of level 5/6
+
+
+def test_other_candidates_for_a_loss_of_arrays():
+    """Candidates passed to predict are compared by the same function of two arrays."""
+
+    def matrix(true, predicted):
+        return np.abs(true[:, None] - predicted[None, :])
+
+    tree = OKTree(decoder=ExpectedLoss(matrix, elementwise=False))
+    tree.fit(np.zeros((5, 1)), [1.0, 2.0, 3.0, 4.0, 90.0])
+    assert tree.predict([[0.0]], candidates=[0.0, 2.8, 50.0]).tolist() == [2.8]

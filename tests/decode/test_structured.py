@@ -374,3 +374,61 @@ def test_wrong_parameters():
         EulerianPath().check(span_of(Spectrum(1), ["ab"]))
     with pytest.raises(ValueError, match="decoders has 1 entries"):
         Parts(["auto"]).check(span_of(Tuples(["linear", "dirac"]), [(1.0, "a")]))
+
+
+def test_halves_are_rounded_down():
+    """Of two sizes that are equally near to the expected one, the smaller set is predicted."""
+    y = np.array([[1, 1], [1, 0]])
+    assert Cardinality().decode([[0.5, 0.5]], span_of(Hamming(), y)).tolist() == [[1, 0]]
+
+
+@pytest.mark.parametrize("score", ["hamming", "macro_f1"])
+def test_thresholds_of_folds_that_lack_labels(score):
+    """The columns of a fold are matched by label; one that it lacks has probability zero."""
+    y = [{"a"}, {"b"}, {"c"}, {"b", "c"}]
+    span = span_of(Hamming(), y)
+    W = np.array([[0.7, 0.3], [0.2, 0.8], [0.6, 0.4], [0.1, 0.9]])
+    own = [{"b"}, {"c"}]
+    lacking, whole = span_of(Hamming(), own), span_of(Hamming(labels=["a", "b", "c"]), own)
+    assert lacking.kernel.labels == ["b", "c"]
+    found, expected = (
+        Threshold(score).tune([HeldOut(as_weights(W), fold, span.outputs)], span).threshold
+        for fold in (lacking, whole)
+    )
+    np.testing.assert_allclose(found, expected)
+
+
+def test_parts_are_tuned_on_the_outputs_of_each_fold():
+    """The weights of a fold belong to its own training outputs."""
+    kernel = Tuples([Dirac(), Hamming(labels=["a", "b"])], weights=[1.0, 1.0])
+    y = kernel.check([("u", {"a"}), ("v", {"b"})])
+    span, fold = Span(kernel.resolve(y), y), Span(kernel.resolve(y), y[::-1])
+    W = as_weights(np.array([[0.9, 0.1], [0.3, 0.7]]))
+    parts = Parts(["auto", Threshold("macro_f1")])
+    found = parts.tune([HeldOut(W, fold, y)], span).decoders[1].threshold
+    sets, fold_sets = (
+        span_of(Hamming(labels=["a", "b"]), [own[1] for own in some]) for some in (y, y[::-1])
+    )
+    held_out = HeldOut(W, fold_sets, sets.outputs)
+    expected = Threshold("macro_f1").tune([held_out], sets).threshold
+    np.testing.assert_allclose(found, expected)
+
+
+def test_weights_of_classes_decide_whether_ancestors_are_taken_along():
+    """The gain of a deep class counts less than the loss of its parent."""
+    kernel = Hierarchy({"1": None, "2": "1"}, decay=0.5)
+    span = span_of(kernel, [{"1", "2"}, {"1"}, set()])
+    # Probabilities are 0.1 and 1.0: the gains are -0.4 and 0.5, and 0.5 * 0.5 with the weight.
+    assert Hierarchical().decode([[1.0, -0.9, 0.9]], span).tolist() == [frozenset()]
+
+
+def test_of_equal_kemeny_rankings_the_one_of_borda():
+    """If the rankings cancel, the first label comes first, as in Borda's ranking."""
+    span = span_of(Kendall(), ["a>b>c", "c>b>a"])
+    assert Kemeny().decode([[0.5, 0.5]], span).tolist() == ["a>b>c"]
+
+
+def test_counts_of_kmers_are_rounded_to_the_nearest():
+    """Three quarters of a k-mer are one, and a quarter is none."""
+    span = span_of(Spectrum(2), ["abc", "abd"])
+    assert EulerianPath().decode([[0.75, 0.25]], span).tolist() == ["abc"]

@@ -132,3 +132,12 @@ def test_empty_strings_are_defined():
     assert Spectrum(2, boundaries=True)(kernel.check(["", "ab"]))[0, 0] == 1.0
     kernel = EditDistance(1.0).resolve(kernel.check(["", "ab"]))
     assert kernel.diag(kernel.check([""])).tolist() == [1.0]
+
+
+def test_median_width_is_that_of_distances_between_landmarks():
+    """The width is in the units of ‖d − d'‖, which is divided by √(number of landmarks)."""
+    kernel = EditDistance()
+    y = kernel.check(["a", "ab", "abc", "xyzu", "xyz"])
+    d = edit_distances(y, y) / np.sqrt(len(y))
+    between = [np.linalg.norm(d[i] - d[j]) for i in range(len(y)) for j in range(i)]
+    np.testing.assert_allclose(kernel.resolve(y).sigma ** 2, np.median(np.square(between)))

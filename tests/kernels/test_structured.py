@@ -355,3 +355,19 @@ def test_numbers_are_not_classes():
     assert Dirac().check([1.0, 2.0]).tolist() == [1.0, 2.0]
     with pytest.raises(ValueError, match="Unknown label type"):
         Dirac().check([0.5, 1.0])
+
+
+def test_weights_of_classes_follow_the_columns():
+    """A parent may come after its children in a matrix."""
+    kernel = Hierarchy([2, 2, -1], decay=0.5)
+    y = kernel.check(np.array([[1, 0, 0], [0, 0, 1]]))
+    np.testing.assert_allclose(kernel.resolve(y).weight_of_classes(), [0.5, 0.5, 1.0])
+    np.testing.assert_allclose(kernel.resolve(y)(y), [[1.5, 1.0], [1.0, 1.0]])
+
+
+def test_quantiles_at_the_steps_of_a_distribution():
+    """A level that the share of the values reaches exactly, up to rounding, is reached."""
+    for n_levels, n in ((7, 42), (19, 38), (21, 42), (4, 6), (64, 5)):
+        steps = [-(-(2 * i + 1) * n // (2 * n_levels)) for i in range(n_levels)]  # exact, ⌈ ⌉
+        found = Wasserstein(n_levels).check([np.arange(1.0, n + 1)])
+        np.testing.assert_array_equal(found[0], steps)

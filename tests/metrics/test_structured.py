@@ -135,3 +135,10 @@ def test_errors(call, message):
     """Errors name what was received and what to do."""
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_rankings_without_weight_are_left_out():
+    """If the only rankings with weight order no pair, there is no mean."""
+    true, predicted = ["a>b>c", "a=b=c"], ["a>b>c", "a>b>c"]
+    for score in (kendall_tau, spearman_rho):
+        assert np.isnan(score(true, predicted, sample_weight=[0.0, 1.0]))

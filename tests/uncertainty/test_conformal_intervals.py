@@ -162,3 +162,13 @@ def test_other_outputs_are_refused():
     """Classes have sets, not intervals."""
     with pytest.raises(ValueError, match="For other outputs, use ConformalSets"):
         ConformalIntervals(OKTree(kernel="dirac")).fit(X, Y > 0)
+
+
+def test_a_coordinate_that_never_varies():
+    """Curves that all begin at one value have a band of finite width there."""
+    curves = CURVES.copy()
+    curves[:, 0] = 2.0
+    model = ConformalIntervals(OKTree(min_samples_leaf=5), random_state=0).fit(X, curves)
+    found = model.predict_interval(X[:5], 0.8)
+    assert np.isfinite(found).all()
+    assert ((found[:, 0, 0] <= 2.0) & (found[:, 0, 1] >= 2.0)).all()

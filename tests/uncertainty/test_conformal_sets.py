@@ -274,3 +274,28 @@ def test_folds_of_any_integer():
         model = ConformalSets(OKTree(kernel="dirac", max_depth=3), method="cross", cv=cv)
         model.set_params(random_state=0).fit(X, np.sort(LABELS))
         assert [len(one.classes_) for one in model.estimators_] == [3] * 4
+
+
+def test_sets_are_ordered_by_their_scores():
+    """With distances as scores, the outputs nearest to the mean come first."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(200, 1))
+    y = np.round(2 * X[:, 0] + rng.normal(size=200))
+    tree = OKTree(max_depth=2, decoder="mean")
+    model = ConformalSets(tree, conformity_score="distance", random_state=0).fit(X, y)
+    sets = model.predict_sets(X[:20], 0.8)
+    assert (sets.sizes > 1).all()
+    for own, mean in zip(sets, model.predict(X[:20]), strict=True):
+        assert (np.diff(np.abs(own - mean)) >= -1e-9).all()
+
+
+def test_votes_for_outputs_that_are_not_candidates():
+    """They count for no candidate."""
+    X, y = np.zeros((10, 1)), np.array(list("aaaabbbccc"))
+    tree = OKTree(kernel="dirac").fit(X, y)
+    model = ConformalSets(
+        tree, method="prefit", conformity_score="votes", candidates=["b", "c"]
+    ).fit(X[4:], y[4:])
+    sets = model.predict_sets(X[:1], 0.5)
+    assert sets.sizes.tolist() == [2]
+    np.testing.assert_allclose(sets.members.data, [-0.3, -0.3])

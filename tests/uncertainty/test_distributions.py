@@ -222,3 +222,25 @@ def test_errors():
             intervals(numbers, X, coverage)
     with pytest.raises(TypeError, match="got LinearRegression"):
         variance(LinearRegression().fit(X, X[:, 0]), X)
+
+
+def test_bands_of_signed_weights():
+    """Negative weights support no curve: they are left out, and the rest is normalised."""
+    model = Given().fit(None, CURVES[:4])
+    signed, positive = [[0.6, 0.9, -0.8, 0.3]], [[0.6 / 1.8, 0.9 / 1.8, 0.0, 0.3 / 1.8]]
+    np.testing.assert_allclose(bands(model, signed, 0.8), bands(model, positive, 0.8))
+
+
+def test_quantiles_of_weights_with_a_negative_sum():
+    """All outputs count alike only if no weight is positive."""
+    model = Given().fit(None, [0.0, 1.0, 2.0, 3.0])
+    levels = [0.1, 0.5, 0.9]
+    assert quantiles(model, [[1.0, -1.5, 0.0, 0.0]], levels).tolist() == [[0.0, 0.0, 0.0]]
+    assert quantiles(model, [[0.0, -1.5, 0.0, 0.0]], levels).tolist() == [[0.0, 1.0, 3.0]]
+
+
+def test_marginals_are_probabilities():
+    """Weights of boosting may be negative, and larger than one."""
+    model = Given("hamming").fit(None, [{"a"}, {"b"}, {"c"}])
+    found = marginals(model, [[1.5, -0.75, 0.25]]).values
+    np.testing.assert_allclose(found, [[1.0, 0.0, 0.25]])
