@@ -1,5 +1,6 @@
 """Random square subwindows of images."""
 
+from math import ceil, floor
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -8,12 +9,12 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from okforest._typing import Booleans, Floats, Ints
-from okforest.engine import cut_subwindows, paste_subwindows
+from okforest.engine import cut_subwindows, draw_squares, paste_subwindows
 from okforest.segments._base import MEANS, Objects, Segmenter, Segments, mean_of
 from okforest.segments._colors import Color, convert
 from okforest.segments._images import Image, check_images, largest, warn_if_rescaled
 from okforest.segments._parameters import check_count, check_option, check_range
-from okforest.segments._random import Seeds, below, content_seed, uniforms
+from okforest.segments._random import Seeds, content_seed, uniforms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -190,9 +191,10 @@ class RandomSubwindows(Segmenter):
         pixels = [np.ascontiguousarray(convert(image, self.color)) for image in images]
         if any(image.dtype != np.uint8 for image in pixels):
             pixels = [image.astype(np.float32, copy=False) for image in pixels]
-        angles, mirrored = self._turns(seeds)
-        if not self.rotate:
-            angles = np.empty(0, np.float32)  # none is turned
+        angles, mirrored = np.empty(0, np.float32), np.empty(0, bool)  # none is turned or mirrored
+        if self.rotate or self.mirror:
+            turns, mirrored = self._turns(seeds)
+            angles = turns if self.rotate else angles
         owner = np.repeat(np.arange(len(images), dtype=np.int32), self.n_segments)
         values = cut_subwindows(pixels, owner, squares, angles, mirrored, self.size, n_threads)
         return Segments(values, np.arange(len(images) + 1) * self.n_segments, squares)
@@ -227,18 +229,18 @@ class RandomSubwindows(Segmenter):
 
     def _squares(self, images: list[Image], seeds: Seeds) -> Ints:
         """Draw the squares of images: upper left row and column, and side."""
-        u = uniforms(seeds, self.n_segments, 3)
-        shape = np.array([image.shape[:2] for image in images]).reshape(-1, 2, 1)
-        height, width = shape[:, 0], shape[:, 1]
-        smaller = np.minimum(height, width)
+        places = [self._places(*image.shape[:2]) for image in images]
+        rows = np.array(places, dtype=np.int64).reshape(-1, 4)
+        return draw_squares(seeds, rows, int(self.n_segments))
+
+    def _places(self, height: int, width: int) -> tuple[int, int, int, int]:
+        """Return the least side, the number of sides, and the rows and columns plus one."""
+        smaller = min(height, width)
         low, high = self.side_range
         # Products that are integers up to rounding, as 0.1 × 30 is, count as integers.
-        least = np.clip(np.ceil(low * smaller - 1e-9), 1, smaller).astype(np.intp)
-        most = np.maximum(least, np.floor(high * smaller + 1e-9).astype(np.intp))
-        side = least + below(u[:, :, 0], most - least + 1)
-        row = below(u[:, :, 1], height - side + 1)
-        col = below(u[:, :, 2], width - side + 1)
-        return np.stack([row, col, side], axis=2).reshape(-1, 3).astype(np.int32)
+        least = min(max(ceil(low * smaller - 1e-9), 1), smaller)
+        most = max(least, floor(high * smaller + 1e-9))
+        return least, most - least + 1, height + 1, width + 1
 
     def spread(self, item: Image, places: Ints, values: Floats) -> Floats:
         """Return the mean over the subwindows that cover each pixel.
