@@ -1,5 +1,6 @@
 #include <nanobind/stl/vector.h>
 
+#include <cstdint>
 #include <stdexcept>
 
 #include "bindings/arrays.hpp"
@@ -27,6 +28,28 @@ void check_within(const Square& square, std::int64_t height, std::int64_t width)
   if (row < 0 || col < 0 || side < 1 || row + side > height || col + side > width) {
     throw std::invalid_argument("a square is not within its image");
   }
+}
+
+Result<std::int32_t, 2> draw_squares_binding(const Vector<std::uint64_t>& seeds,
+                                             const Matrix<std::int64_t>& places,
+                                             std::size_t n_each) {
+  static_assert(sizeof(Places) == 4 * sizeof(std::int64_t));
+  if (places.shape(1) != 4 || places.shape(0) != seeds.size()) {
+    throw std::invalid_argument("there must be four numbers for each seed");
+  }
+  const std::span<const Places> rows{reinterpret_cast<const Places*>(places.data()), seeds.size()};
+  for (const Places& own : rows) {
+    const std::int64_t most = own.least + own.n_sides;  // beyond the largest side
+    if (own.least < 1 || own.n_sides < 1 || own.n_rows < most || own.n_cols < most ||
+        own.n_rows > INT32_MAX || own.n_cols > INT32_MAX) {
+      throw std::invalid_argument("an image has no such squares");
+    }
+  }
+  const std::size_t n = seeds.size() * n_each;
+  std::vector<std::int32_t> squares(3 * n);
+  draw_squares(view(seeds), rows, static_cast<std::int64_t>(n_each),
+               {reinterpret_cast<Square*>(squares.data()), n});
+  return to_numpy<std::int32_t, 2>(std::move(squares), {n, 3});
 }
 
 template <class T>
@@ -89,6 +112,8 @@ void paste_subwindows_binding(const Matrix<std::int32_t>& squares, const Matrix<
 
 void bind_segments(nb::module_& m) {
   using namespace nb::literals;
+  m.def("draw_squares", &draw_squares_binding, "seeds"_a.noconvert(), "places"_a.noconvert(),
+        "n_each"_a);
   m.def("cut_subwindows", &cut_subwindows_binding<std::uint8_t>, "images"_a.noconvert(),
         "image"_a.noconvert(), "squares"_a.noconvert(), "angles"_a.noconvert(),
         "mirrored"_a.noconvert(), "size"_a, "n_threads"_a);

@@ -26,14 +26,15 @@ void prefetch(const T* address) {
 // A walk from the root of a tree to a leaf. The subtree that it is in has the nodes from `node` to
 // `end`, and its first leaf is `leaf`.
 struct Walk {
-  std::int64_t row;
+  const std::uint8_t* values;  // of the row
+  std::uint32_t* result;
   std::uint32_t node;
   std::uint32_t end;
   std::uint32_t leaf;
 
   bool at_leaf() const { return node == end; }
   // Without branches: half of them would be predicted wrongly.
-  void step(const ByteNode* nodes, const std::uint8_t* values) {
+  void step(const ByteNode* nodes) {
     const ByteNode here = nodes[node];
     const std::uint32_t right = -static_cast<std::uint32_t>(here.goes_right(values));  // a mask
     const std::uint32_t n_left = here.right - node;  // leaves of the left subtree
@@ -51,19 +52,23 @@ void walk_rows(std::span<const ByteNode> nodes, const std::uint8_t* values, std:
   std::array<Walk, kLanes> walks;
   std::size_t n_walks = 0;
   std::int64_t next = begin;
-  while (n_walks < kLanes && next < end) walks[n_walks++] = {next++, 0, n_nodes, 0};
+  const auto start = [&] {
+    const std::int64_t row = next++;
+    return Walk{values + row * n_features, leaves + row * n_trees, 0, n_nodes, 0};
+  };
+  while (n_walks < kLanes && next < end) walks[n_walks++] = start();
   while (n_walks > 0) {
     for (std::size_t k = 0; k < n_walks;) {
       Walk& walk = walks[k];
       if (!walk.at_leaf()) {
-        walk.step(nodes.data(), values + walk.row * n_features);
+        walk.step(nodes.data());
         prefetch(nodes.data() + walk.node);
         ++k;
         continue;
       }
-      leaves[walk.row * n_trees] = first_leaf + walk.leaf;
+      *walk.result = first_leaf + walk.leaf;
       if (next < end) {
-        walk = {next++, 0, n_nodes, 0};
+        walk = start();
       } else {
         walk = walks[--n_walks];
       }

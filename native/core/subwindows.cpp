@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "core/random.hpp"
 
 namespace okforest {
 
@@ -165,6 +166,24 @@ class Cutter {
 };
 
 }  // namespace
+
+void draw_squares(std::span<const std::uint64_t> seeds, std::span<const Places> places,
+                  std::int64_t n_each, std::span<Square> squares) {
+  const auto below = [](double u, std::int64_t n) {
+    return static_cast<std::int32_t>(u * static_cast<double>(n));
+  };
+  Square* square = squares.data();
+  for (std::size_t i = 0; i < seeds.size(); ++i) {
+    const Places& own = places[i];
+    Rng rng(seeds[i]);
+    for (std::int64_t k = 0; k < n_each; ++k, ++square) {
+      const double side = rng.uniform(), row = rng.uniform(), col = rng.uniform();
+      square->side = static_cast<std::int32_t>(own.least) + below(side, own.n_sides);
+      square->row = below(row, own.n_rows - square->side);
+      square->col = below(col, own.n_cols - square->side);
+    }
+  }
+}
 
 template <class T>
 void cut_subwindows(std::span<const ImageView<T>> images, const Subwindows& what, int n_threads,

@@ -24,6 +24,19 @@ struct Square {
   std::int32_t side;
 };
 
+// What the squares of an image are drawn from: sides from `least` on, and the rows and columns that
+// a square of side zero could have.
+struct Places {
+  std::int64_t least;
+  std::int64_t n_sides;
+  std::int64_t n_rows;
+  std::int64_t n_cols;
+};
+
+// Draws n_each squares of each image, uniformly: side, row and column, by the image's seed.
+void draw_squares(std::span<const std::uint64_t> seeds, std::span<const Places> places,
+                  std::int64_t n_each, std::span<Square> squares);
+
 // Subwindows to cut: the image and the square of each, and optionally a rotation and a reflection.
 // A subwindow turned by an angle is the largest such square within the square given.
 struct Subwindows {

@@ -2,6 +2,7 @@
 
 import colorsys
 import warnings
+from math import ceil, floor
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.ndimage import zoom
 
-from okforest.engine import cut_subwindows
+from okforest.engine import cut_subwindows, draw_squares
 from okforest.segments import PixelClassifier, RandomSubwindows, SegmentClassifier
 from okforest.segments._random import content_seed, uniforms
 from okforest.segments.subwindows import spread_maps
@@ -110,6 +111,32 @@ def test_squares_are_within_range_and_image(seed, low, high):
         assert 0 <= col <= width - side
         assert side >= min(smaller, np.ceil(low * smaller - 1e-6))
         assert side <= max(np.floor(high * smaller + 1e-6), np.ceil(low * smaller - 1e-6), 1)
+
+
+@given(seed=st.integers(0, 2**64 - 1), height=st.integers(2, 50), width=st.integers(2, 50))
+def test_squares_are_those_of_the_formula(seed, height, width):
+    """Side, row and column are the integer parts of uniform numbers times their ranges."""
+    segmenter = RandomSubwindows(5, side_range=(0.3, 0.9))
+    image = np.zeros((height, width, 1), np.uint8)
+    squares = segmenter._squares([image, image], np.array([7, seed], np.uint64))[5:]
+    smaller = min(height, width)
+    least = max(1, ceil(0.3 * smaller - 1e-9))
+    n_sides = max(least, floor(0.9 * smaller + 1e-9)) - least + 1
+    for k, (row, col, side) in enumerate(squares.tolist()):
+        u = [uniform(seed, 3 * k + draw) for draw in range(3)]
+        assert side == least + int(u[0] * n_sides)
+        assert row == int(u[1] * (height - side + 1))
+        assert col == int(u[2] * (width - side + 1))
+
+
+def test_squares_out_of_range():
+    """The core refuses ranges that do not fit an image."""
+    seeds = np.zeros(1, np.uint64)
+    for places in ([0, 1, 9, 9], [1, 0, 9, 9], [5, 5, 9, 12], [1, 1, 9, 2**31]):
+        with pytest.raises(ValueError, match="an image has no such squares"):
+            draw_squares(seeds, np.array([places]), 3)
+    with pytest.raises(ValueError, match="four numbers for each seed"):
+        draw_squares(seeds, np.ones((2, 4), np.int64), 3)
 
 
 def test_squares_are_uniform():

@@ -130,6 +130,26 @@ def choose_simd_level(level: str = "") -> bool:
     return _core.choose_simd_level(level)
 
 
+def draw_squares(seeds: npt.NDArray[np.uint64], places: npt.NDArray[np.int64], n_each: int) -> Ints:
+    """Draw squares of images.
+
+    Parameters
+    ----------
+    seeds : ndarray of shape (n_images,), uint64
+        The seeds of the images.
+    places : ndarray of shape (n_images, 4), int64
+        For each image, the least side and the number of sides, and its rows and columns plus one.
+    n_each : int
+        Number of squares of each image.
+
+    Returns
+    -------
+    squares : ndarray of shape (n_images * n_each, 3), int32
+        Upper left row and column, and side.
+    """
+    return _core.draw_squares(seeds, places, n_each)
+
+
 def cut_subwindows(
     images: Sequence[npt.NDArray[Any]],
     image: Ints,

@@ -74,9 +74,15 @@ def hit_at(snapshot: Snapshot, position: int, score: float) -> Hit:
     """Return the image at a position, with its score."""
     s, i = snapshot.locate(position)
     table = snapshot.segments[s].table
-    numbers = {name: int(table.columns[name][i]) for name in ("id", "height", "width")}
-    label = table.texts["label_name"].text(int(table.columns["label"][i]))
-    return Hit(**numbers, name=table.texts["name"].text(i), label=label, score=score)
+    columns, texts = table.columns, table.texts
+    return Hit(
+        columns["id"].item(i),
+        texts["name"].text(i),
+        texts["label_name"].text(columns["label"].item(i)),
+        score,
+        columns["height"].item(i),
+        columns["width"].item(i),
+    )
 
 
 def load_query(query: Any) -> Picture:

@@ -71,7 +71,7 @@ class Texts:
         return len(self.offsets) - 1
 
     def __getitem__(self, i: int) -> bytes:
-        return self.data[int(self.offsets[i]) : int(self.offsets[i + 1])].tobytes()
+        return self.data[self.offsets.item(i) : self.offsets.item(i + 1)].tobytes()
 
     def text(self, i: int) -> str:
         """Return a string of UTF-8."""

@@ -1,5 +1,6 @@
 """Random square subwindows of images."""
 
+from math import ceil, floor
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -8,12 +9,12 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from okforest._typing import Booleans, Floats, Ints
-from okforest.engine import cut_subwindows, paste_subwindows
+from okforest.engine import cut_subwindows, draw_squares, paste_subwindows
 from okforest.segments._base import MEANS, Objects, Segmenter, Segments, mean_of
 from okforest.segments._colors import Color, convert
 from okforest.segments._images import Image, check_images, largest, warn_if_rescaled
 from okforest.segments._parameters import check_count, check_option, check_range
-from okforest.segments._random import Seeds, below, content_seed, uniforms
+from okforest.segments._random import Seeds, content_seed, uniforms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -188,25 +189,28 @@ class RandomSubwindows(Segmenter):
         squares = self._squares(images, seeds)
         self._check_channels(images, None)
         pixels = [np.ascontiguousarray(convert(image, self.color)) for image in images]
-        angles, mirrored = self._turns(seeds)
+        angles, mirrored = np.empty(0, np.float32), np.empty(0, bool)  # none is turned or mirrored
+        if self.rotate or self.mirror:
+            turns, mirrored = self._turns(seeds)
+            angles = turns if self.rotate else angles
+        owner = np.repeat(np.arange(len(images), dtype=np.int32), self.n_segments)
         # Bytes are cut apart from floats: their subwindows are bytes, whatever is cut with them.
         kinds = np.array([image.dtype == np.uint8 for image in pixels])
-        parts = []
-        for kind in np.unique(kinds):
-            chosen = np.flatnonzero(kinds == kind)
-            rows = np.repeat(kinds == kind, self.n_segments)
-            owner = np.repeat(np.arange(len(chosen), dtype=np.int32), self.n_segments)
-            turned = angles[rows] if self.rotate else np.empty(0, np.float32)  # none is turned
-            own = [pixels[i] for i in chosen]
-            cut = cut_subwindows(
-                own, owner, squares[rows], turned, mirrored[rows], self.size, n_threads
-            )
-            parts.append((rows, cut))
-        values = parts[0][1]
-        if len(parts) > 1:
-            values = np.empty((len(squares), values.shape[1]), np.float32)
-            for rows, cut in parts:
-                values[rows] = cut
+        if kinds.all() or not kinds.any():
+            values = cut_subwindows(pixels, owner, squares, angles, mirrored, self.size, n_threads)
+        else:
+            values = np.empty((len(squares), self.size**2 * pixels[0].shape[2]), np.float32)
+            for kind in (False, True):
+                rows = kinds[owner] == kind
+                values[rows] = cut_subwindows(
+                    [image for image, own in zip(pixels, kinds, strict=True) if own == kind],
+                    np.repeat(np.arange((kinds == kind).sum(), dtype=np.int32), self.n_segments),
+                    squares[rows],
+                    angles[rows] if self.rotate else angles,
+                    mirrored[rows] if len(mirrored) else mirrored,
+                    self.size,
+                    n_threads,
+                )
         return Segments(values, np.arange(len(images) + 1) * self.n_segments, squares)
 
     def turns(self, images: list[Image], seed: int) -> tuple[Floats, Booleans]:
@@ -238,18 +242,18 @@ class RandomSubwindows(Segmenter):
 
     def _squares(self, images: list[Image], seeds: Seeds) -> Ints:
         """Draw the squares of images: upper left row and column, and side."""
-        u = uniforms(seeds, self.n_segments, 3)
-        shape = np.array([image.shape[:2] for image in images]).reshape(-1, 2, 1)
-        height, width = shape[:, 0], shape[:, 1]
-        smaller = np.minimum(height, width)
+        places = [self._places(*image.shape[:2]) for image in images]
+        rows = np.array(places, dtype=np.int64).reshape(-1, 4)
+        return draw_squares(seeds, rows, int(self.n_segments))
+
+    def _places(self, height: int, width: int) -> tuple[int, int, int, int]:
+        """Return the least side, the number of sides, and the rows and columns plus one."""
+        smaller = min(height, width)
         low, high = self.side_range
         # Products that are integers up to rounding, as 0.1 × 30 is, count as integers.
-        least = np.clip(np.ceil(low * smaller - 1e-9), 1, smaller).astype(np.intp)
-        most = np.maximum(least, np.floor(high * smaller + 1e-9).astype(np.intp))
-        side = least + below(u[:, :, 0], most - least + 1)
-        row = below(u[:, :, 1], height - side + 1)
-        col = below(u[:, :, 2], width - side + 1)
-        return np.stack([row, col, side], axis=2).reshape(-1, 3).astype(np.int32)
+        least = min(max(ceil(low * smaller - 1e-9), 1), smaller)
+        most = max(least, floor(high * smaller + 1e-9))
+        return least, most - least + 1, height + 1, width + 1
 
     def spread(self, item: Image, places: Ints, values: Floats) -> Floats:
         """Return the mean over the subwindows that cover each pixel.
