@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from okforest._typing import Booleans, Floats, Outputs
 from okforest.kernels._outputs import array_of_objects, check_collection, read_array
 
-Form = Literal["array", "sparse", "frame", "paths"]
+Form = Literal["array", "sparse", "frame", "paths", "ranks", "text", "orders"]
 AS_SETS = "pass sets, such as [set(labels) for labels in y], or a matrix of 0 and 1"
 
 
@@ -61,7 +61,7 @@ def learnt_form(y: Any, labels: list[Any] | None) -> dict[str, Any]:
     """Return the form of label sets or ranks, and the names of the columns of a frame."""
     if sp.issparse(y):
         return {"form": "sparse"}
-    if not _is_frame(y):
+    if not is_frame(y):
         return {"form": "array"}
     names = list(y.columns)
     return {"form": "frame", "labels": labels if labels and set(labels) == set(names) else names}
@@ -69,7 +69,7 @@ def learnt_form(y: Any, labels: list[Any] | None) -> dict[str, Any]:
 
 def in_order(y: Any, labels: Sequence[Any] | None, form: Form | None) -> Any:
     """Return a frame with its columns in the order of the labels."""
-    if labels is None or not _is_frame(y):
+    if labels is None or not is_frame(y):
         return y
     names = list(y.columns)
     if len(names) == len(labels) and set(names) == set(labels):
@@ -86,7 +86,8 @@ def in_order(y: Any, labels: Sequence[Any] | None, form: Form | None) -> Any:
     )
 
 
-def _is_frame(y: Any) -> bool:
+def is_frame(y: Any) -> bool:
+    """Return whether y is a frame of pandas."""
     return type(y).__module__.startswith("pandas") and hasattr(y, "columns")
 
 

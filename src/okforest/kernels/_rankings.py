@@ -1,17 +1,34 @@
-"""Rankings as users pass them: matrices of ranks, orders of labels, and text such as "b>a=c"."""
+"""Rankings as users pass them: matrices of ranks, orders of labels, and text such as "b>a=c".
 
-from collections.abc import Sequence
+In canonical form, equal rankings of one form are equal values: text without blanks and with tied
+labels sorted, and ranks that begin with 1, of which tied labels have the smallest.
+"""
+
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from okforest._typing import Floats, Outputs
+from okforest.kernels._label_sets import Form, is_frame
 from okforest.kernels._outputs import array_of_objects, check_collection, read_array
 
 FORMS = (
     "a matrix of ranks (1 for the most preferred label, NaN for a label without a rank), orders of "
     "labels as tuples, most preferred first, such as ('b', 'a', 'c'), or text such as 'b>a=c'"
 )
+
+
+def form_of(y: Any) -> Form:
+    """Return the form of rankings, from the first of them; an error is left to the reader."""
+    if is_frame(y):
+        return "frame"
+    values = np.asarray(y) if hasattr(y, "__array__") else y
+    first = next(iter(values)) if np.iterable(values) and hasattr(y, "__len__") and len(y) else None
+    if isinstance(first, str):
+        return "text"
+    is_list = isinstance(values, np.ndarray) and isinstance(first, list)
+    return "orders" if is_list or _is_order(first) else "ranks"
 
 
 def read_rankings(y: Any) -> Outputs:
@@ -23,7 +40,8 @@ def read_rankings(y: Any) -> Outputs:
         texts = np.asarray(values, dtype=None if isinstance(values, np.ndarray) else object)
         for text in texts:
             _check_order(_labels_of(text), text)
-        return texts
+        canonical = [_text_of(_groups_of(text)) for text in texts]
+        return np.array(canonical, dtype=object if texts.dtype == object else None)
     is_objects = isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1
     if is_objects or (isinstance(values, list) and _is_order(first)):
         for order in values:
@@ -31,7 +49,88 @@ def read_rankings(y: Any) -> Outputs:
                 raise ValueError(f"y holds {order!r} among orders of labels; pass {FORMS}.")
             _check_order(list(order), order)
         return array_of_objects([tuple(order) for order in values])
-    return _check_ranks(_read_ranks(values))
+    return _least_ranks(_check_ranks(_read_ranks(values)))
+
+
+def in_form_of(outputs: Outputs, form: Form | None, labels: Sequence[Any] | None) -> Outputs:
+    """Return rankings, in canonical form, in another form: that of the training outputs."""
+    own = "ranks" if outputs.ndim == 2 else "text" if _is_text(outputs) else "orders"
+    wanted = "ranks" if form == "frame" else form
+    if labels is None or wanted not in ("ranks", "text", "orders") or own == wanted:
+        return outputs
+    by_name = {str(label): label for label in labels}
+    named = []
+    for groups in _all_groups(outputs, labels):
+        unknown = [one for group in groups for one in group if str(one) not in by_name]
+        if unknown and wanted == "ranks":
+            raise ValueError(
+                f"y holds the label {unknown[0]!r}, and the training outputs are ranks of the "
+                f"labels {list(labels)}; pass ranks, or orders of these labels."
+            )
+        named.append([[by_name.get(str(one), one) for one in group] for group in groups])
+    if wanted == "text":
+        return np.array([_text_of(groups) for groups in named], dtype=object)
+    if wanted == "orders":
+        if any(len(group) > 1 for groups in named for group in groups):
+            raise ValueError(
+                "y holds a ranking with ties, and the training outputs are orders of labels, which "
+                "have none; fit the model to text, such as 'b>a=c', or to ranks."
+            )
+        return array_of_objects([tuple(group[0] for group in groups) for groups in named])
+    ranks = np.full((len(named), len(labels)), np.nan)
+    column = {label: j for j, label in enumerate(labels)}
+    for row, groups in zip(ranks, named, strict=True):
+        for place, group in enumerate(groups):
+            row[[column[label] for label in group]] = place
+    return _least_ranks(ranks)
+
+
+def check_separators(outputs: Outputs) -> None:
+    """Raise a ValueError if every ranking is one label, and one has what may separate several."""
+    if outputs.ndim == 2 or any(sum(map(len, one)) > 1 for one in _all_groups(outputs, ())):
+        return
+    texts = [output if isinstance(output, str) else str(output[0]) for output in outputs]
+    text, found = next(((t, one) for t in texts for one in "<,;| " if one in t), ("", ""))
+    if not found:
+        return
+    remedy = f"text.replace({found!r}, '>')"
+    if found == "<":
+        remedy = "'>'.join(reversed(text.split('<')))"
+    raise ValueError(
+        f"no ranking in y has more than one label: {text!r} is read as a single label. Labels are "
+        f"separated by '>', the most preferred first: {remedy}."
+    )
+
+
+def _is_text(outputs: Outputs) -> bool:
+    return outputs.dtype.kind == "U" or (len(outputs) > 0 and isinstance(outputs[0], str))
+
+
+def _groups_of(text: str) -> list[list[str]]:
+    """Return the labels of a ranking as text, best first, with tied labels in one list."""
+    return [[label.strip() for label in part.split("=")] for part in text.split(">")]
+
+
+def _text_of(groups: Sequence[Sequence[Any]]) -> str:
+    return ">".join("=".join(sorted(map(str, group), key=_by_length)) for group in groups)
+
+
+def _by_length(label: str) -> tuple[int, str]:
+    return len(label), label  # "L2" before "L10"
+
+
+def _all_groups(outputs: Outputs, labels: Sequence[Any]) -> Iterator[list[list[Any]]]:
+    """Yield the labels of each ranking, best first, with tied labels in one list."""
+    for output in outputs:
+        if isinstance(output, str):
+            yield _groups_of(output)
+        elif outputs.ndim == 1:
+            yield [[label] for label in output]
+        else:
+            places = sorted({rank for rank in output.tolist() if rank == rank})
+            yield [
+                [labels[j] for j in np.flatnonzero(output == place).tolist()] for place in places
+            ]
 
 
 def _is_order(value: Any) -> bool:
@@ -90,7 +189,7 @@ def labels_in(outputs: Outputs) -> list[Any]:
     orders = [_labels_of(output) if isinstance(output, str) else output for output in outputs]
     labels = {label for order in orders for label in order}
     try:
-        return sorted(labels, key=lambda label: (len(label), label))  # "L2" before "L10"
+        return sorted(labels, key=_by_length)
     except TypeError:
         pass
     try:
@@ -108,12 +207,7 @@ def ranks_of(outputs: Outputs, labels: Sequence[Any]) -> Floats:
         return _mean_ranks(outputs.astype(np.float64))
     column = {label: j for j, label in enumerate(labels)}
     ranks = np.full((len(outputs), len(column)), np.nan)
-    for i, output in enumerate(outputs):
-        groups: Sequence[Sequence[Any]]
-        if isinstance(output, str):
-            groups = [[one.strip() for one in part.split("=")] for part in output.split(">")]
-        else:
-            groups = [[label] for label in output]
+    for i, groups in enumerate(_all_groups(outputs, labels)):
         for place, group in enumerate(groups):
             ranks[i, [column[label] for label in group if label in column]] = place
     return _mean_ranks(ranks)
@@ -121,6 +215,17 @@ def ranks_of(outputs: Outputs, labels: Sequence[Any]) -> Floats:
 
 def _mean_ranks(values: Floats) -> Floats:
     """Replace values by their ranks among those of a row, from 1, with means for ties."""
+    first, last = _tied_ranks(values)
+    return (first + last) / 2.0
+
+
+def _least_ranks(ranks: Outputs) -> Outputs:
+    """Return ranks among those of a row, from 1, with the least for ties, in the type given."""
+    return _tied_ranks(ranks.astype(np.float64))[0].astype(ranks.dtype)
+
+
+def _tied_ranks(values: Floats) -> tuple[Floats, Floats]:
+    """Return the least and the greatest rank that each value of a row shares with equal ones."""
     missing = np.isnan(values)
     filled = np.where(missing, np.inf, values)
     order = np.argsort(filled, axis=1, kind="stable")
@@ -134,10 +239,11 @@ def _mean_ranks(values: Floats) -> Floats:
     last = np.minimum.accumulate(
         np.where(is_last, places, float(values.shape[1]))[:, ::-1], axis=1
     )[:, ::-1]
-    ranks = np.empty(values.shape)
-    np.put_along_axis(ranks, order, (first + last) / 2 + 1.0, axis=1)
-    ranks[missing] = np.nan
-    return ranks
+    ranks = np.empty((2, *values.shape))
+    for own, ordered_ranks in zip(ranks, (first, last), strict=True):
+        np.put_along_axis(own, order, ordered_ranks + 1.0, axis=1)
+    ranks[:, missing] = np.nan
+    return ranks[0], ranks[1]
 
 
 def rankings_from(orders: Any, labels: Sequence[Any], like: Outputs) -> Outputs:

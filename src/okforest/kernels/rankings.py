@@ -7,8 +7,16 @@ import numpy as np
 
 from okforest._typing import Floats, Outputs
 from okforest.kernels._base import OutputKernel
-from okforest.kernels._label_sets import Form, in_form, in_order, learnt_form
-from okforest.kernels._rankings import labels_in, rankings_from, ranks_of, read_rankings
+from okforest.kernels._label_sets import Form, in_form, in_order, is_frame, learnt_form
+from okforest.kernels._rankings import (
+    check_separators,
+    form_of,
+    in_form_of,
+    labels_in,
+    rankings_from,
+    ranks_of,
+    read_rankings,
+)
 
 
 class RankingKernel(OutputKernel):
@@ -28,17 +36,27 @@ class RankingKernel(OutputKernel):
         self.form = form
 
     def check(self, y: Any) -> Outputs:
-        """Return ranks as a matrix, orders as an array of tuples, and text as an array of text."""
+        """Return ranks as a matrix, orders as an array of tuples, and text as an array of text.
+
+        A kernel that knows the form of the training outputs returns that form.
+        """
         outputs = read_rankings(in_order(y, self.labels, self.form))
+        named = is_frame(y) and set(y.columns) == set(self.labels or ())
+        if outputs.ndim == 2 and self.form in ("text", "orders") and not named:
+            example = "'b>a>c'" if self.form == "text" else "('b', 'a', 'c')"
+            raise ValueError(
+                f"y holds ranks, and the training outputs are {self.form} such as {example}; pass "
+                "that form, or a frame of ranks whose columns are the labels."
+            )
         if outputs.ndim == 2 and self.labels and outputs.shape[1] != len(self.labels):
             raise ValueError(
                 f"y has {outputs.shape[1]} columns; there are {len(self.labels)} labels."
             )
-        return outputs
+        return in_form_of(outputs, self.form, self.labels)
 
     def learn_form(self, y: Any) -> Self:
-        """Remember whether y is a frame, and the names of its columns."""
-        return self._changed(**learnt_form(y, self.labels))
+        """Remember whether y holds ranks, text or orders, and the names of a frame's columns."""
+        return self._changed(**learnt_form(y, self.labels) | {"form": form_of(y)})
 
     def in_form(self, outputs: Outputs) -> Any:
         """Return predicted rankings as y was given: ranks in a frame come back in one."""
@@ -46,6 +64,7 @@ class RankingKernel(OutputKernel):
 
     def resolve(self, y: Outputs) -> Self:
         """Fill in the labels."""
+        check_separators(y)
         return self._changed(labels=labels_in(y) if self.labels is None else self.labels)
 
     def ranks(self, a: Outputs) -> Floats:
@@ -100,7 +119,7 @@ class Kendall(_RankFeatures):
     labels : list, optional
         The labels; filled in when a model is fitted. They are the names of the columns if y is a
         frame of ranks.
-    form : {"array", "frame"}, optional
+    form : {"ranks", "frame", "text", "orders"}, optional
         The form of y, in which predictions are returned; filled in when a model is fitted.
 
     References
@@ -142,7 +161,7 @@ class Spearman(_RankFeatures):
     labels : list, optional
         The labels; filled in when a model is fitted. They are the names of the columns if y is a
         frame of ranks.
-    form : {"array", "frame"}, optional
+    form : {"ranks", "frame", "text", "orders"}, optional
         The form of y, in which predictions are returned; filled in when a model is fitted.
 
     Examples
@@ -180,7 +199,7 @@ class Mallows(RankingKernel):
     labels : list, optional
         The labels; filled in when a model is fitted. They are the names of the columns if y is a
         frame of ranks.
-    form : {"array", "frame"}, optional
+    form : {"ranks", "frame", "text", "orders"}, optional
         The form of y, in which predictions are returned; filled in when a model is fitted.
 
     References

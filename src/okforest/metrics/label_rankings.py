@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_consistent_length
 from okforest._compat import check_sample_weight
 from okforest._typing import Floats
 from okforest.kernels import Spearman
+from okforest.kernels._rankings import check_separators
 from okforest.kernels.rankings import expected_ranks, pair_signs
 
 
@@ -84,6 +85,7 @@ def _ranks(y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Floats, Floats
             f"y_true has shape {true.shape} and y_pred {predicted.shape}; pass rankings of the "
             "same labels in the same form."
         )
+    check_separators(true)
     kernel = kernel.resolve(true if true.ndim == 2 else np.concatenate([true, predicted]))
     weight = check_sample_weight(sample_weight, true, ensure_non_negative=True)
     return kernel.ranks(true), kernel.ranks(predicted), weight
