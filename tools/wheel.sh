@@ -23,7 +23,7 @@ esac
 
 "$bin/python" -m venv "$out/empty"
 "$out/empty/bin/python" -m pip install --quiet --disable-pip-version-check "$out"/dist/*.whl \
-  hypothesis pandas pytest pytest-timeout
+  hypothesis pandas pytest pytest-timeout skops
 cd "$out/empty"
 bin/python "$root/tools/check_wheel.py"
 bin/python -m pytest -q -p no:cacheprovider "$root/tests/engine" "$root/tests/persistence"
