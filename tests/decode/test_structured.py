@@ -430,5 +430,5 @@ def test_of_equal_kemeny_rankings_the_one_of_borda():
 
 def test_counts_of_kmers_are_rounded_to_the_nearest():
     """Three quarters of a k-mer are one, and a quarter is none."""
-    span = span_of(Spectrum(2), ["abc", "abd"])
+    span = span_of(Spectrum(2), ["abc", "abx"])
     assert EulerianPath().decode([[0.75, 0.25]], span).tolist() == ["abc"]
