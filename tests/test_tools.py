@@ -26,13 +26,13 @@ def list_versions(monkeypatch, tmp_path):
 
 
 def test_versions_are_sorted_by_number(list_versions):
-    """0.10 is newer than 0.9, and is where the site leads; other folders are no versions."""
-    site = list_versions("0.9", "0.10", "dev", "images", "1.0rc1")
+    """0.10.0 is newer than 0.9.0, and is where the site leads; other folders are no versions."""
+    site = list_versions("0.9.0", "0.10.0", "dev", "images", "1.0.0rc1")
     found = json.loads((site / "switcher.json").read_text())
-    assert [entry["version"] for entry in found] == ["dev", "0.10", "0.9"]
-    assert [entry["version"] for entry in found if entry.get("preferred")] == ["0.10"]
-    assert found[1]["url"] == "https://example.org/okforest/0.10/"
-    assert 'url=0.10/"' in (site / "index.html").read_text()
+    assert [entry["version"] for entry in found] == ["dev", "0.10.0", "0.9.0"]
+    assert [entry["version"] for entry in found if entry.get("preferred")] == ["0.10.0"]
+    assert found[1]["url"] == "https://example.org/okforest/0.10.0/"
+    assert 'url=0.10.0/"' in (site / "index.html").read_text()
 
 
 def test_before_the_first_release(list_versions):

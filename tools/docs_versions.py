@@ -2,7 +2,7 @@
 
     python tools/docs_versions.py SITE URL
 
-SITE holds one folder for each version, such as 0.1, 0.2 and dev. This writes ``switcher.json``,
+SITE holds one folder for each version, such as 0.1.0, 0.2.0 and dev. This writes ``switcher.json``,
 which the version switcher of the pydata theme reads, and an ``index.html`` that leads to the newest
 release, or to dev if there is none.
 """
@@ -24,7 +24,7 @@ PAGE = """<!doctype html>
 def entries(site: Path, url: str) -> list[dict[str, object]]:
     """Return the entries of the switcher, the newest release first and dev before it."""
     releases = sorted(
-        (folder.name for folder in site.iterdir() if re.fullmatch(r"\d+\.\d+", folder.name)),
+        (folder.name for folder in site.iterdir() if re.fullmatch(r"\d+\.\d+\.\d+", folder.name)),
         key=lambda name: [int(part) for part in name.split(".")],
         reverse=True,
     )
@@ -38,7 +38,7 @@ def entries(site: Path, url: str) -> list[dict[str, object]]:
             entry |= {"name": f"{name} (stable)", "preferred": True}
         found.append(entry)
     if not found:
-        raise SystemExit(f"{site} has no folder named dev or like 0.1; copy a built site there.")
+        raise SystemExit(f"{site} has no folder named dev or like 0.1.0; copy a built site there.")
     return found
 
 
