@@ -108,13 +108,18 @@ def test_allocator(monkeypatch):
     with keeping_freed_memory():
         assert not calls
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
-    with keeping_freed_memory():
+    with keeping_freed_memory(1.0):
         with keeping_freed_memory():
             assert calls == [(-1, 2**28), (-3, 2**25)]
-        assert not timers
-    with keeping_freed_memory():  # the next task begins within the moment
+        assert len(calls) == 2
+    with keeping_freed_memory(1.0):  # the next task begins within the second
         timers[0].fire()
     assert len(calls) == 2
     timers[1].fire()
     timers[0].fire()
-    assert calls[2:] == [(-1, 65536), (-3, 2**17), "trim"]
+    restored = [(-1, 65536), (-3, 2**17), "trim"]
+    assert calls[2:] == restored
+    with keeping_freed_memory():
+        pass
+    assert calls[7:] == restored
+    assert len(timers) == 2

@@ -3,7 +3,7 @@
 Dask starts workers with ``MALLOC_TRIM_THRESHOLD_=65536``, so that the C library returns freed
 memory to the system at once. Growing and packing trees frees and allocates the same memory over and
 over; page faults then take a fifth of the time. While trees grow, the allocator keeps what is
-freed, and for a moment after: a worker has several tasks, one after the other.
+freed; for a moment after, too, if the worker has several such tasks, one after the other.
 """
 
 import ctypes
@@ -17,7 +17,6 @@ TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 DEFAULT_MMAP = 128 * 1024
 KEPT = 2**28  # bytes of freed memory that are kept
 LARGE = 2**25  # bytes from which an allocation has pages of its own; the most that glibc allows
-MOMENT = 1.0  # seconds from the end of a task until freed memory is returned
 
 _lock = threading.Lock()
 _n_growing = 0
@@ -25,8 +24,8 @@ _is_keeping = False
 
 
 @contextmanager
-def keeping_freed_memory() -> Iterator[None]:
-    """Keep freed memory for later allocations; return it to the system a moment after the end."""
+def keeping_freed_memory(seconds: float = 0.0) -> Iterator[None]:
+    """Keep freed memory for later allocations, until some seconds after the end."""
     usual = os.environ.get("MALLOC_TRIM_THRESHOLD_", "")
     library = ctypes.CDLL(None)
     if not usual.isdigit() or not hasattr(library, "mallopt"):  # not set, or not glibc
@@ -36,7 +35,7 @@ def keeping_freed_memory() -> Iterator[None]:
     try:
         yield
     finally:
-        _end(library, int(usual))
+        _end(library, int(usual), seconds)
 
 
 def _begin(library: ctypes.CDLL) -> None:
@@ -49,14 +48,16 @@ def _begin(library: ctypes.CDLL) -> None:
             _is_keeping = True
 
 
-def _end(library: ctypes.CDLL, usual: int) -> None:
+def _end(library: ctypes.CDLL, usual: int, seconds: float) -> None:
     global _n_growing
     with _lock:
         _n_growing -= 1
-        if _n_growing == 0:
-            timer = threading.Timer(MOMENT, _return, (library, usual))
-            timer.daemon = True
-            timer.start()
+    if seconds == 0.0:
+        _return(library, usual)
+    else:
+        timer = threading.Timer(seconds, _return, (library, usual))
+        timer.daemon = True
+        timer.start()
 
 
 def _return(library: ctypes.CDLL, usual: int) -> None:

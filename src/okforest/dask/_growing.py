@@ -25,6 +25,8 @@ from okforest.engine import grow as grow_here
 RANGES = 6
 # A range repeats what the engine prepares for all its trees: it has at least this number of them.
 LEAST_TREES = 4
+# Seconds that a worker keeps freed memory after a task, for the next one.
+MOMENT = 1.0
 
 ADVICE = (
     "Give workers more memory, or keep the rows in partitions of which trees draw samples, with "
@@ -89,7 +91,7 @@ def check_plan(client: Any, plan: GrowthPlan) -> WorkerLimits:
 
 def grow_packed(plan: GrowthPlan, trees: range) -> PackedTrees:
     """Grow some trees, on a worker, and make them ready to be sent."""
-    with keeping_freed_memory():
+    with keeping_freed_memory(MOMENT):
         return pack(grow_range(plan, trees))
 
 
