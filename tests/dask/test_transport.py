@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from clusters import make_data
 from okforest import OKExtraTrees, OKRandomForest
-from okforest.dask._allocation import keeping_freed_memory
+from okforest.dask._allocation import Allocator
 from okforest.dask._transport import SentPlan, _smaller, pack, unpack
 from okforest.engine import Trees, grow
 
@@ -102,24 +102,24 @@ def test_allocator(monkeypatch):
             timers.append(self)
 
     timers = []
-    monkeypatch.setattr("ctypes.CDLL", lambda name: Library())
+    allocator = Allocator(Library())
     monkeypatch.setattr("threading.Timer", Timer)
     monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
-    with keeping_freed_memory():
+    with allocator.keeping_freed_memory():
         assert not calls
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
-    with keeping_freed_memory(1.0):
-        with keeping_freed_memory():
+    with allocator.keeping_freed_memory(1.0):
+        with allocator.keeping_freed_memory():
             assert calls == [(-1, 2**28), (-3, 2**25)]
         assert len(calls) == 2
-    with keeping_freed_memory(1.0):  # the next task begins within the second
+    with allocator.keeping_freed_memory(1.0):  # the next task begins within the second
         timers[0].fire()
     assert len(calls) == 2
     timers[1].fire()
     timers[0].fire()
     restored = [(-1, 65536), (-3, 2**17), "trim"]
     assert calls[2:] == restored
-    with keeping_freed_memory():
+    with allocator.keeping_freed_memory():
         pass
     assert calls[7:] == restored
     assert len(timers) == 2

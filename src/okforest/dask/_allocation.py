@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 # Parameters of mallopt in glibc's malloc.h, and the default of the second.
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
@@ -18,54 +19,55 @@ DEFAULT_MMAP = 128 * 1024
 KEPT = 2**28  # bytes of freed memory that are kept
 LARGE = 2**25  # bytes from which an allocation has pages of its own; the most that glibc allows
 
-_lock = threading.Lock()
-_n_growing = 0
-_is_keeping = False
+
+class Allocator:
+    """The C library's allocator, which threads of this process share, and how Dask set it."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+        self._lock = threading.Lock()
+        self._n_tasks = 0
+        self._is_keeping = False
+
+    @contextmanager
+    def keeping_freed_memory(self, seconds: float = 0.0) -> Iterator[None]:
+        """Keep freed memory for later allocations, until some seconds after the end."""
+        usual = os.environ.get("MALLOC_TRIM_THRESHOLD_", "")
+        if not usual.isdigit() or not hasattr(self._library, "mallopt"):  # not set, or not glibc
+            yield
+            return
+        self._begin()
+        try:
+            yield
+        finally:
+            self._end(int(usual), seconds)
+
+    def _begin(self) -> None:
+        with self._lock:
+            self._n_tasks += 1
+            if not self._is_keeping:
+                self._library.mallopt(TRIM_THRESHOLD, KEPT)
+                self._library.mallopt(MMAP_THRESHOLD, LARGE)
+                self._is_keeping = True
+
+    def _end(self, usual: int, seconds: float) -> None:
+        with self._lock:
+            self._n_tasks -= 1
+        if seconds == 0.0:
+            self._return(usual)
+        else:
+            timer = threading.Timer(seconds, self._return, (usual,))
+            timer.daemon = True
+            timer.start()
+
+    def _return(self, usual: int) -> None:
+        """Set the allocator as Dask does, unless trees are growing again."""
+        with self._lock:
+            if self._n_tasks == 0 and self._is_keeping:
+                self._library.mallopt(TRIM_THRESHOLD, usual)
+                self._library.mallopt(MMAP_THRESHOLD, DEFAULT_MMAP)
+                self._library.malloc_trim(0)
+                self._is_keeping = False
 
 
-@contextmanager
-def keeping_freed_memory(seconds: float = 0.0) -> Iterator[None]:
-    """Keep freed memory for later allocations, until some seconds after the end."""
-    usual = os.environ.get("MALLOC_TRIM_THRESHOLD_", "")
-    library = ctypes.CDLL(None)
-    if not usual.isdigit() or not hasattr(library, "mallopt"):  # not set, or not glibc
-        yield
-        return
-    _begin(library)
-    try:
-        yield
-    finally:
-        _end(library, int(usual), seconds)
-
-
-def _begin(library: ctypes.CDLL) -> None:
-    global _n_growing, _is_keeping
-    with _lock:
-        _n_growing += 1
-        if not _is_keeping:
-            library.mallopt(TRIM_THRESHOLD, KEPT)
-            library.mallopt(MMAP_THRESHOLD, LARGE)
-            _is_keeping = True
-
-
-def _end(library: ctypes.CDLL, usual: int, seconds: float) -> None:
-    global _n_growing
-    with _lock:
-        _n_growing -= 1
-    if seconds == 0.0:
-        _return(library, usual)
-    else:
-        timer = threading.Timer(seconds, _return, (library, usual))
-        timer.daemon = True
-        timer.start()
-
-
-def _return(library: ctypes.CDLL, usual: int) -> None:
-    """Set the allocator as Dask does, unless trees are growing again."""
-    global _is_keeping
-    with _lock:
-        if _n_growing == 0 and _is_keeping:
-            library.mallopt(TRIM_THRESHOLD, usual)
-            library.mallopt(MMAP_THRESHOLD, DEFAULT_MMAP)
-            library.malloc_trim(0)
-            _is_keeping = False
+allocator = Allocator(ctypes.CDLL(None))

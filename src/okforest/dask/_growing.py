@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from okforest._typing import Progress
-from okforest.dask._allocation import keeping_freed_memory
+from okforest.dask._allocation import allocator
 from okforest.dask._cluster import (
     WorkerLimits,
     cancelling,
@@ -91,13 +91,13 @@ def check_plan(client: Any, plan: GrowthPlan) -> WorkerLimits:
 
 def grow_packed(plan: GrowthPlan, trees: range) -> PackedTrees:
     """Grow some trees, on a worker, and make them ready to be sent."""
-    with keeping_freed_memory(MOMENT):
+    with allocator.keeping_freed_memory(MOMENT):
         return pack(grow_range(plan, trees))
 
 
 def grow_range(plan: GrowthPlan, trees: range) -> Trees:
     """Grow some trees, on a worker."""
-    with keeping_freed_memory():
+    with allocator.keeping_freed_memory():
         return grow_here(plan, trees, progress=stop_if_cancelled)
 
 
