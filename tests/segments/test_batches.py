@@ -168,6 +168,24 @@ def test_too_low_a_bound_is_refused(fitted):
         fitted(max_segments=23)
 
 
+def peak_memory(function):
+    """Return the largest number of bytes that a call holds at a time."""
+    tracemalloc.start()
+    function()
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return held
+
+
+def test_labels_are_predicted_image_by_image():
+    """The probabilities of pixels of all images are never held."""
+    model = PixelClassifier(WINDOWS, SMALL, grid=4, random_state=0).fit(TEXTURES, MAPS)
+    images = np.concatenate([TEXTURES] * 10)
+    P = model.predict_proba(images)
+    assert peak_memory(lambda: model.predict(images)) < P.nbytes
+    np.testing.assert_array_equal(model.predict(images), P.argmax(axis=3))
+
+
 @pytest.mark.parametrize("name", ["classifier", "pixels"])
 def test_peak_memory_is_bounded(name, monkeypatch):
     """Eight times as many subwindows take less than twice the memory, and much less than all."""
@@ -177,11 +195,7 @@ def test_peak_memory_is_bounded(name, monkeypatch):
 
     def peak(n_segments, most):
         model.set_params(segmenter__n_segments=n_segments, max_segments=most)
-        tracemalloc.start()
-        model.fit(TEXTURES, y)
-        held = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return held
+        return peak_memory(lambda: model.fit(TEXTURES, y))
 
     few, many, everything = peak(400, 1000), peak(3200, 1000), peak(3200, None)
     assert many < 2 * few
