@@ -1,17 +1,53 @@
 """Segments in batches of bounded memory, and the array of training segments."""
 
+import tracemalloc
+import warnings
+
 import numpy as np
 import pytest
 from PIL import Image
+from sklearn.base import clone
 
 from okforest import OKExtraTrees, OKNeighbors
-from okforest.segments import KmerWindows, RandomSubseries, RandomSubwindows, SegmentClassifier
+from okforest.datasets import make_textures
+from okforest.segments import (
+    KmerWindows,
+    PixelClassifier,
+    RandomSubseries,
+    RandomSubwindows,
+    SegmentAnnotator,
+    SegmentClassifier,
+    SegmentRegressor,
+)
 from okforest.segments._base import some_of_each
 
 rng = np.random.default_rng(0)
 SERIES = rng.normal(size=(40, 20)).cumsum(axis=1)
 LABELS = np.array(["down", "up"])[(SERIES[:, -1] > SERIES[:, 0]).astype(int)]
 CUT = RandomSubseries(6, n_points=5)
+
+TEXTURES, MAPS = make_textures(24, size=20, seed=0)
+WINDOWS = RandomSubwindows(30, side_range=(0.3, 0.5), size=6)
+SMALL = OKExtraTrees(2, min_samples_leaf=5)
+MODELS = {
+    "classifier": (SegmentClassifier(WINDOWS, SMALL), np.arange(24) % 2),
+    "regressor": (SegmentRegressor(WINDOWS, SMALL), TEXTURES.mean(axis=(1, 2))),
+    "annotator": (SegmentAnnotator(WINDOWS, SMALL), [set(own.ravel().tolist()) for own in MAPS]),
+    "pixels": (PixelClassifier(WINDOWS, SMALL, grid=4), MAPS),
+}
+
+
+@pytest.fixture(params=MODELS)
+def fitted(request):
+    """Return a function that fits one of the models to images, and one that predicts."""
+    prototype, y = MODELS[request.param]
+
+    def fit(n=24, **params):
+        model = clone(prototype).set_params(random_state=0, **params)
+        model.fit(TEXTURES[:n], y[:n])
+        return getattr(model, "predict_proba", model.predict)(TEXTURES)
+
+    return fit
 
 
 def test_batches_are_bounded(monkeypatch, recorded):
@@ -83,3 +119,96 @@ def test_some_segments_are_spread_evenly():
     sequences = ["aaabbbbbbb", "aaaccccccc"]  # the first two windows are the same
     model = SegmentClassifier(KmerWindows(2), OKNeighbors(1), max_segments=4).fit(sequences, [0, 1])
     assert model.predict(sequences).tolist() == [0, 1]
+
+
+def test_fit_is_bounded_by_default(fitted, monkeypatch, recorded):
+    """The estimator of any model gets no more segments than the default bound, with a warning."""
+    monkeypatch.setattr("okforest.segments._batches.AUTO_SEGMENTS", 100)
+    sizes = recorded(OKExtraTrees, "fit", lambda given, _: len(given["X"]))
+    for n in (12, 24):
+        with pytest.warns(UserWarning, match=r"Set max_segments=100 to .*, or max_segments=None"):
+            fitted(n)
+        assert sizes[-1] == 96  # 8 of 12 images, 4 of 24
+    assert max(sizes) <= 100  # in the folds of the annotator too
+
+
+def test_a_bound_of_the_user_causes_no_warning(fitted, recorded):
+    """The number is kept, and the same seed gives the same model."""
+    sizes = recorded(OKExtraTrees, "fit", lambda given, _: len(given["X"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first, again = fitted(max_segments=100), fitted(max_segments=100)
+    assert sizes[-1] == 96
+    np.testing.assert_array_equal(again, first)
+    assert not np.array_equal(fitted(max_segments=None), first)
+
+
+def test_a_bound_that_is_not_reached_changes_nothing(fitted, monkeypatch):
+    """With as many segments as the bound, a model is that without a bound."""
+    expected = fitted(max_segments=None)
+    monkeypatch.setattr("okforest.segments._batches.AUTO_SEGMENTS", 24 * 30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(fitted(), expected)
+        np.testing.assert_array_equal(fitted(max_segments=24 * 30), expected)
+
+
+def test_more_objects_than_the_default_bound(fitted, monkeypatch, recorded):
+    """The default bound never refuses objects: there is one segment of each."""
+    monkeypatch.setattr("okforest.segments._batches.AUTO_SEGMENTS", 5)
+    sizes = recorded(OKExtraTrees, "fit", lambda given, _: len(given["X"]))
+    with pytest.warns(UserWarning, match="fitted to at most 1 of each"):
+        fitted()
+    assert sizes[-1] == 24
+
+
+def test_too_low_a_bound_is_refused(fitted):
+    """Every object needs a segment, in every model."""
+    with pytest.raises(ValueError, match="max_segments=23 is less than the number of objects, 24"):
+        fitted(max_segments=23)
+
+
+def peak_memory(function):
+    """Return the largest number of bytes that a call holds at a time."""
+    tracemalloc.start()
+    function()
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return held
+
+
+def test_labels_are_predicted_image_by_image():
+    """The probabilities of pixels of all images are never held."""
+    model = PixelClassifier(WINDOWS, SMALL, grid=4, random_state=0).fit(TEXTURES, MAPS)
+    images = np.concatenate([TEXTURES] * 10)
+    P = model.predict_proba(images)
+    assert peak_memory(lambda: model.predict(images)) < P.nbytes
+    np.testing.assert_array_equal(model.predict(images), P.argmax(axis=3))
+
+
+@pytest.mark.parametrize("name", ["classifier", "pixels"])
+def test_peak_memory_is_bounded(name, monkeypatch):
+    """Eight times as many subwindows take less than twice the memory, and much less than all."""
+    monkeypatch.setattr("okforest.segments._batches.BATCH_BYTES", 50_000)
+    prototype, y = MODELS[name]
+    model = clone(prototype).set_params(random_state=0)
+
+    def peak(n_segments, most):
+        model.set_params(segmenter__n_segments=n_segments, max_segments=most)
+        return peak_memory(lambda: model.fit(TEXTURES, y))
+
+    few, many, everything = peak(400, 1000), peak(3200, 1000), peak(3200, None)
+    assert many < 2 * few
+    assert many < everything / 4
+
+
+def test_label_maps_belong_to_the_chosen_subwindows(recorded):
+    """Bounded or not, a subwindow and its label map stay together."""
+    seen = recorded(OKExtraTrees, "fit", lambda given, _: (given["X"], np.asarray(given["y"])))
+    turning = RandomSubwindows(30, size=6, rotate=True, mirror=True)
+    for most in (None, 100):
+        PixelClassifier(turning, max_segments=most, random_state=0).fit(TEXTURES, MAPS)
+    (S, targets), (some, labels) = seen
+    rows = some_of_each(np.repeat(np.arange(24), 30), 4)
+    np.testing.assert_array_equal(some, S[rows])
+    np.testing.assert_array_equal(labels, targets[rows])

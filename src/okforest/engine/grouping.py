@@ -4,7 +4,7 @@ A leaf then holds which objects have segments in it, and how many: one entry per
 instead of one per segment and tree.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -36,26 +36,47 @@ def merge_members(trees: Trees, group: Positions, n_groups: int) -> Trees:
     return _with_members(trees, found, row_weight)
 
 
-def fill_leaves(trees: Trees, leaves: Ints, group: Positions, row_weight: Floats) -> Trees:
+def fill_leaves(
+    trees: Trees, batches: Iterable[tuple[Ints, Positions]], row_weight: Floats
+) -> Trees:
     """Replace the members of every leaf by the groups of other rows that reach it.
 
-    ``leaves`` are those of the rows, shape (n, n_trees), and ``group`` has the group of each;
-    ``row_weight`` has the weight of a row of each group. The rows that the trees were grown on must
-    be among them, so that no leaf is empty. A node's weight becomes that of its new members; its
-    variance stays.
+    A batch has the leaves of some rows, shape (n, n_trees), and the group of each; ``row_weight``
+    has the weight of a row of each group. The rows that the trees were grown on must be among them,
+    so that no leaf is empty. A node's weight becomes that of its new members; its variance stays.
+
+    A batch is counted before the next one is made: memory is proportional to the number of members.
     """
-    used = np.flatnonzero(row_weight[group])
+    n_groups = len(row_weight)
+    ranks = [_leaf_ranks(trees[t]) for t in range(len(trees))]
+    parts: list[list[tuple[Positions, Ints]]] = [[] for _ in ranks]
+    for leaves, group in batches:
+        used = np.flatnonzero(row_weight[group])
+        for t, rank in enumerate(ranks):
+            pairs = rank[leaves[used, t]].astype(np.intp) * n_groups + group[used]
+            distinct, counts = np.unique(pairs, return_counts=True)
+            parts[t].append((distinct, counts.astype(np.int32)))
     found = []
-    for t in range(len(trees)):
-        leaf, _ = trees[t].leaves_by_tree()
-        rank = np.empty(len(trees[t].left), dtype=np.intp)
-        rank[leaf] = np.arange(len(leaf))
-        pairs = rank[leaves[used, t]] * len(row_weight) + group[used]
-        found.append(_counted(pairs, len(leaf), len(row_weight), None))
+    for own, rank in zip(parts, ranks, strict=True):
+        pairs = np.concatenate([distinct for distinct, _ in own])
+        times = np.concatenate([counts for _, counts in own])
+        own.clear()
+        found.append(_counted(pairs, int(rank.max()) + 1, n_groups, times))
     filled = _with_members(trees, found, row_weight)
-    total = np.append(0.0, np.cumsum(filled.times * row_weight[filled.members]))
-    first = np.repeat(filled.member_offsets[:-1], np.diff(filled.node_offsets))
-    return replace(filled, weight=total[first + filled.end] - total[first + filled.begin])
+    weight = np.empty_like(filled.weight)
+    for t, (_, members, times) in enumerate(found):
+        total = np.append(0.0, np.cumsum(times * row_weight[members]))
+        nodes = slice(trees.node_offsets[t], trees.node_offsets[t + 1])
+        weight[nodes] = total[filled.end[nodes]] - total[filled.begin[nodes]]
+    return replace(filled, weight=weight)
+
+
+def _leaf_ranks(tree: Trees) -> Ints:
+    """Return the number of every leaf in the order of members; -1 for other nodes."""
+    leaf, _ = tree.leaves_by_tree()
+    rank = np.full(len(tree.left), -1, dtype=np.int32)
+    rank[leaf] = np.arange(len(leaf))
+    return rank
 
 
 def _counted(pairs: Positions, n_leaves: int, n_groups: int, times: Ints | None) -> Members:

@@ -1,14 +1,21 @@
 """Segments in bounded memory: some objects at a time, and the training segments in one array."""
 
+import warnings
 from collections.abc import Iterator
-from typing import Any
+from numbers import Integral
+from typing import Any, Literal
 
 import numpy as np
 
+from okforest._compat import Interval, StrOptions
 from okforest._memory import check_memory
 from okforest.segments._base import Objects, Segmenter, Segments, some_of_each
 
 BATCH_BYTES = 2**22  # of the segments that are made at a time, and of the files that are read
+AUTO_SEGMENTS = 1_000_000  # training segments that max_segments="auto" stands for
+
+MaxSegments = int | Literal["auto"] | None
+MAX_SEGMENTS: list[Any] = [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None]
 
 
 def cut_in_batches(
@@ -36,21 +43,23 @@ def cut_in_batches(
 
 
 def joined(
-    batches: Iterator[tuple[Any, Any]], n_objects: int, total: int, most: int | None
-) -> tuple[Any, Any]:
-    """Return all segments in one array, or at most some of each object, and the object of each.
+    batches: Iterator[tuple[Any, ...]], n_objects: int, total: int, max_segments: MaxSegments
+) -> tuple[Any, ...]:
+    """Return the training segments in one array, the object of each, and what else is known of it.
 
-    ``batches`` are segments and their objects, ``total`` segments of ``n_objects`` objects.
+    ``batches`` are tuples of arrays: segments, their objects, and any others with a row for each.
+    There are ``total`` segments of ``n_objects`` objects; at most ``max_segments`` are kept.
     """
-    per_object = None if most is None or most >= total else most // n_objects
+    per_object = _kept_of_each(n_objects, total, max_segments)
     rows = total if per_object is None else min(total, per_object * n_objects)
     S: Any = None
-    owners: list[Any] = []
+    others: list[tuple[Any, ...]] = []
     done = 0
-    for values, owner in batches:
+    for batch in batches:
         if per_object is not None:
-            some = some_of_each(owner, per_object)
-            values, owner = values[some], owner[some]
+            some = some_of_each(batch[1], per_object)
+            batch = tuple(part[some] for part in batch)
+        values, *rest = batch
         dtype = values.dtype if S is None else np.result_type(S, values)
         if S is None or dtype != S.dtype:  # bytes, and then floats
             check_memory(
@@ -63,6 +72,30 @@ def joined(
                 wider[:done] = S[:done]
             S = wider
         S[done : done + len(values)] = values
-        owners.append(owner)
+        others.append(tuple(rest))
         done += len(values)
-    return S[:done], np.concatenate(owners)
+    return S[:done], *(np.concatenate(parts) for parts in zip(*others, strict=True))
+
+
+def _kept_of_each(n_objects: int, total: int, max_segments: MaxSegments) -> int | None:
+    """Return how many segments of each object are kept, None for all of them."""
+    most = max(AUTO_SEGMENTS, n_objects) if max_segments == "auto" else max_segments
+    if most is None:
+        return None
+    if most < n_objects:
+        raise ValueError(
+            f"max_segments={most} is less than the number of objects, {n_objects}, and each "
+            f"needs a segment; set it to at least {n_objects}, or to None."
+        )
+    if total <= most:
+        return None
+    per_object = most // n_objects
+    if max_segments == "auto":
+        warnings.warn(
+            f"the {n_objects} training objects have {total} segments; the estimator is fitted to "
+            f"at most {per_object} of each, so that memory is bounded. Set max_segments={most} to "
+            "accept this without a warning, or max_segments=None to fit it to all segments.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return per_object

@@ -110,9 +110,8 @@ class TreeLearner(_VectorLearner):
 
     def fill(self, batches: Iterable[tuple[Values, Positions]], weight: Floats) -> None:
         """Put the segments into the leaves."""
-        reached = [(self.estimator_.apply(S), owner) for S, owner in batches]
-        leaves, owner = (np.concatenate(parts) for parts in zip(*reached, strict=True))
-        self.estimator_.trees_ = fill_leaves(self.estimator_.trees_, leaves, owner, weight)
+        reached = ((self.estimator_.apply(S), owner) for S, owner in batches)
+        self.estimator_.trees_ = fill_leaves(self.estimator_.trees_, reached, weight)
 
     def weight_matrix(self, S: Values) -> WeightMatrix:
         return self.estimator_.weight_matrix(S)

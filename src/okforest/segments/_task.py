@@ -6,6 +6,7 @@ from sklearn.base import BaseEstimator
 
 from okforest.models import OKExtraTrees
 from okforest.segments._base import Segmenter
+from okforest.segments._batches import MaxSegments
 from okforest.segments.model import SegmentModel
 
 N_TREES = 10  # of the default estimator
@@ -27,7 +28,7 @@ class TaskModel(SegmentModel):
         estimator: Any = None,
         *,
         combine: Literal["mean", "confidence"] = "mean",
-        max_segments: int | None = None,
+        max_segments: MaxSegments = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,

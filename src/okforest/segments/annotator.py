@@ -14,6 +14,7 @@ from okforest._compat import Interval, StrOptions, fit_context
 from okforest._typing import Booleans, Floats
 from okforest.segments._atomic import atomic
 from okforest.segments._base import Segmenter
+from okforest.segments._batches import MAX_SEGMENTS, MaxSegments
 from okforest.segments._estimators import check_estimator
 from okforest.segments.regressor import SegmentRegressor
 
@@ -38,6 +39,8 @@ class SegmentAnnotator(BaseEstimator):
         Number of folds.
     combine : {"mean", "confidence"}, default="mean"
         How segments are combined; as in :class:`SegmentModel`.
+    max_segments : int, "auto" or None, default="auto"
+        The largest number of training segments that ``fit`` holds; as in :class:`SegmentModel`.
     random_state : int, RandomState instance or None, default=None
         The seed of the segments and folds, and of the estimator if it has none of its own.
     n_jobs : int, optional
@@ -81,6 +84,7 @@ class SegmentAnnotator(BaseEstimator):
         "threshold": [Interval(Real, 0.0, 1.0, closed="both"), StrOptions({"cv"})],
         "cv": [Interval(Integral, 2, None, closed="left")],
         "combine": [StrOptions({"mean", "confidence"})],
+        "max_segments": MAX_SEGMENTS,
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -94,6 +98,7 @@ class SegmentAnnotator(BaseEstimator):
         threshold: float | Literal["cv"] = "cv",
         cv: int = 3,
         combine: Literal["mean", "confidence"] = "mean",
+        max_segments: MaxSegments = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -103,6 +108,7 @@ class SegmentAnnotator(BaseEstimator):
         self.threshold = threshold
         self.cv = cv
         self.combine = combine
+        self.max_segments = max_segments
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -131,6 +137,7 @@ class SegmentAnnotator(BaseEstimator):
             self.segmenter,
             self.estimator,
             combine=self.combine,
+            max_segments=self.max_segments,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             verbose=self.verbose,

@@ -27,10 +27,12 @@ class SegmentClassifier(ClassifierMixin, TaskModel):
     combine : {"mean", "confidence"}, default="mean"
         Whether segments count the same, or in proportion to the squared distance of their class
         probabilities from the frequencies of the classes.
-    max_segments : int, optional
+    max_segments : int, "auto" or None, default="auto"
         The estimator is fitted to at most this number of training segments, equally many of each
-        object and at least one. Trees are then filled with all segments, a batch at a time, so that
-        the memory of ``fit`` is bounded. By default the estimator is fitted to all segments.
+        object and at least one, so that the memory of ``fit`` is bounded. If there are more, the
+        leaves of trees are then filled with all segments, a batch at a time. "auto" is a million,
+        or one per object if there are more objects, with a warning if there are more segments;
+        None is no bound.
     random_state : int, RandomState instance or None, default=None
         The seed of the segments, and of the estimator if it has none of its own.
     n_jobs : int, optional

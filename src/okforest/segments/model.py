@@ -11,7 +11,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from okforest._columns import is_frame
-from okforest._compat import Interval, StrOptions, fit_context
+from okforest._compat import StrOptions, fit_context
 from okforest._progress import ProgressBar
 from okforest._threads import thread_count
 from okforest._typing import Floats
@@ -20,7 +20,7 @@ from okforest.models._state import check_floats
 from okforest.models.base import OKModel
 from okforest.segments._atomic import atomic
 from okforest.segments._base import Objects, Segmenter, Segments
-from okforest.segments._batches import cut_in_batches, joined
+from okforest.segments._batches import MAX_SEGMENTS, MaxSegments, cut_in_batches, joined
 from okforest.segments._confidence import distances_from_mean
 from okforest.segments._estimators import Task, check_estimator, with_shared_parameters
 from okforest.segments._learners import Learner, make_learner
@@ -50,10 +50,12 @@ class SegmentModel(OKModel):
         proportion to ‖F − φ̄‖², the squared distance of its prediction from the mean of the training
         outputs in feature space. Segments that could belong to any object count little. It helps
         where few segments tell, with leaves of several samples.
-    max_segments : int, optional
+    max_segments : int, "auto" or None, default="auto"
         The estimator is fitted to at most this number of training segments, equally many of each
-        object and at least one. Trees are then filled with all segments, a batch at a time, so that
-        the memory of ``fit`` is bounded. By default the estimator is fitted to all segments.
+        object and at least one, so that the memory of ``fit`` is bounded. If there are more, the
+        leaves of trees are then filled with all segments, a batch at a time. "auto" is a million,
+        or one per object if there are more objects, with a warning if there are more segments;
+        None is no bound.
     random_state : int, RandomState instance or None, default=None
         The seed of the segments, and of the estimator if it has none of its own.
     n_jobs : int, optional
@@ -86,9 +88,9 @@ class SegmentModel(OKModel):
 
     Notes
     -----
-    Segments are made and used in batches of about 4 MB, except in ``fit``, which needs those of
-    all training objects at once, or ``max_segments`` of them. The kernel is that of the
-    estimator, or Dirac for a classifier and linear for a regressor of scikit-learn.
+    Segments are made and used in batches of about 4 MB. ``fit`` holds those that the estimator is
+    fitted to, at most ``max_segments``, at once. The kernel is that of the estimator, or Dirac for
+    a classifier and linear for a regressor of scikit-learn.
 
     Examples
     --------
@@ -117,7 +119,7 @@ class SegmentModel(OKModel):
         "segmenter": [Segmenter],
         "estimator": [BaseEstimator],
         "combine": [StrOptions({"mean", "confidence"})],
-        "max_segments": [Interval(Integral, 2, None, closed="left"), None],
+        "max_segments": MAX_SEGMENTS,
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -129,7 +131,7 @@ class SegmentModel(OKModel):
         estimator: Any,
         *,
         combine: Literal["mean", "confidence"] = "mean",
-        max_segments: int | None = None,
+        max_segments: MaxSegments = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -179,18 +181,12 @@ class SegmentModel(OKModel):
             raise ValueError(
                 f"X has {len(objects)} sample(s) (objects) while a minimum of 2 is required."
             )
-        most = self.max_segments
-        if most is not None and most < len(objects):
-            raise ValueError(
-                f"max_segments={most} is less than the number of objects, {len(objects)}, and each "
-                f"needs a segment; set it to at least {len(objects)}, or to None."
-            )
         weight = check_weights(sample_weight, np.empty((len(objects), 1)))
         kernel, outputs = self.validate_outputs(np.empty((len(objects), 1)), y, weight)
         self.seed_ = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
         self.segmenter_ = self.segmenter.resolve(objects)
         total = self.segmenter_.count(objects)
-        S, owner = joined(self._inputs(objects), len(objects), total, most)
+        S, owner = joined(self._inputs(objects), len(objects), total, self.max_segments)
         span = Span(kernel, outputs)
         self.learner_ = make_learner(self._base()).fit(S, owner, span, weight, self.seed_)
         if len(S) < total:

@@ -1,5 +1,6 @@
 """Segmentation: the label of every pixel, from the subwindows that cover it."""
 
+from collections.abc import Iterator
 from copy import copy
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -22,6 +23,7 @@ from okforest.models import OKExtraTrees
 from okforest.models.base import OKModel
 from okforest.segments._atomic import atomic
 from okforest.segments._base import Objects
+from okforest.segments._batches import MAX_SEGMENTS, MaxSegments, joined
 from okforest.segments._estimators import check_estimator, with_shared_parameters
 from okforest.segments._images import Image
 from okforest.segments.subwindows import RandomSubwindows, spread_maps
@@ -57,6 +59,11 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
         Number of cells along each side of the map of a subwindow.
     n_votes : int, default=10
         Mean number of subwindows that cover a pixel in prediction. At least ``n_segments`` are cut.
+    max_segments : int, "auto" or None, default="auto"
+        The estimator is fitted to at most this number of training subwindows, equally many of each
+        image and at least one, so that the memory of ``fit`` is bounded. "auto" is a million, or
+        one per image if there are more images, with a warning if there are more subwindows; None is
+        no bound. With each subwindow, ``fit`` holds 8 · grid² · n_classes bytes of label maps.
     random_state : int, RandomState instance or None, default=None
         The seed of the subwindows, and of the estimator if it has none of its own.
     n_jobs : int, optional
@@ -108,6 +115,7 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
         "target": [StrOptions({"map", "center"})],
         "grid": [Interval(Integral, 1, None, closed="left")],
         "n_votes": [Interval(Integral, 1, None, closed="left")],
+        "max_segments": MAX_SEGMENTS,
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -121,6 +129,7 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
         target: Literal["map", "center"] = "map",
         grid: int = 8,
         n_votes: int = 10,
+        max_segments: MaxSegments = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -130,6 +139,7 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
         self.target = target
         self.grid = grid
         self.n_votes = n_votes
+        self.max_segments = max_segments
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -187,15 +197,7 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
         P : ndarray of shape (n, height, width, n_classes), or list of n arrays
             An array if all images have the same size.
         """
-        check_is_fitted(self)
-        images = self.segmenter_.check(X)
-        bar = ProgressBar(len(images), "labelling images") if self.verbose else None
-        votes = []
-        for i in range(len(images)):
-            votes.append(self._votes(images[i]))
-            if bar is not None:
-                bar(i + 1)
-        return _joined(votes)
+        return _stacked(list(self._probabilities(X)))
 
     def predict(self, X: Any) -> Any:
         """Return the most probable label of every pixel.
@@ -210,7 +212,8 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n, height, width), or list of n arrays
             An array if all images have the same size.
         """
-        return _joined([self.classes_[own.argmax(axis=2)] for own in self.predict_proba(X)])
+        probabilities = self._probabilities(X)
+        return _stacked([self.classes_[own.argmax(axis=2)] for own in probabilities])
 
     def score(self, X: Any, y: Any) -> float:
         """Return the intersection over union of true and predicted label maps.
@@ -266,16 +269,22 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
         return ax
 
     def _training_set(self, images: Objects, maps: list[Labels]) -> tuple[Any, Floats]:
-        """Return the subwindows of all images, and their targets."""
-        rows, width = self.segmenter_.count(images), self._grid() ** 2 * len(self.classes_)
+        """Return subwindows of all images, and their targets."""
+        total = self.segmenter_.count(images)
+        batches = self._labelled(images, maps)
+        S, _, cells = joined(batches, len(images), total, self.max_segments)
+        n_classes = len(self.classes_)
+        width = self._grid() ** 2 * n_classes
         check_memory(
-            8 * rows * width,
-            f"the array of the label maps of {rows} subwindows, {width} numbers each,",
-            "Set a smaller grid, target='center', or fewer subwindows.",
+            8 * len(S) * width,
+            f"the array of the label maps of {len(S)} subwindows, {width} numbers each,",
+            "Set a smaller grid, target='center', or fewer subwindows by max_segments.",
         )
-        values, targets = [], np.empty((rows, width))
-        for i in range(len(images)):
-            image = images[i]
+        return S, np.eye(n_classes)[cells].reshape(len(S), width)
+
+    def _labelled(self, images: Objects, maps: list[Labels]) -> Iterator[tuple[Any, ...]]:
+        """Yield the subwindows of an image, the image of each, and the labels of its cells."""
+        for i, image in enumerate(images):
             if maps[i].shape != image.shape[:2]:
                 raise ValueError(
                     f"image {i} has {image.shape[0]} × {image.shape[1]} pixels and its label map "
@@ -283,15 +292,23 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
                 )
             segments = self.segmenter_.cut([image], self.seed_, thread_count(self.n_jobs))
             codes = np.searchsorted(self.classes_, maps[i])
+            codes = codes.astype(np.min_scalar_type(len(self.classes_)))
             turns = self.segmenter_.turns([image], self.seed_)
             cells = _cells(codes, segments.places, *turns, self._grid())
-            own = slice(i * len(cells), (i + 1) * len(cells))
-            targets[own] = np.eye(len(self.classes_))[cells].reshape(len(cells), -1)
-            values.append(segments.values)
-        return np.concatenate(values), targets
+            yield segments.values, segments.owner + i, cells
 
     def _grid(self) -> int:
         return self.grid if self.target == "map" else 1
+
+    def _probabilities(self, X: Any) -> Iterator[Floats]:
+        """Yield the probabilities of labels at the pixels of one image at a time."""
+        check_is_fitted(self)
+        images = self.segmenter_.check(X)
+        bar = ProgressBar(len(images), "labelling images") if self.verbose else None
+        for i, image in enumerate(images):
+            yield self._votes(image)
+            if bar is not None:
+                bar(i + 1)
 
     def _votes(self, image: Image) -> Floats:
         """Return the mean votes of the subwindows that cover each pixel."""
@@ -351,9 +368,7 @@ def _check_maps(y: Any, n: int) -> list[Labels]:
     return maps
 
 
-def _cells(
-    codes: Labels, squares: Ints, angles: Floats, mirrored: Any, grid: int
-) -> npt.NDArray[np.intp]:
+def _cells(codes: Labels, squares: Ints, angles: Floats, mirrored: Any, grid: int) -> Labels:
     """Return the labels at the centres of the cells of subwindows, shape (n, grid, grid)."""
     row, col, side = (squares[:, k, None, None].astype(float) for k in range(3))
     centres = (np.arange(grid) + 0.5) / grid - 0.5
@@ -377,6 +392,6 @@ def _filled(means: Floats) -> Floats:
     return means[tuple(nearest)]
 
 
-def _joined(items: list[Any]) -> Any:
+def _stacked(items: list[Any]) -> Any:
     """Return equal-sized arrays as one array, others as a list."""
     return np.stack(items) if len({item.shape for item in items}) == 1 else items
