@@ -47,19 +47,25 @@ def spread_around(means: Floats, predicted: Predictions) -> Floats:
     """Return Σ_i |w_i| (v_i − F)² / Σ_i |w_i|, coordinate by coordinate: a scale for errors.
 
     For non-negative weights of sum one this is the variance. The signed sum Σ_i w_i (v_i − F)² can
-    be zero or negative, and is then not a scale.
+    be zero or negative, and is then not a scale. Where a weight is negative, the mean over all
+    coordinates is returned for each: these weights reach far beyond similar outputs, and where a
+    curve varies among all outputs is not where its prediction errs.
     """
     values = predicted.vectors()
     origin = values.mean(axis=0)
     centred = values - origin
     result = np.empty_like(means)
     for rows in predicted.span.blocks(len(means), 2 * len(values)):
-        weights: Any = abs(predicted.W[rows].entries())
+        entries: Any = predicted.W[rows].entries()
+        signed = np.asarray((entries < 0).sum(axis=1)).ravel() > 0
+        weights = abs(entries)
         total = np.asarray(weights.sum(axis=1)).reshape(-1, 1)
         total[total == 0] = 1.0
         own = means[rows] - origin
         parts = weights @ centred**2 - 2.0 * (weights @ centred) * own
-        result[rows] = parts / total + own**2
+        spread = parts / total + own**2
+        spread[signed] = spread[signed].mean(axis=1, keepdims=True)
+        result[rows] = spread
     return np.maximum(result, 0.0)
 
 

@@ -57,9 +57,10 @@ class ConformalIntervals(Conformal):
         on it; or all rows passed to ``fit``, for a model that is already fitted to others.
     conformity_score : {"normalized", "absolute", "quantiles"}, default="normalized"
         "absolute" gives every interval the same width; "normalized" widths proportional to the
-        standard deviation of the predicted distribution, in which negative weights count by their
-        absolute values; "quantiles" moves the quantiles of the predicted distribution
-        (conformalised quantile regression).
+        standard deviation of the predicted distribution; "quantiles" moves the quantiles of the
+        predicted distribution (conformalised quantile regression). With negative weights, as of
+        ridge regression and boosting, the standard deviation is that of the absolute weights, and
+        the band of a curve has one width at all places.
     levels : tuple of two floats, default=(0.05, 0.95)
         The quantiles of ``conformity_score="quantiles"``.
     calibration_size : float, default=0.25
