@@ -33,6 +33,27 @@ def test_names_of_columns_are_kept(tmp_path, model, kernel):
     np.testing.assert_array_equal(model.predict(X[:4]), found)
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        pd.date_range("2020-01-01", periods=3),
+        pd.MultiIndex.from_product([["a"], [1, 2, 3]]),
+        pd.Index([0.5, 1.0, 1.5]),
+    ],
+)
+def test_names_of_other_types(tmp_path, columns):
+    """Dates, which cannot be saved, are left out."""
+    model = OKRidge().fit(X, FRAME.set_axis(columns, axis=1))
+    found = model.predict(X[:4])
+    okforest.save(model, tmp_path / "model.okf")
+    np.testing.assert_array_equal(okforest.load(tmp_path / "model.okf").predict(X[:4]), found)
+    if isinstance(columns, pd.DatetimeIndex):
+        assert isinstance(found, np.ndarray)
+    else:
+        assert found.columns.equals(columns)
+        assert found.columns.nlevels == columns.nlevels
+
+
 def test_other_coordinates_have_no_names():
     for kernel in (Curves(n_points=7), Wasserstein(n_levels=5), Wasserstein(n_levels=3)):
         found = OKRidge(kernel=kernel).fit(X, FRAME).predict(X[:4])

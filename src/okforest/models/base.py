@@ -42,7 +42,8 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     outputs_ : ndarray
         The training outputs.
     output_names_ : list or None
-        The columns of y, if it is a frame of vectors or curves.
+        The columns of y, if it is a frame of vectors or curves and they are text, numbers or tuples
+        of these.
 
     Examples
     --------
@@ -131,7 +132,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         y : ndarray of n outputs
             With a precomputed kernel, positions in its Gram matrix. Outputs that were given as a
             frame of pandas (vectors, curves, label sets, ranks) or as a sparse matrix (label sets)
-            come back as one.
+            come back as one. (Columns of vectors and curves that have dates as names do not.)
         """
         span, W = self.span_, self._checked_weights(X)
         if candidates is None:
