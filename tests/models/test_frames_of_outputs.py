@@ -8,7 +8,7 @@ from sklearn.model_selection import cross_val_score
 
 import okforest
 from okforest import OKBoost, OKExtraTrees, OKNeighbors, OKRandomForest, OKRidge
-from okforest.kernels import RBF, Curves, GlobalAlignment, Wasserstein
+from okforest.kernels import RBF, Curves, GlobalAlignment, Hierarchy, Wasserstein
 from okforest.metrics import make_output_scorer
 from okforest.uncertainty import ConformalIntervals, ConformalSets, bands
 
@@ -91,3 +91,15 @@ def test_curves_of_any_length_are_arrays():
     assert all((model.predict(X)[i] - 1.0).ndim == 1 for i in range(3))
     same = make_output_scorer(lambda a, b: float(len(a) == len(b)), greater_is_better=True)
     assert same(model, X, y) > 0.8
+
+
+@pytest.mark.parametrize(("kernel", "y"), [("linear", FRAME), (Hierarchy(), ["a/b", "a/c"] * 30)])
+def test_staged_predictions_have_the_form_of_predictions(kernel, y):
+    model = OKBoost(3, kernel=kernel, random_state=0).fit(X, y)
+    *_, last = model.staged_predict(X[:4])
+    expected = model.predict(X[:4])
+    assert type(last) is type(expected)
+    if kernel == "linear":
+        pd.testing.assert_frame_equal(last, expected)
+    else:
+        assert last.tolist() == expected.tolist()

@@ -139,8 +139,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
             decoder = self._decoder()
         else:
             decoder = as_decoder(self.decoder, span.kernel).with_candidates(candidates)
-        decoded = check_decoded(decoder, decoder.decode(W, span), W.shape[0])
-        return with_names(span.kernel.in_form(decoded), getattr(self, "output_names_", None))
+        return self._decoded(decoder, W, span)
 
     def predict_top(self, X: Any, k: int = 5, candidates: Any = None) -> tuple[Outputs, Floats]:
         """Return the k outputs nearest to each prediction, and their distances.
@@ -332,6 +331,11 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
                 f"one for each of the {len(self.outputs_)} training outputs."
             )
         return W
+
+    def _decoded(self, decoder: Decoder, W: WeightMatrix, span: Span) -> Any:
+        """Return what a decoder, which may be a user's, predicts, in the form of y."""
+        decoded = check_decoded(decoder, decoder.decode(W, span), W.shape[0])
+        return with_names(span.kernel.in_form(decoded), getattr(self, "output_names_", None))
 
     def _decoder(self) -> Decoder:
         """Return the decoder, with what the fit has tuned."""
