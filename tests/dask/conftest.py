@@ -1,4 +1,4 @@
-"""One cluster of two worker processes for all tests of a session."""
+"""One cluster of three processes, the scheduler and two workers, for all tests of a session."""
 
 import pytest
 
@@ -6,6 +6,7 @@ pytest.importorskip("distributed", reason="Dask is not installed")
 
 import dask
 from distributed import Client, LocalCluster
+from distributed.deploy.subprocess import SubprocessCluster
 
 from clusters import Mortal
 
@@ -15,8 +16,12 @@ dask.config.set({"distributed.comm.timeouts.connect": "60s"})
 
 @pytest.fixture(scope="session")
 def cluster():
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0
+    with SubprocessCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address=None,
+        worker_class="distributed.Worker",
+        worker_kwargs={"memory_limit": 0},
     ) as cluster:
         yield cluster
 

@@ -165,9 +165,10 @@ def cancelling(client: Any, futures: list[Any], keep: bool = False) -> Iterator[
             client.cancel(futures, force=True, reason="okforest cancelled the rest", msg=False)
 
 
-def completed(futures: list[Any]) -> Iterator[Any]:
+def completed(client: Any, futures: list[Any]) -> Iterator[Any]:
     """Iterate over tasks as they are done; raise the error of one that has failed."""
-    for future in require("distributed").as_completed(futures):
+    # Without its loop, this would be the loop of the default client, if there is one.
+    for future in require("distributed").as_completed(futures, loop=client.loop):
         if future.status != "finished":
             future.result()
         yield future

@@ -73,7 +73,7 @@ def grow_parts(
                 wave = range(first, min(first + at_a_time, n_trees))
                 drawn = draw(plan.weight, plan.n_draws, plan.recipe.seed, wave)
                 parts += _submit(client, plan, recipe, wave, drawn)
-                for n_done, _ in enumerate(completed(parts[first:]), start=first + 1):
+                for n_done, _ in enumerate(completed(client, parts[first:]), start=first + 1):
                     progress(n_done)
     finally:
         recipe.release()

@@ -194,7 +194,7 @@ def _fit_replicated(
             size_of = {part.key: size for part, size in zip(parts, sizes, strict=True)}
             n_done = 0
             with cancelling(client, parts, keep=True):
-                for part in completed(parts):
+                for part in completed(client, parts):
                     n_done += size_of[part.key]
                     progress(n_done)
         return parts
