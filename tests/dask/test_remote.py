@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from distributed import Client
+from distributed import Client, LocalCluster
 
 from clusters import assert_same_trees, left_on, make_data
 from okforest import OKExtraTrees, OKRandomForest, OKTotallyRandomTrees
-from okforest.dask import fit_remote, predict
+from okforest.dask import fit, fit_remote, predict
 from okforest.dask._growing import grow_range
 from okforest.dask._row_plan import plan_rows
 from okforest.kernels import (
@@ -271,6 +271,28 @@ def test_a_client_that_is_not_the_default(threads):
         assert np.allclose(found, local.predict(NEW))
         with other.as_current():
             assert np.array_equal(predict(local, chunks(NEW)).compute(), local.predict(NEW))
+
+
+def test_without_a_default_client():
+    """A client that is passed is the only one that is needed."""
+    with (
+        LocalCluster(
+            n_workers=1, processes=False, dashboard_address=":0", memory_limit=0
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        local = drawing().fit(X, Y)
+        assert_same_trees(fit(drawing(), X, Y, client=client), local)
+        x, y = chunks(X), chunks(Y)
+        for forest in (
+            fit_remote(drawing(), x, y, client=client),
+            fit_remote(drawing(), x, y, partitioned=True, client=client),
+        ):
+            assert_same_trees(forest.to_local(), local, but=("variance",))
+            found = client.compute(forest.predict(chunks(NEW)), sync=True)
+            assert np.allclose(found, local.predict(NEW))
+        found = client.compute(predict(local, chunks(NEW), client=client), sync=True)
+        assert np.array_equal(found, local.predict(NEW))
 
 
 def test_what_is_sent_is_logged(threads, caplog):
