@@ -29,6 +29,7 @@ def cluster():
 @pytest.fixture
 def client(cluster):
     with Client(cluster) as client:
+        client.wait_for_workers(2, timeout=120)
         yield client
 
 

@@ -12,7 +12,7 @@ from okforest.dask._cluster import (
     cancelling,
     completed,
     log,
-    mebibytes,
+    size_text,
     stop_if_cancelled,
     with_replicated,
 )
@@ -83,8 +83,8 @@ def check_plan(client: Any, plan: GrowthPlan) -> WorkerLimits:
     """Check that the data fits on every worker; return their limits."""
     limits = WorkerLimits(client)
     n_bytes = bytes_of(plan.X) + plan.outputs.nbytes + plan.row_weight.nbytes
-    limits.check(n_bytes, "X and the embedded outputs, which every worker must hold,", ADVICE)
-    log.info("sending %s to each of %d workers", mebibytes(n_bytes), limits.n_workers)
+    limits.check(n_bytes, "X and the embedded outputs, which every worker must hold", ADVICE)
+    log.info("sending %s to each of %d workers", size_text(n_bytes), limits.n_workers)
     return limits
 
 

@@ -20,7 +20,7 @@ from okforest.dask._cluster import (
     cancelling,
     completed,
     log,
-    mebibytes,
+    size_text,
     workers_of,
 )
 from okforest.dask._growing import grow_range
@@ -30,8 +30,8 @@ from okforest.dask._row_plan import Recipe, RowPlan, SampleSize
 from okforest.engine import GrowthPlan, Trees, draw, prune
 from okforest.engine.inputs import Inputs
 
-# The share of a worker's memory that samples may take at a time.
-SAMPLE_SHARE = 0.4
+# The share of a worker's free memory that samples may take at a time.
+SAMPLE_SHARE = 0.6
 
 # The inputs of a tree, filled in piece by piece, and its outputs in pieces.
 Sample = tuple[Any, list[Outputs]]
@@ -45,7 +45,7 @@ def trees_at_a_time(client: Any, size: SampleSize) -> int:
     """
     limits = WorkerLimits(client)
     advice = "Lower max_samples or embedding_rank, or give workers more memory."
-    what = "the sample of a tree, with its embedded outputs,"
+    what = "the sample of a tree, with its embedded outputs"
     limits.check(size.held, what, advice, SAMPLE_SHARE)
     if limits.memory is None:
         return limits.n_threads
@@ -64,7 +64,7 @@ def grow_parts(
         "growing %d trees, %d at a time, each on at most %s of rows sent to its worker",
         n_trees,
         at_a_time,
-        mebibytes(plan.size.sent),
+        size_text(plan.size.sent),
     )
     parts: list[Any] = []
     try:
@@ -132,7 +132,7 @@ def _submit(client: Any, plan: RowPlan, recipe: Any, wave: range, drawn: Trees) 
         "trees %d to %d: sending %s of row numbers, and the rows",
         wave[0],
         wave[-1],
-        mebibytes(sum(rows.nbytes for rows in rows_of_tree)),
+        size_text(sum(rows.nbytes for rows in rows_of_tree)),
     )
     return futures
 

@@ -10,10 +10,11 @@ from okforest.dask._cluster import (
     cancelling,
     completed,
     find_client,
-    is_collection,
     replicated,
+    watched,
     with_replicated,
 )
+from okforest.dask._collecting import collected
 from okforest.dask._growing import check_plan, grow, grow_range, tree_ranges
 from okforest.dask._parts import Part
 from okforest.dask._row_plan import plan_rows
@@ -68,11 +69,9 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None, client: Any =
     """
     check_forest(estimator)
     client = find_client(client)
-    X, y, sample_weight = (
-        client.compute(values, sync=True) if is_collection(values) else values
-        for values in (X, y, sample_weight)
-    )
-    return estimator.fit_by(partial(grow, client=client), X, y, sample_weight)
+    with watched(client):
+        X, y, sample_weight = collected(client, X, y, sample_weight)
+        return estimator.fit_by(partial(grow, client=client), X, y, sample_weight)
 
 
 def fit_remote(
@@ -137,9 +136,10 @@ def fit_remote(
     check_forest(estimator)
     client = find_client(client)
     model = clone(estimator)
-    if partitioned:
-        return _fit_partitioned(client, model, X, y, sample_weight)
-    return _fit_replicated(client, model, X, y, sample_weight)
+    with watched(client):
+        if partitioned:
+            return _fit_partitioned(client, model, X, y, sample_weight)
+        return _fit_replicated(client, model, X, y, sample_weight)
 
 
 def _fit_partitioned(
@@ -171,10 +171,7 @@ def _fit_replicated(
             "oob_score=True needs all trees in one place, and they stay on their workers; use "
             "oob_score=False, or okforest.dask.fit."
         )
-    X, y, sample_weight = (
-        client.compute(values, sync=True) if is_collection(values) else values
-        for values in (X, y, sample_weight)
-    )
+    X, y, sample_weight = collected(client, X, y, sample_weight)
     model._validate_params()
     plan = model._plan(X, y, sample_weight)
     assert plan.target is not None
