@@ -129,8 +129,10 @@ def test_data_that_does_not_fit(monkeypatch):
         with pytest.raises(MemoryError, match=r"memory limit of 48.83 kiB.*partitioned=True"):
             fit(OKExtraTrees(), *more, client=client)
         with pytest.raises(MemoryError, match=r"the sample of a tree.*Lower max_samples"):
-            trees_at_a_time(client, SampleSize(40_000, 0))
-        assert trees_at_a_time(client, SampleSize(4_000, 0)) == 1
+            trees_at_a_time(client, SampleSize(40_000, 0), 10)
+        assert trees_at_a_time(client, SampleSize(4_000, 0), 1) == 1
+        assert trees_at_a_time(client, SampleSize(4_000, 0), 10) == 3  # 8,000 bytes each
+        assert trees_at_a_time(client, SampleSize(100, 1_000), 10) == 10
         fit(OKExtraTrees(2), X[:100], Y[:100], client=client)
 
         def in_use(n_bytes):
@@ -347,11 +349,17 @@ def test_workers_lost_after_a_fit(mortal):
     assert_same_trees(forest.to_local(), DRAWING.fit(X, Y), but=("variance",))
     mortal.start(1)
     forest = fit_remote(OKExtraTrees(60, random_state=0), X, Y)
+    predicted, score = forest.predict(x), forest.score(x, y)
     mortal.lose(1)
+    for lazy in (predicted, score):
+        with pytest.raises(
+            RuntimeError, match="parts of the forest were on workers that have died"
+        ):
+            lazy.compute()
     with pytest.raises(RuntimeError, match=r"of 12 parts .* have died; fit it again"):
         forest.to_local()
     end = time.monotonic() + 60  # until this process has been told
-    while all(part.status != "cancelled" for part in forest.parts) and time.monotonic() < end:
+    while all(part.status != "error" for part in forest.parts) and time.monotonic() < end:
         time.sleep(0.01)
     with pytest.raises(RuntimeError, match=r"of 12 parts .* have died; fit it again"):
         forest.predict(x)

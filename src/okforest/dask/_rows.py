@@ -6,6 +6,8 @@ are grown at a time, so that workers hold a bounded number of samples.
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import takewhile
+from math import ceil
 from operator import getitem
 from typing import Any
 
@@ -32,16 +34,21 @@ from okforest.engine.inputs import Inputs
 
 # The share of a worker's free memory that samples may take at a time.
 SAMPLE_SHARE = 0.6
+# What the scheduler is sent at a time, at most: pieces of samples, and numbers of rows.
+TASKS = 10_000
+ROW_NUMBERS = 2**23
 
 # The inputs of a tree, filled in piece by piece, and its outputs in pieces.
 Sample = tuple[Any, list[Outputs]]
 
 
-def trees_at_a_time(client: Any, size: SampleSize) -> int:
-    """Return how many trees may be grown at the same time, so that samples fit in memory.
+def trees_at_a_time(client: Any, size: SampleSize, most: int) -> int:
+    """Return how many trees may be grown together, so that samples fit in memory.
 
-    A worker holds the sample of the tree that it grows, and its share of the rows for others, until
-    they are sent.
+    A worker holds the samples of its trees, the embedded outputs of those that it grows at the same
+    time, and its share of the rows for all trees, until they are sent. Without memory limits, there
+    is a tree for each thread; else there may be more, since every partition is read once for all
+    trees grown together.
     """
     limits = WorkerLimits(client)
     advice = "Lower max_samples or embedding_rank, or give workers more memory."
@@ -49,8 +56,15 @@ def trees_at_a_time(client: Any, size: SampleSize) -> int:
     limits.check(size.held, what, advice, SAMPLE_SHARE)
     if limits.memory is None:
         return limits.n_threads
-    left = SAMPLE_SHARE * limits.memory - size.held
-    return max(1, min(limits.n_threads, int(left * limits.n_workers / max(size.sent, 1))))
+    n_workers, room = limits.n_workers, SAMPLE_SHARE * limits.memory
+
+    def needed(n_trees: int) -> float:
+        own = ceil(n_trees / n_workers)
+        growing = min(own, ceil(limits.n_threads / n_workers))
+        return own * size.sent + growing * size.embedded + n_trees * size.sent / n_workers
+
+    fitting = takewhile(lambda n: needed(n) <= room, range(1, max(limits.n_threads, most) + 1))
+    return max(fitting, default=1)
 
 
 def grow_parts(
@@ -59,7 +73,9 @@ def grow_parts(
     """Grow trees, a few at a time; return them as parts that stay on the workers."""
     # A task, and not scattered data: a worker that dies does not lose it.
     recipe = client.submit(_same, plan.recipe, pure=False)
-    at_a_time = trees_at_a_time(client, plan.size)
+    by_tasks = TASKS // len(plan.rows.n_rows)
+    by_numbers = ROW_NUMBERS // plan.n_draws
+    at_a_time = min(n_trees, trees_at_a_time(client, plan.size, min(by_tasks, by_numbers)))
     log.info(
         "growing %d trees, %d at a time, each on at most %s of rows sent to its worker",
         n_trees,

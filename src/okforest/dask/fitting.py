@@ -15,7 +15,9 @@ from okforest.dask._cluster import (
     with_replicated,
 )
 from okforest.dask._collecting import collected
+from okforest.dask._decoding import check_decoder
 from okforest.dask._growing import check_plan, grow, grow_range, tree_ranges
+from okforest.dask._keeping import keep_parts
 from okforest.dask._parts import Part
 from okforest.dask._row_plan import plan_rows
 from okforest.dask._rows import grow_parts
@@ -23,6 +25,7 @@ from okforest.dask._transport import SentPlan
 from okforest.dask.remote import RemoteForest
 from okforest.engine import GrowthPlan, prune
 from okforest.models._tree_model import TreeModel
+from okforest.weights import Span
 
 
 def fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None, client: Any = None) -> Any:
@@ -176,6 +179,7 @@ def _fit_replicated(
     plan = model._plan(X, y, sample_weight)
     assert plan.target is not None
     known = plan.target.kernel, plan.target.outputs
+    check_decoder(model, Span(*known), partitioned=False)
     limits = check_plan(client, plan.growth)
     ranges = tree_ranges(plan.trees, limits.n_threads)
     progress = progress_of(0, model.n_estimators, model.verbose, model.callback)
@@ -194,7 +198,7 @@ def _fit_replicated(
                 for part in completed(client, parts):
                     n_done += size_of[part.key]
                     progress(n_done)
-        return parts
+            return keep_parts(client, parts)
 
     parts = with_replicated(client, SentPlan.of(plan.growth), grow_all)
     model._finish(plan, None)

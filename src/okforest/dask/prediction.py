@@ -10,7 +10,7 @@ from okforest._typing import Outputs
 from okforest.dask._blocks import input_blocks, with_blocks
 from okforest.dask._cluster import find_client, require
 from okforest.dask._predicted import as_array
-from okforest.decode import Candidates, as_decoder
+from okforest.decode import Decoder
 from okforest.models import OKModel
 from okforest.weights import Span, SparseWeights
 
@@ -89,12 +89,9 @@ def stack(blocks: list[Any], X: Any, empty: Outputs) -> Any:
     return array.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
 
 
-def decoded_like(model: OKModel, span: Span, candidates: Any = None) -> Outputs:
-    """Return an empty array of the shape and type that a model predicts."""
+def decoded_like(decoder: Decoder, span: Span) -> Outputs:
+    """Return an empty array of the shape and type that a decoder returns."""
     first = SparseWeights(sp.csr_array(([1.0], ([0], [0])), shape=(1, len(span))))
-    decoder = as_decoder(model.decoder, span.kernel)
-    if candidates is not None:
-        decoder = Candidates(candidates)
     return as_array(span.kernel.in_form(decoder.decode(first, span)))[:0]
 
 
@@ -106,8 +103,12 @@ def _empty_prediction(estimator: Any, candidates: Any) -> Outputs:
         raise TypeError(
             f"predict takes a fitted model of okforest, or a pipeline that ends with one; got "
             f"{type(model).__name__}."
+            + (" Pass its best_estimator_." if hasattr(model, "best_estimator_") else "")
         )
-    return decoded_like(model, model.span_, candidates)
+    decoder = model._decoder()
+    if candidates is not None:
+        decoder = decoder.with_candidates(candidates)
+    return decoded_like(decoder, model.span_)
 
 
 def _current_client(client: Any) -> Any:
