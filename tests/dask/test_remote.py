@@ -3,6 +3,7 @@
 import logging
 import math
 import pickle
+import re
 
 import dask.array as da
 import dask.dataframe as dd
@@ -59,7 +60,9 @@ PARTITIONED = {
     "pruned": pytest.param(*(drawing(ccp_alpha=0.1), Y[:, 0], None), marks=pytest.mark.slow),
     "labels": (drawing(kernel="dirac"), LABELS, None),
     "rankings": (drawing(kernel="kendall", min_samples_leaf=10), RANKS, None),
-    "label sets": (drawing(kernel="hamming", decoder="expected_f1"), SETS, None),
+    "label sets": pytest.param(
+        *(drawing(kernel="hamming", decoder="expected_f1"), SETS, None), marks=pytest.mark.slow
+    ),
     "fourier": (rbf(embedding="fourier"), Y, WEIGHT),
     "nystrom": (rbf(embedding="nystrom"), Y, None),
     "laplacian": pytest.param(
@@ -311,6 +314,7 @@ def test_what_is_sent_is_logged(threads, caplog):
     with caplog.at_level(logging.INFO, logger="okforest.dask"):
         fit_remote(drawing(), chunks(X), chunks(Y), partitioned=True)
     assert "growing 7 trees, 2 at a time, each on at most 10.55 kiB of rows" in caplog.text
+    assert re.search(r"trees 0 to 1: sending .* kiB of row numbers and .* kiB of rows", caplog.text)
 
 
 def test_kernels_that_need_a_gram_matrix_are_refused(threads):

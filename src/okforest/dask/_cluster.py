@@ -58,6 +58,7 @@ def find_client(client: Any = None) -> Any:
             "again with Client(address)."
         )
     workers_of(client)
+    log.info("checking the versions of the cluster; processes import okforest the first time")
     _check_versions(client)
     WorkerLimits(client).check_room()
     return client

@@ -144,11 +144,13 @@ def _submit(client: Any, plan: RowPlan, recipe: Any, wave: range, drawn: Trees) 
         )
         for k, t in enumerate(wave)
     ]
+    n_sent = sum(map(len, rows_of_tree))
     log.info(
-        "trees %d to %d: sending %s of row numbers, and the rows",
+        "trees %d to %d: sending %s of row numbers and %s of rows",
         wave[0],
         wave[-1],
         size_text(sum(rows.nbytes for rows in rows_of_tree)),
+        size_text(n_sent * plan.size.sent / min(plan.n_draws, plan.rows.n_rows.sum())),
     )
     return futures
 

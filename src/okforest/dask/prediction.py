@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
 from okforest._typing import Outputs
-from okforest.dask._blocks import input_blocks, with_blocks
+from okforest.dask._blocks import input_blocks, naming_partition, with_blocks
 from okforest.dask._cluster import find_client, require
 from okforest.dask._predicted import as_array
 from okforest.decode import Decoder
@@ -65,17 +65,19 @@ def predict(estimator: Any, X: Any, candidates: Any = None, client: Any = None) 
         model = client.scatter(estimator, broadcast=True, hash=False)
     shared = dask.delayed(candidates, traverse=False)
     predicted = [
-        with_blocks(predict_block, [block], model, shared, empty) for block in input_blocks(X)
+        with_blocks(predict_block, [block], model, shared, empty, p)
+        for p, block in enumerate(input_blocks(X))
     ]
     return stack(predicted, X, empty)
 
 
-def predict_block(estimator: Any, candidates: Any, empty: Outputs, X: Any) -> Outputs:
+def predict_block(estimator: Any, candidates: Any, empty: Outputs, number: int, X: Any) -> Outputs:
     """Predict one partition, on a worker; an empty one has no outputs."""
     if X.shape[0] == 0:
         return empty
-    found = estimator.predict(X, **({} if candidates is None else {"candidates": candidates}))
-    return as_array(found)
+    options = {} if candidates is None else {"candidates": candidates}
+    with naming_partition(number):
+        return as_array(estimator.predict(X, **options))
 
 
 def stack(blocks: list[Any], X: Any, empty: Outputs) -> Any:

@@ -290,7 +290,9 @@ class RemoteForest:
     def _inputs(self, X: Any) -> list[Any]:
         """Return the partitions of X as lazy numbers."""
         shell = require("dask").delayed(bare(self.model), traverse=False)
-        return [with_blocks(validated, [block], shell) for block in input_blocks(X)]
+        return [
+            with_blocks(validated, [block], shell, p) for p, block in enumerate(input_blocks(X))
+        ]
 
     def _added(self, contribution: Callable[[Any, float], Any], add: Callable[..., Any]) -> Any:
         """Add up what all parts contribute, a few at a time."""
