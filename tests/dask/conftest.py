@@ -10,18 +10,24 @@ from distributed.deploy.subprocess import SubprocessCluster
 
 from clusters import Mortal
 
-# Several tests may run at a time on a busy machine.
-dask.config.set({"distributed.comm.timeouts.connect": "60s"})
+dask.config.set(
+    {
+        "distributed.comm.timeouts.connect": "60s",  # several tests may run on a busy machine
+        "distributed.worker.profile.enabled": False,  # a thread of each worker
+    }
+)
 
 
 @pytest.fixture(scope="session")
 def cluster():
+    early = {"preload": ["okforest.dask"]}  # all processes import it at the same time
     with SubprocessCluster(
         n_workers=2,
         threads_per_worker=1,
         dashboard_address=None,
         worker_class="distributed.Worker",
-        worker_kwargs={"memory_limit": 0},
+        worker_kwargs={"memory_limit": 0, **early},
+        scheduler_kwargs=early,
     ) as cluster:
         yield cluster
 

@@ -365,7 +365,7 @@ def test_candidates(threads):
     """They are searched whatever the decoder, by its own loss if it has one."""
     for decoder in ("support", ExpectedLoss(math.dist, Y[:20])):
         model = rbf(embedding="nystrom").set_params(decoder=decoder)
-        forest = fit_remote(model, chunks(X), chunks(Y), partitioned=True)
+        forest = fit_remote(model, chunks(X, 400), chunks(Y, 400), partitioned=True)
         found = forest.predict(chunks(NEW), candidates=Y[:9]).compute()
         assert np.array_equal(found, model.fit(X, Y).predict(NEW, candidates=Y[:9]))
 
@@ -386,7 +386,7 @@ def test_labels_that_a_kernel_would_learn(threads):
     ):
         fit_remote(drawing(kernel="hamming"), chunks(X), chunks(sets), partitioned=True)
     kernel = Hamming()
+    expected = drawing(kernel="hamming").fit(X, sets).predict(NEW)
     for known in (Hamming(labels=list("abc")), kernel.resolve(kernel.check(list(sets)))):
-        forest = fit_remote(drawing(kernel=known), chunks(X), chunks(sets), partitioned=True)
-        expected = drawing(kernel="hamming").fit(X, sets).predict(NEW)
+        forest = fit_remote(drawing(kernel=known), chunks(X, 400), chunks(sets, 400), None, True)
         assert np.array_equal(forest.predict(chunks(NEW)).compute(), expected)
