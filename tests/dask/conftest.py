@@ -1,4 +1,4 @@
-"""One cluster of two worker processes for all tests of a session."""
+"""One cluster of three processes, the scheduler and two workers, for all tests of a session."""
 
 import pytest
 
@@ -6,17 +6,28 @@ pytest.importorskip("distributed", reason="Dask is not installed")
 
 import dask
 from distributed import Client, LocalCluster
+from distributed.deploy.subprocess import SubprocessCluster
 
 from clusters import Mortal
 
-# Several tests may run at a time on a busy machine.
-dask.config.set({"distributed.comm.timeouts.connect": "60s"})
+dask.config.set(
+    {
+        "distributed.comm.timeouts.connect": "60s",  # several tests may run on a busy machine
+        "distributed.worker.profile.enabled": False,  # a thread of each worker
+    }
+)
 
 
 @pytest.fixture(scope="session")
 def cluster():
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0
+    early = {"preload": ["okforest.dask"]}  # all processes import it at the same time
+    with SubprocessCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address=None,
+        worker_class="distributed.Worker",
+        worker_kwargs={"memory_limit": 0, **early},
+        scheduler_kwargs=early,
     ) as cluster:
         yield cluster
 
@@ -24,6 +35,7 @@ def cluster():
 @pytest.fixture
 def client(cluster):
     with Client(cluster) as client:
+        client.wait_for_workers(2, timeout=120)
         yield client
 
 

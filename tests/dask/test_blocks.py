@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from clusters import assert_same_trees, make_data
 from okforest import OKExtraTrees, OKRandomForest
 from okforest.dask import fit_remote, predict
-from okforest.dask._blocks import BlockTask, blocks_of
+from okforest.dask._blocks import BlockTask, blocks_of, with_blocks
 
 X, Y = make_data(400)
 
@@ -53,6 +53,12 @@ def test_functions_of_users_are_not_called_here():
     values = da.from_delayed(dask.delayed(fail)(np.ones((3, 2))), (3, 2), dtype=float)
     blocks_of(values, "X")
     blocks_of(da.from_array(X, chunks=90).map_blocks(fail, meta=X[:0]), "X")
+
+
+def test_names_of_tasks():
+    """Dashboards show what a task does."""
+    block = with_blocks(np.array, [blocks_of(da.from_array(X, chunks=90), "X")[0]])
+    assert block.key.startswith("array-")
 
 
 def test_fit_and_predict_from_a_file(client, tmp_path):

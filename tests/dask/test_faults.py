@@ -9,13 +9,20 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster, get_client
+from distributed import Client, LocalCluster, Status, get_client
+from distributed.comm import CommClosedError
 from sklearn.base import clone
 
 from clusters import assert_same_trees, left_on, make_data
 from okforest import OKExtraTrees, OKRandomForest
 from okforest.dask import fit, fit_remote
-from okforest.dask._cluster import WorkerLimits, find_client
+from okforest.dask._cluster import (
+    WorkerLimits,
+    _memory_in_use,
+    find_client,
+    replicated,
+    watched,
+)
 from okforest.dask._row_plan import SampleSize
 from okforest.dask._rows import trees_at_a_time
 
@@ -54,13 +61,16 @@ def test_without_a_scheduler(threads):
         fit(OKExtraTrees(), X, Y, client=other)
 
 
-def test_without_workers():
-    """Workers are awaited for a while."""
+@pytest.mark.parametrize(("protocol", "how"), [("tcp", "dask worker tcp:"), (None, "scale")])
+def test_without_workers(protocol, how):
+    """Workers are awaited for a while; the advice depends on who can reach the scheduler."""
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "0.2s"}),
-        LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster,
+        LocalCluster(
+            n_workers=0, processes=False, dashboard_address=":0", protocol=protocol
+        ) as cluster,
         Client(cluster) as client,
-        pytest.raises(RuntimeError, match=r"has no workers after 0.2s; start some.*dask worker"),
+        pytest.raises(RuntimeError, match=f"has no workers after 0.2s; start some.*{how}"),
     ):
         fit(OKExtraTrees(), X, Y, client=client)
 
@@ -74,7 +84,7 @@ def test_asynchronous_clients(threads, monkeypatch):
 
 
 def test_other_versions(client, monkeypatch):
-    """A worker with another version is named; so is one without okforest."""
+    """A worker or a scheduler with another version is named; so is one without okforest."""
     (worker, _), *_ = client.run(os.getpid).items()
 
     def pretend(version):
@@ -89,6 +99,11 @@ def test_other_versions(client, monkeypatch):
     client.run(pretend, known, workers=[worker])
     fit(OKExtraTrees(2), X, Y, client=client)
 
+    client.run_on_scheduler(pretend, "0.0.2")
+    with pytest.raises(RuntimeError, match=r"the scheduler at tcp.* has okforest 0.0.2; this"):
+        fit(OKExtraTrees(), X, Y, client=client)
+    client.run_on_scheduler(pretend, known)
+
     def missing():
         raise ModuleNotFoundError("No module named 'okforest'")
 
@@ -97,9 +112,10 @@ def test_other_versions(client, monkeypatch):
         fit(OKExtraTrees(), X, Y, client=client)
 
 
-def test_data_that_does_not_fit():
+def test_data_that_does_not_fit(monkeypatch):
     """Sizes are compared with the workers' memory limits before anything is sent."""
     with (
+        dask.config.set({"distributed.worker.memory.pause": False}),
         LocalCluster(
             n_workers=1,
             threads_per_worker=1,
@@ -110,11 +126,92 @@ def test_data_that_does_not_fit():
         Client(cluster) as client,
     ):
         more = np.tile(X, (3, 1)), np.tile(Y, (3, 1))
-        with pytest.raises(MemoryError, match=r"memory limit of 0.0 MiB.*partitioned=True"):
+        with pytest.raises(MemoryError, match=r"memory limit of 48.83 kiB.*partitioned=True"):
             fit(OKExtraTrees(), *more, client=client)
         with pytest.raises(MemoryError, match=r"the sample of a tree.*Lower max_samples"):
-            trees_at_a_time(client, SampleSize(40_000, 0))
-        assert trees_at_a_time(client, SampleSize(4_000, 0)) == 1
+            trees_at_a_time(client, SampleSize(40_000, 0), 10)
+        assert trees_at_a_time(client, SampleSize(4_000, 0), 1) == 1
+        assert trees_at_a_time(client, SampleSize(4_000, 0), 10) == 3  # 8,000 bytes each
+        assert trees_at_a_time(client, SampleSize(100, 1_000), 10) == 10
+        fit(OKExtraTrees(2), X[:100], Y[:100], client=client)
+
+        def in_use(n_bytes):
+            return lambda: n_bytes
+
+        monkeypatch.setattr("okforest.dask._cluster._memory_in_use", in_use(35_000))
+        with pytest.raises(MemoryError, match=r"of which 34.18 kiB are in use, and 40% of the"):
+            fit(OKExtraTrees(2), X[:100], Y[:100], client=client)
+        monkeypatch.setattr("okforest.dask._cluster._memory_in_use", in_use(45_000))
+        with (
+            dask.config.set({"distributed.worker.memory.pause": 0.8}),
+            pytest.raises(MemoryError, match=r"all workers are too small: .* without any data"),
+        ):
+            fit_remote(DRAWING, pieces(X), pieces(Y), partitioned=True)
+
+
+def test_memory_in_use(client):
+    """A worker process uses memory before it has any data; results do not count."""
+    before = client.run(_memory_in_use)
+    assert all(n > 2**25 for n in before.values())
+    data = np.ones(2**23)
+    with replicated(client, data):
+        during = client.run(_memory_in_use)
+    assert all(during[worker] < n + 0.8 * data.nbytes for worker, n in before.items())
+
+
+def set_status(client, name):
+    """Pause all workers, or let them run again."""
+
+    def change(dask_worker):
+        dask_worker.status = Status[name]
+
+    client.run(change)
+
+
+def test_paused_workers(threads, monkeypatch, caplog):
+    """They are awaited for a while; within a fit, a warning tells why nothing happens."""
+    monkeypatch.setattr("okforest.dask._cluster.WARN_EVERY", 0.01)
+    set_status(threads, "paused")
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "0.2s"}),
+        pytest.raises(RuntimeError, match=r"all 2 workers .* are paused after 0.2s"),
+    ):
+        fit(OKExtraTrees(2), X, Y)
+    with watched(threads):
+        end = time.monotonic() + 60
+        while "all workers are paused" not in caplog.text and time.monotonic() < end:
+            time.sleep(0.01)
+    assert "all workers are paused, since they have too little memory" in caplog.text
+    set_status(threads, "running")
+    fit(OKExtraTrees(2), X, Y)
+
+
+@pytest.mark.parametrize("method", ["replicate", "scatter"])
+def test_a_worker_that_dies_while_data_is_sent(threads, monkeypatch, method):
+    """Data is sent again; after a few times, an error names a cause. Nothing is left."""
+    scheduler, sent = threads.cluster.scheduler, []
+    usual = scheduler.handlers["scatter"] if method == "scatter" else scheduler.replicate
+
+    async def fail(*arguments, **options):
+        sent.append(1)
+        if len(sent) <= n_failures:
+            raise CommClosedError("Stream is closed")
+        return await usual(*arguments, **options)
+
+    if method == "scatter":
+        monkeypatch.setitem(scheduler.handlers, "scatter", fail)
+    else:
+        monkeypatch.setattr(scheduler, "replicate", fail)
+    n_failures = 3
+    with pytest.raises(RuntimeError, match=r"while the data was sent, 3 times .*out of memory"):
+        fit(OKExtraTrees(2), X, Y)
+    assert left_on(threads) == (0, 0, 0)
+    sent.clear()
+    n_failures = 1
+    assert_same_trees(
+        fit(OKExtraTrees(2, random_state=0), X, Y), OKExtraTrees(2, random_state=0).fit(X, Y)
+    )
+    assert left_on(threads) == (0, 0, 0)
 
 
 def test_unequal_types_are_promoted(threads):
@@ -253,11 +350,17 @@ def test_workers_lost_after_a_fit(mortal):
     assert_same_trees(forest.to_local(), DRAWING.fit(X, Y), but=("variance",))
     mortal.start(1)
     forest = fit_remote(OKExtraTrees(60, random_state=0), X, Y)
+    predicted, score = forest.predict(x), forest.score(x, y)
     mortal.lose(1)
+    for lazy in (predicted, score):
+        with pytest.raises(
+            RuntimeError, match="parts of the forest were on workers that have died"
+        ):
+            lazy.compute()
     with pytest.raises(RuntimeError, match=r"of 12 parts .* have died; fit it again"):
         forest.to_local()
     end = time.monotonic() + 60  # until this process has been told
-    while all(part.status != "cancelled" for part in forest.parts) and time.monotonic() < end:
+    while all(part.status != "error" for part in forest.parts) and time.monotonic() < end:
         time.sleep(0.01)
     with pytest.raises(RuntimeError, match=r"of 12 parts .* have died; fit it again"):
         forest.predict(x)

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 
 from clusters import assert_same_trees, left_on, make_data
 from okforest import OKBagging, OKBoost, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees, OKTree
-from okforest.dask import fit
+from okforest.dask import fit, fit_remote
 from okforest.dask._growing import tree_ranges
 from okforest.engine import GrowthPlan
 
@@ -85,6 +86,26 @@ def test_collections(threads, given, local):
     assert_same_trees(found, expected)
     assert found.n_features_in_ == expected.n_features_in_
     assert hasattr(found, "feature_names_in_") == hasattr(expected, "feature_names_in_")
+
+
+def test_columns_of_partitions(threads):
+    """A column that one partition does not have is an error, not a missing value."""
+    frames = [as_frame(part) for part in (X[:100], X[100:])]
+    expected = fit(OKExtraTrees(5, random_state=0), pd.concat(frames), Y, client=threads)
+    for second, is_valid in (
+        (frames[1][[*frames[1].columns[::-1]]], True),
+        (frames[1].drop(columns="x2"), False),
+    ):
+        parts = [dask.delayed(frame) for frame in (frames[0], second)]
+        x = dd.from_delayed(parts, meta=frames[0].iloc[:0], verify_meta=False)
+        if is_valid:  # another order
+            assert_same_trees(fit(OKExtraTrees(5, random_state=0), x, Y), expected)
+        else:
+            for fit_any in (fit, fit_remote):
+                with pytest.raises(
+                    ValueError, match=r"a partition of X has columns \['x0', 'x1', '"
+                ):
+                    fit_any(OKExtraTrees(5), x, Y)
 
 
 def test_the_current_client_is_used(threads):

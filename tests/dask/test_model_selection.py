@@ -32,15 +32,22 @@ def test_grid_search(threads):
         assert np.array_equal(*search(model, Y, threads))
 
 
-def n_kept():
-    """Return the number of kernels that this process has been sent."""
-    from okforest.dask.sharing import _kept
+def kept_by(client):
+    """Return the numbers of kernels that workers, the scheduler and this process have been sent."""
 
-    return len(_kept)
+    def count():
+        from okforest.dask.sharing import _kept
+
+        return len(_kept)
+
+    return [*client.run(count).values(), client.run_on_scheduler(count), count()]
 
 
 def test_gram_matrices_are_sent_once(client, monkeypatch):
-    """A shared kernel is not sent again with every candidate and fold."""
+    """A shared kernel is not sent again with every candidate and fold.
+
+    The scheduler, a process of its own, reads the tasks and refers to it.
+    """
     kernel = Precomputed(RBF(1.0)(Y))
     model = OKExtraTrees(5, kernel=kernel, random_state=0)
     n_pickled = []
@@ -53,11 +60,12 @@ def test_gram_matrices_are_sent_once(client, monkeypatch):
     monkeypatch.setattr(Precomputed, "__reduce_ex__", counting)
     with shared(kernel, client):
         here, there = search(model, np.arange(len(X)), client)
+        assert kept_by(client) == [1, 1, 1, 1]
     assert np.array_equal(here, there)
     assert len(n_pickled) == 1
     pickle.loads(pickle.dumps(kernel))
     assert len(n_pickled) == 2
-    assert not any(client.run(n_kept).values())
+    assert not any(kept_by(client))
 
 
 def test_models_pickled_while_a_kernel_is_shared(threads):
@@ -76,4 +84,4 @@ def test_only_kernels_are_shared(threads):
     """A Gram matrix alone is refused, and not kept."""
     with pytest.raises(TypeError, match=r"such as Precomputed\(K\).* got a ndarray"), shared(X):
         pass
-    assert n_kept() == 0
+    assert not any(kept_by(threads))

@@ -1,17 +1,19 @@
 """Predictions for the partitions of Dask collections."""
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from clusters import make_data
 from okforest import OKExtraTrees, OKNeighbors, OKRandomForest
-from okforest.dask import predict
+from okforest.dask import fit_remote, predict
 from okforest.engine import Trees
 
 X, Y = make_data()
@@ -107,3 +109,19 @@ def test_errors():
         TypeError, match=r"predict takes a fitted model of okforest.*StandardScaler"
     ):
         predict(StandardScaler(), COLLECTION)
+    search = GridSearchCV(MODELS["numbers"], {"max_depth": [2]}, cv=2).fit(X, Y[:, 0])
+    with pytest.raises(TypeError, match=r"got GridSearchCV. Pass its best_estimator_"):
+        predict(search, COLLECTION)
+
+
+def test_partitions_that_do_not_fit(threads):
+    """The error names the partition."""
+    blocks = [da.from_delayed(dask.delayed(part), (9, 6), float) for part in (X[:9], X[:9, :4])]
+    message = "partition 1: X has 4 features, but OKExtraTrees is expecting 6"
+    forest = fit_remote(MODELS["vectors"], X, Y)
+    for lazy in (
+        predict(MODELS["vectors"], da.concatenate(blocks)),
+        forest.predict(da.concatenate(blocks)),
+    ):
+        with pytest.raises(ValueError, match=message):
+            lazy.compute()

@@ -1,7 +1,9 @@
 """Forests that stay on workers, grown on all rows or on samples of rows in partitions."""
 
 import logging
+import math
 import pickle
+import re
 
 import dask.array as da
 import dask.dataframe as dd
@@ -9,16 +11,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from distributed import Client
+from distributed import Client, LocalCluster
 
 from clusters import assert_same_trees, left_on, make_data
 from okforest import OKExtraTrees, OKRandomForest, OKTotallyRandomTrees
-from okforest.dask import fit_remote, predict
+from okforest.dask import fit, fit_remote, predict
 from okforest.dask._growing import grow_range
 from okforest.dask._row_plan import plan_rows
+from okforest.decode import ExpectedLoss, Sharpened, Threshold
 from okforest.kernels import (
     RBF,
     FromCallable,
+    Hamming,
     Hierarchy,
     Laplacian,
     Linear,
@@ -30,6 +34,8 @@ X, Y = make_data(400)
 NEW, NEW_Y = make_data(50, seed=1)
 LABELS = np.array(["a", "b", "c"])[(Y[:, 0] > 0.5).astype(int) + (Y[:, 1] > 0)]
 PATHS = np.array(["a/b", "a/c", "d"], dtype=object)[(Y[:, 0] > 0.5).astype(int) + (Y[:, 1] > 0)]
+RANKS = np.argsort(np.argsort(Y, axis=1), axis=1) + 1
+SETS = (Y > 0.3).astype(int)
 WEIGHT = np.random.default_rng(1).integers(0, 4, size=len(X)).astype(float)
 
 
@@ -53,6 +59,10 @@ PARTITIONED = {
     "extra-trees, weights": (drawing(OKExtraTrees), Y, WEIGHT),
     "pruned": pytest.param(*(drawing(ccp_alpha=0.1), Y[:, 0], None), marks=pytest.mark.slow),
     "labels": (drawing(kernel="dirac"), LABELS, None),
+    "rankings": (drawing(kernel="kendall", min_samples_leaf=10), RANKS, None),
+    "label sets": pytest.param(
+        *(drawing(kernel="hamming", decoder="expected_f1"), SETS, None), marks=pytest.mark.slow
+    ),
     "fourier": (rbf(embedding="fourier"), Y, WEIGHT),
     "nystrom": (rbf(embedding="nystrom"), Y, None),
     "laplacian": pytest.param(
@@ -91,6 +101,8 @@ REPLICATED = {
     "linear": pytest.param(OKExtraTrees(9, random_state=0), Y, marks=pytest.mark.slow),
     "labels": (OKRandomForest(9, kernel="dirac", random_state=0), LABELS),
     "rbf": (OKRandomForest(9, kernel="rbf", random_state=0), Y),
+    "rankings": (OKRandomForest(9, kernel="kendall", random_state=0), RANKS),
+    "label sets": (OKRandomForest(9, kernel="hamming", decoder="mode", random_state=0), SETS),
     "paths": (OKRandomForest(9, kernel=Hierarchy(), random_state=0), PATHS),
     "precomputed": pytest.param(
         OKExtraTrees(9, kernel=Precomputed(RBF(1.0)(Y)), random_state=0),
@@ -108,6 +120,7 @@ def test_all_rows_on_every_worker(threads, model, y):
     assert_same_trees(forest.to_local(), expected)
     check_predictions(forest, expected)
     assert "9 trees" in repr(forest)
+    assert "released" not in repr(forest)
     for misuse, message in (
         (lambda: forest.score(NEW, NEW_Y), "X is a ndarray; expected a Dask array or frame"),
         (lambda: forest.predict(chunks(NEW[:, 0])), r"X has ndim=1; expected .* X\[:, None\]"),
@@ -116,6 +129,7 @@ def test_all_rows_on_every_worker(threads, model, y):
         with pytest.raises((TypeError, ValueError), match=message):
             misuse()
     forest.release()
+    assert "released" in repr(forest)
     for use in (lambda: forest.predict(chunks(NEW)), forest.to_local):
         with pytest.raises(RuntimeError, match="was released"):
             use()
@@ -223,7 +237,7 @@ def test_sparse_partitions(threads, monkeypatch):
     x = chunks(wide.toarray()).map_blocks(sp.csr_array)
     sizes = []
 
-    def counted(client, size):
+    def counted(client, size, most):
         sizes.append(size)
         return 2
 
@@ -273,11 +287,34 @@ def test_a_client_that_is_not_the_default(threads):
             assert np.array_equal(predict(local, chunks(NEW)).compute(), local.predict(NEW))
 
 
+def test_without_a_default_client():
+    """A client that is passed is the only one that is needed."""
+    with (
+        LocalCluster(
+            n_workers=1, processes=False, dashboard_address=":0", memory_limit=0
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        local = drawing().fit(X, Y)
+        assert_same_trees(fit(drawing(), X, Y, client=client), local)
+        x, y = chunks(X), chunks(Y)
+        for forest in (
+            fit_remote(drawing(), x, y, client=client),
+            fit_remote(drawing(), x, y, partitioned=True, client=client),
+        ):
+            assert_same_trees(forest.to_local(), local, but=("variance",))
+            found = client.compute(forest.predict(chunks(NEW)), sync=True)
+            assert np.allclose(found, local.predict(NEW))
+        found = client.compute(predict(local, chunks(NEW), client=client), sync=True)
+        assert np.array_equal(found, local.predict(NEW))
+
+
 def test_what_is_sent_is_logged(threads, caplog):
     """The number of trees at a time and the size of samples are logged."""
     with caplog.at_level(logging.INFO, logger="okforest.dask"):
         fit_remote(drawing(), chunks(X), chunks(Y), partitioned=True)
-    assert "growing 7 trees, 2 at a time, each on at most 0.0 MiB of rows" in caplog.text
+    assert "growing 7 trees, 2 at a time, each on at most 10.55 kiB of rows" in caplog.text
+    assert re.search(r"trees 0 to 1: sending .* kiB of row numbers and .* kiB of rows", caplog.text)
 
 
 def test_kernels_that_need_a_gram_matrix_are_refused(threads):
@@ -308,11 +345,48 @@ def test_parameters_that_do_not_fit(threads, model, message):
         fit_remote(model, chunks(X), chunks(Y), partitioned=True)
 
 
-def test_searching_all_outputs_is_refused(threads):
-    """They are in partitions; the support or candidates can be searched."""
-    model = rbf(embedding="nystrom").set_params(decoder="auto")
-    forest = fit_remote(model, chunks(X), chunks(Y), partitioned=True)
-    with pytest.raises(ValueError, match="decoder 'training_set' searches all training outputs"):
-        forest.predict(chunks(NEW))
-    found = forest.predict(chunks(NEW), candidates=Y[:9]).compute()
-    assert np.array_equal(found, model.fit(X, Y).predict(NEW, candidates=Y[:9]))
+@pytest.mark.parametrize(
+    ("decoder", "message"),
+    [
+        ("auto", r"decoder 'training_set' searches all training outputs.*decoder='support'"),
+        (ExpectedLoss(math.dist), "decoder ExpectedLoss.* searches all training outputs"),
+        (Sharpened("training_set"), "decoder Sharpened.* searches all training outputs"),
+    ],
+)
+def test_searching_all_outputs_is_refused(threads, monkeypatch, decoder, message):
+    """They are in partitions. The error comes before trees grow."""
+    model = rbf(embedding="nystrom").set_params(decoder=decoder)
+    monkeypatch.delattr("okforest.dask.fitting.grow_parts")
+    with pytest.raises(ValueError, match=message):
+        fit_remote(model, chunks(X), chunks(Y), partitioned=True)
+
+
+def test_candidates(threads):
+    """They are searched whatever the decoder, by its own loss if it has one."""
+    for decoder in ("support", ExpectedLoss(math.dist, Y[:20])):
+        model = rbf(embedding="nystrom").set_params(decoder=decoder)
+        forest = fit_remote(model, chunks(X, 400), chunks(Y, 400), partitioned=True)
+        found = forest.predict(chunks(NEW), candidates=Y[:9]).compute()
+        assert np.array_equal(found, model.fit(X, Y).predict(NEW, candidates=Y[:9]))
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_decoders_to_be_tuned_are_refused(threads, partitioned):
+    """They need all trees in one place; the error comes before trees grow."""
+    model = drawing(kernel="hamming", decoder=Threshold("macro_f1"))
+    with pytest.raises(ValueError, match=r"Threshold.* is tuned from out-of-bag.*tune_decoder"):
+        fit_remote(model, chunks(X), chunks(SETS), partitioned=partitioned)
+
+
+def test_labels_that_a_kernel_would_learn(threads):
+    """Those of sets are in all partitions; the advice works."""
+    sets = np.array([frozenset("abc"[j] for j in np.flatnonzero(row)) for row in SETS])
+    with pytest.raises(
+        ValueError, match=r"learns its parameters from all outputs.* Hamming\(labels=\.\.\.\)"
+    ):
+        fit_remote(drawing(kernel="hamming"), chunks(X), chunks(sets), partitioned=True)
+    kernel = Hamming()
+    expected = drawing(kernel="hamming").fit(X, sets).predict(NEW)
+    for known in (Hamming(labels=list("abc")), kernel.resolve(kernel.check(list(sets)))):
+        forest = fit_remote(drawing(kernel=known), chunks(X, 400), chunks(sets, 400), None, True)
+        assert np.array_equal(forest.predict(chunks(NEW)).compute(), expected)

@@ -1,6 +1,7 @@
 """The partitions of Dask collections as lazy blocks, and tasks that compute and use them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,7 @@ class BlockTask:
         self.keys = [block.key for block in blocks]
         self.graph, _ = require("dask.optimization").cull(graph, self.keys)
         self.function = function
+        self.__name__ = function.__name__  # of the task, as dashboards and logs show it
 
     def __call__(self, *arguments: Any) -> Any:
         blocks = require("dask.local").get_sync(self.graph, self.keys)
@@ -90,6 +92,15 @@ def with_blocks(function: Callable[..., Any], blocks: Sequence[Any], *arguments:
         if len(task.graph) <= INLINE:
             return dask.delayed(task, pure=False, traverse=False)(*arguments)
     return dask.delayed(function, pure=False)(*arguments, *blocks)
+
+
+@contextmanager
+def naming_partition(number: int) -> Iterator[None]:
+    """Let errors about the values of a partition begin with its number."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"partition {number}: {error}") from None
 
 
 def aligned_blocks(values: Any, name: str, X: Any) -> list[Any]:

@@ -1,20 +1,27 @@
 """The cluster: its client and workers, data sent to workers, and tasks that can be cancelled."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
+from uuid import uuid4
 
 import okforest
 
 log = logging.getLogger("okforest.dask")
 
-# The share of a worker's memory limit that its data may take; trees and copies need the rest.
-DATA_SHARE = 0.6
-# How often data is sent if all workers that hold it die.
+# The share of a worker's free memory that its data may take. It is there twice while it arrives,
+# in a message and as aligned arrays; then trees need the rest.
+DATA_SHARE = 0.4
+# How often data is sent if workers die.
 ATTEMPTS = 3
+# Seconds between warnings that all workers are paused.
+WARN_EVERY = 10.0
+
+MORE_MEMORY = "give workers more memory (memory_limit), or see their logs."
 
 
 def require(module: str) -> Any:
@@ -51,42 +58,95 @@ def find_client(client: Any = None) -> Any:
             "again with Client(address)."
         )
     workers_of(client)
+    log.info("checking the versions of the cluster; processes import okforest the first time")
     _check_versions(client)
+    WorkerLimits(client).check_room()
     return client
 
 
 def workers_of(client: Any) -> dict[str, Any]:
-    """Return what the scheduler knows about its workers, by address; wait for the first one.
+    """Return what the scheduler knows about its workers, by address; wait for one that runs.
 
-    There may be none for a moment, while the only one is restarted.
+    There may be none for a moment, while the only one is restarted or paused.
     """
     dask = require("dask")
     timeout = dask.config.get("distributed.comm.timeouts.connect", "30s")
     end = time.monotonic() + dask.utils.parse_timedelta(timeout)
     while True:
-        # client.scheduler_info() may have no workers: a refresh in the background drops them.
-        workers: dict[str, Any] = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
-        if workers:
+        workers = _identities(client)
+        if workers and not _all_paused(workers):
             return workers
         if time.monotonic() > end:
+            address = client.scheduler.address
+            if workers:
+                raise RuntimeError(
+                    f"all {len(workers)} workers of the cluster at {address} are paused after "
+                    f"{timeout}, since they have too little memory left; free what they hold, or "
+                    + MORE_MEMORY
+                )
+            how = f"dask worker {address}"
+            if address.startswith("inproc"):  # only this process can reach it
+                how = "cluster.scale(2)"
             raise RuntimeError(
-                f"the cluster at {client.scheduler.address} has no workers after {timeout}; start "
-                f"some, for example with: dask worker {client.scheduler.address}"
+                f"the cluster at {address} has no workers after {timeout}; start some, for "
+                f"example with: {how}"
             )
         time.sleep(0.1)
 
 
+def _identities(client: Any) -> dict[str, Any]:
+    # client.scheduler_info() may have no workers: a refresh in the background drops them.
+    workers: dict[str, Any] = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
+    return workers
+
+
+def _all_paused(workers: dict[str, Any]) -> bool:
+    return bool(workers) and all(worker["status"] == "paused" for worker in workers.values())
+
+
+@contextmanager
+def watched(client: Any) -> Iterator[None]:
+    """Log a warning from time to time while all workers are paused: nothing happens then."""
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(WARN_EVERY):
+            try:
+                if _all_paused(_identities(client)):
+                    log.warning(
+                        "all workers are paused, since they have too little memory left. If they "
+                        "do not go on, stop this (Ctrl-C), and " + MORE_MEMORY
+                    )
+            except Exception:  # the client has been closed, or the scheduler is gone
+                return
+
+    watcher = threading.Thread(target=watch, name="okforest-dask-watcher", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+
+
 def _check_versions(client: Any) -> None:
-    """Raise an error if a worker has another version of okforest, or none."""
-    versions = client.run(_version, on_error="return")
-    for worker, version in versions.items():
-        if isinstance(version, OSError):  # the worker has just died: others take its tasks
-            continue
+    """Raise an error if the scheduler or a worker has another version of okforest, or none."""
+    versions = {
+        f"worker {worker}": version
+        for worker, version in client.run(_version, on_error="return").items()
+        if not isinstance(version, OSError)  # it has just died: others take its tasks
+    }
+    scheduler = f"the scheduler at {client.scheduler.address}"
+    try:
+        versions[scheduler] = client.run_on_scheduler(_version)
+    except Exception as error:
+        versions[scheduler] = error
+    for process, version in versions.items():
         if version != okforest.__version__:
             found = f"okforest {version}" if isinstance(version, str) else f"no okforest: {version}"
             raise RuntimeError(
-                f"worker {worker} has {found}; this process has {okforest.__version__}. Trees are "
-                "the same only with the same version: install it on every worker."
+                f"{process} has {found}; this process has {okforest.__version__}. Trees are "
+                "the same only with the same version: install it for the scheduler and every "
+                "worker."
             )
 
 
@@ -95,34 +155,83 @@ def _version() -> str:
 
 
 class WorkerLimits:
-    """The threads and memory limits of the workers of a cluster."""
+    """The threads and the memory of the workers of a cluster."""
 
     def __init__(self, client: Any):
         workers = workers_of(client)
         self.n_workers = len(workers)
         self.n_threads = max(1, sum(worker["nthreads"] for worker in workers.values()))
-        limits = {name: worker["memory_limit"] for name, worker in workers.items()}
-        self._limits = {name: limit for name, limit in limits.items() if limit}
+        self._limits = {
+            name: worker["memory_limit"]
+            for name, worker in workers.items()
+            if worker["memory_limit"]
+        }
+        in_use = client.run(_memory_in_use, on_error="return") if self._limits else {}
+        self._in_use = {name: n for name, n in in_use.items() if isinstance(n, int)}
 
     @property
     def memory(self) -> int | None:
-        """The least memory limit of a worker in bytes; None if there is none."""
-        return min(self._limits.values(), default=None)
+        """The least free memory of a worker in bytes; None if there are no limits."""
+        return min((self._free(worker) for worker in self._limits), default=None)
+
+    def _free(self, worker: str) -> int:
+        return max(0, self._limits[worker] - self._in_use.get(worker, 0))
 
     def check(self, n_bytes: int, what: str, advice: str, share: float = DATA_SHARE) -> None:
         """Raise a MemoryError if something does not fit in a share of every worker's memory."""
         for worker, limit in self._limits.items():
-            if n_bytes > share * limit:
+            if n_bytes > share * self._free(worker):
                 raise MemoryError(
-                    f"{what} takes {mebibytes(n_bytes)}, and worker {worker} has a memory limit of "
-                    f"{mebibytes(limit)}, of which {share:.0%} may hold it. {advice}"
+                    f"{size_text(n_bytes)} are needed for {what}; worker {worker} has a memory "
+                    f"limit of {size_text(limit)}, of which {self._used(worker)} are in use, and "
+                    f"{share:.0%} of the rest may hold it. {advice}"
                 )
+
+    def check_room(self) -> None:
+        """Raise a MemoryError if all workers are too small to run anything, and pause."""
+        pause = require("dask").config.get("distributed.worker.memory.pause", 0.8) or 1.0
+        full = [
+            name for name in self._limits if self._free(name) < (1 - pause) * self._limits[name]
+        ]
+        if full and len(full) == self.n_workers:
+            worker = full[0]
+            raise MemoryError(
+                f"all workers are too small: {worker} has a memory limit of "
+                f"{size_text(self._limits[worker])}, of which {self._used(worker)} are in use "
+                "without any data, and pauses; " + MORE_MEMORY
+            )
+
+    def _used(self, worker: str) -> str:
+        return size_text(self._in_use.get(worker, 0))
+
+
+def _memory_in_use(dask_worker: Any) -> int:
+    """Return the memory of a worker's process, without results, which it can write to disk."""
+    if dask_worker.address.startswith("inproc"):  # nothing is sent to it: memory is shared
+        return 0
+    results = dask_worker.state.nbytes
+    spilled = getattr(dask_worker.data, "spilled_total", None)
+    if spilled is not None:
+        results -= spilled.memory
+    return int(max(0, dask_worker.monitor.get_process_memory() - results))
+
+
+class NotSent(Exception):
+    """Data did not reach the workers."""
 
 
 @contextmanager
 def replicated(client: Any, data: Any) -> Iterator[Any]:
     """Send data once to every worker, and remove it from the cluster at the end."""
-    (future,) = client.scatter([data], broadcast=True, hash=False)  # one, even of a tuple
+    key = f"okforest-data-{uuid4().hex}"
+    try:
+        future = client.scatter({key: data}, broadcast=True, hash=False)[key]
+    except BaseException as error:
+        # Some workers may have it, and the scheduler keeps it for this client.
+        require("distributed").Future(key, client).release()
+        if isinstance(error, OSError | TimeoutError):
+            raise NotSent(f"{type(error).__name__}: {error}") from None
+        raise
     try:
         yield future
     finally:
@@ -130,19 +239,22 @@ def replicated(client: Any, data: Any) -> Iterator[Any]:
 
 
 def with_replicated(client: Any, data: Any, work: Callable[[Any], Any]) -> Any:
-    """Call a function with data that is on every worker; again, if all that hold it have died."""
+    """Call a function with data that is on every worker; again, if workers have died."""
     distributed = require("distributed")
     for attempt in range(1, ATTEMPTS + 1):
         try:
             with replicated(client, data) as future:
                 return work(future)
-        except distributed.client.FutureCancelledError as error:
+        except (distributed.client.FutureCancelledError, NotSent) as error:
+            what = "all workers that held the data have died"
+            if isinstance(error, NotSent):
+                what = "a worker died or was paused while the data was sent"
             if attempt == ATTEMPTS:
                 raise RuntimeError(
-                    f"all workers that held the data have died, {ATTEMPTS} times. Most often they "
-                    "have run out of memory: give workers more (memory_limit), or see their logs."
+                    f"{what}, {ATTEMPTS} times ({error}). Most often they have run out of memory: "
+                    + MORE_MEMORY
                 ) from None
-            log.warning("the workers that held the data died (%s); it is sent again", error)
+            log.warning("%s (%s); it is sent again", what, error)
             workers_of(client)
 
 
@@ -165,9 +277,10 @@ def cancelling(client: Any, futures: list[Any], keep: bool = False) -> Iterator[
             client.cancel(futures, force=True, reason="okforest cancelled the rest", msg=False)
 
 
-def completed(futures: list[Any]) -> Iterator[Any]:
+def completed(client: Any, futures: list[Any]) -> Iterator[Any]:
     """Iterate over tasks as they are done; raise the error of one that has failed."""
-    for future in require("distributed").as_completed(futures):
+    # Without its loop, this would be the loop of the default client, if there is one.
+    for future in require("distributed").as_completed(futures, loop=client.loop):
         if future.status != "finished":
             future.result()
         yield future
@@ -185,6 +298,6 @@ def stop_if_cancelled(_: int) -> None:
         raise InterruptedError("the task was cancelled")
 
 
-def mebibytes(n_bytes: float) -> str:
+def size_text(n_bytes: float) -> str:
     """Return a number of bytes as text."""
-    return f"{n_bytes / 2**20:,.1f} MiB"
+    return str(require("dask.utils").format_bytes(int(n_bytes)))

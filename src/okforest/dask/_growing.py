@@ -10,9 +10,9 @@ from okforest.dask._allocation import allocator
 from okforest.dask._cluster import (
     WorkerLimits,
     cancelling,
+    completed,
     log,
-    mebibytes,
-    require,
+    size_text,
     stop_if_cancelled,
     with_replicated,
 )
@@ -68,12 +68,11 @@ def _grow_missing(
     client: Any, data: Any, ranges: list[range], parts: dict[range, PackedTrees], progress: Any
 ) -> None:
     """Grow the ranges of trees that are not among the parts yet, and add them."""
-    distributed = require("distributed")
     missing = [some for some in ranges if some not in parts]
     futures = [client.submit(grow_packed, data, some, pure=False) for some in missing]
     of_future = {future.key: some for future, some in zip(futures, missing, strict=True)}
     with cancelling(client, futures):
-        for future in distributed.as_completed(futures):
+        for future in completed(client, futures):
             parts[of_future[future.key]] = future.result()
             future.release()
             if progress is not None:
@@ -84,8 +83,8 @@ def check_plan(client: Any, plan: GrowthPlan) -> WorkerLimits:
     """Check that the data fits on every worker; return their limits."""
     limits = WorkerLimits(client)
     n_bytes = bytes_of(plan.X) + plan.outputs.nbytes + plan.row_weight.nbytes
-    limits.check(n_bytes, "X and the embedded outputs, which every worker must hold,", ADVICE)
-    log.info("sending %s to each of %d workers", mebibytes(n_bytes), limits.n_workers)
+    limits.check(n_bytes, "X and the embedded outputs, which every worker must hold", ADVICE)
+    log.info("sending %s to each of %d workers", size_text(n_bytes), limits.n_workers)
     return limits
 
 

@@ -78,14 +78,26 @@ def resolve(
         return kernel.resolve(summary.labels)
     used = np.flatnonzero(weight)
     spread = np.linspace(0, len(used) - 1, min(len(used), MEDIAN_SAMPLE)).astype(int)
-    resolved = kernel.resolve(rows.outputs_at(client, kernel, used[spread]))
+    sample = rows.outputs_at(client, kernel, used[spread])
+    resolved = kernel.resolve(sample)
     # The median distance is that of these outputs in a local fit, too.
     takes_median = isinstance(kernel, RBF | Laplacian) and getattr(kernel, "base", None) is None
-    if takes_median or repr(resolved) == repr(kernel):
+    # The labels of a matrix are its columns, whatever the rows.
+    counts_columns = sample.ndim == 2 and (
+        getattr(resolved, "labels", None) == list(range(sample.shape[1]))
+    )
+    if takes_median or counts_columns or repr(resolved) == repr(kernel):
         return resolved
+    given = kernel.get_params(deep=False)
+    learnt = ", ".join(
+        f"{name}=..."
+        for name, value in resolved.get_params(deep=False).items()
+        if repr(value) != repr(given[name])
+    )
     raise ValueError(
-        f"{kernel!r} learns its parameters from all outputs, which are in partitions. Pass a "
-        "kernel whose parameters are known, such as kernel.resolve(y_sample) for a sample of y."
+        f"{kernel!r} learns its parameters from all outputs, which are in partitions. Pass them, "
+        f"as in {type(kernel).__name__}({learnt}); kernel.resolve(kernel.check(y)) returns a "
+        "kernel that has learnt them from a sample y of the outputs."
     )
 
 

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from okforest._typing import Floats, Outputs
 from okforest._validation import check_inputs
+from okforest.dask._blocks import naming_partition
 from okforest.engine import Trees, apply
 from okforest.engine.inputs import Inputs
 from okforest.kernels import OutputKernel
@@ -93,11 +94,12 @@ class Weighted:
         return sp.csr_array(parts, shape=(self.matrix.shape[0], len(self.rows)))
 
 
-def validated(shell: TreeModel, X: Any) -> Inputs:
-    """Return inputs to predict as numbers; the engine takes no others."""
+def validated(shell: TreeModel, number: int, X: Any) -> Inputs:
+    """Return the inputs of a partition to predict as numbers; the engine takes no others."""
     if X.shape[0] == 0:
         return np.empty((0, shell.n_features_in_))
-    return check_inputs(shell, X)
+    with naming_partition(number):
+        return check_inputs(shell, X)
 
 
 def _aligned(X: Inputs) -> Inputs:

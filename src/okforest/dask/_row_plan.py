@@ -9,10 +9,10 @@ from okforest._typing import Floats, Outputs
 from okforest._validation import check_weights
 from okforest.dask._blocks import aligned_blocks, input_blocks, with_blocks
 from okforest.dask._cluster import cancelling, is_collection, require
+from okforest.dask._decoding import check_decoder
 from okforest.dask._outputs import OutputMap, output_map, resolve
 from okforest.dask._partitions import PartitionedRows, bare
 from okforest.dask._summary import Summary, merge, summarize
-from okforest.decode import as_decoder
 from okforest.engine import GrowthRules
 from okforest.kernels import as_kernel
 from okforest.models._tree_model import TreeModel
@@ -122,7 +122,7 @@ def plan_rows(client: Any, model: TreeModel, X: Any, y: Any, sample_weight: Any)
     kernel = resolve(kernel, rows, client, summary, weight)
     outputs = output_map(model, kernel, rows, client, seed)
     reference = _reference(rows, client, outputs, summary.labels)
-    as_decoder(model.decoder, kernel).check(Span(kernel, reference))
+    check_decoder(model, Span(kernel, reference), partitioned=True)
     model.n_features_in_, model.categories_ = summary.n_features, summary.categories
     model.has_missing_ = summary.has_missing
     if summary.names is not None:

@@ -6,6 +6,8 @@ are grown at a time, so that workers hold a bounded number of samples.
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import takewhile
+from math import ceil
 from operator import getitem
 from typing import Any
 
@@ -20,7 +22,7 @@ from okforest.dask._cluster import (
     cancelling,
     completed,
     log,
-    mebibytes,
+    size_text,
     workers_of,
 )
 from okforest.dask._growing import grow_range
@@ -30,27 +32,39 @@ from okforest.dask._row_plan import Recipe, RowPlan, SampleSize
 from okforest.engine import GrowthPlan, Trees, draw, prune
 from okforest.engine.inputs import Inputs
 
-# The share of a worker's memory that samples may take at a time.
-SAMPLE_SHARE = 0.4
+# The share of a worker's free memory that samples may take at a time.
+SAMPLE_SHARE = 0.6
+# What the scheduler is sent at a time, at most: pieces of samples, and numbers of rows.
+TASKS = 10_000
+ROW_NUMBERS = 2**23
 
 # The inputs of a tree, filled in piece by piece, and its outputs in pieces.
 Sample = tuple[Any, list[Outputs]]
 
 
-def trees_at_a_time(client: Any, size: SampleSize) -> int:
-    """Return how many trees may be grown at the same time, so that samples fit in memory.
+def trees_at_a_time(client: Any, size: SampleSize, most: int) -> int:
+    """Return how many trees may be grown together, so that samples fit in memory.
 
-    A worker holds the sample of the tree that it grows, and its share of the rows for others, until
-    they are sent.
+    A worker holds the samples of its trees, the embedded outputs of those that it grows at the same
+    time, and its share of the rows for all trees, until they are sent. Without memory limits, there
+    is a tree for each thread; else there may be more, since every partition is read once for all
+    trees grown together.
     """
     limits = WorkerLimits(client)
     advice = "Lower max_samples or embedding_rank, or give workers more memory."
-    what = "the sample of a tree, with its embedded outputs,"
+    what = "the sample of a tree, with its embedded outputs"
     limits.check(size.held, what, advice, SAMPLE_SHARE)
     if limits.memory is None:
         return limits.n_threads
-    left = SAMPLE_SHARE * limits.memory - size.held
-    return max(1, min(limits.n_threads, int(left * limits.n_workers / max(size.sent, 1))))
+    n_workers, room = limits.n_workers, SAMPLE_SHARE * limits.memory
+
+    def needed(n_trees: int) -> float:
+        own = ceil(n_trees / n_workers)
+        growing = min(own, ceil(limits.n_threads / n_workers))
+        return own * size.sent + growing * size.embedded + n_trees * size.sent / n_workers
+
+    fitting = takewhile(lambda n: needed(n) <= room, range(1, max(limits.n_threads, most) + 1))
+    return max(fitting, default=1)
 
 
 def grow_parts(
@@ -59,12 +73,14 @@ def grow_parts(
     """Grow trees, a few at a time; return them as parts that stay on the workers."""
     # A task, and not scattered data: a worker that dies does not lose it.
     recipe = client.submit(_same, plan.recipe, pure=False)
-    at_a_time = trees_at_a_time(client, plan.size)
+    by_tasks = TASKS // len(plan.rows.n_rows)
+    by_numbers = ROW_NUMBERS // plan.n_draws
+    at_a_time = min(n_trees, trees_at_a_time(client, plan.size, min(by_tasks, by_numbers)))
     log.info(
         "growing %d trees, %d at a time, each on at most %s of rows sent to its worker",
         n_trees,
         at_a_time,
-        mebibytes(plan.size.sent),
+        size_text(plan.size.sent),
     )
     parts: list[Any] = []
     try:
@@ -73,7 +89,7 @@ def grow_parts(
                 wave = range(first, min(first + at_a_time, n_trees))
                 drawn = draw(plan.weight, plan.n_draws, plan.recipe.seed, wave)
                 parts += _submit(client, plan, recipe, wave, drawn)
-                for n_done, _ in enumerate(completed(parts[first:]), start=first + 1):
+                for n_done, _ in enumerate(completed(client, parts[first:]), start=first + 1):
                     progress(n_done)
     finally:
         recipe.release()
@@ -128,11 +144,13 @@ def _submit(client: Any, plan: RowPlan, recipe: Any, wave: range, drawn: Trees) 
         )
         for k, t in enumerate(wave)
     ]
+    n_sent = sum(map(len, rows_of_tree))
     log.info(
-        "trees %d to %d: sending %s of row numbers, and the rows",
+        "trees %d to %d: sending %s of row numbers and %s of rows",
         wave[0],
         wave[-1],
-        mebibytes(sum(rows.nbytes for rows in rows_of_tree)),
+        size_text(sum(rows.nbytes for rows in rows_of_tree)),
+        size_text(n_sent * plan.size.sent / min(plan.n_draws, plan.rows.n_rows.sum())),
     )
     return futures
 

@@ -11,6 +11,7 @@ from okforest._categories import Categories, check_category_count
 from okforest._columns import column, is_frame, missing
 from okforest._typing import Booleans, Floats, Outputs
 from okforest._validation import learn_inputs, missing_features
+from okforest.dask._blocks import naming_partition
 from okforest.dask._growing import bytes_of
 from okforest.kernels import Dirac, OutputKernel
 from okforest.models._tree_model import TreeModel
@@ -69,13 +70,11 @@ def summarize(
         no = np.zeros(n_features, dtype=bool)
         nothing: Categories = [None] * n_features
         return Summary(0, n_features, output_names, None, 0, None, nothing, no, no, (), None)
-    try:
+    with naming_partition(number):
         inputs = learn_inputs(model, X, weight, least_rows=1)
         outputs = kernel.check(y)
         used = outputs if weight is None else outputs[weight > 0]
         labels = kernel.resolve(used).classes if isinstance(kernel, Dirac) else None
-    except ValueError as error:
-        raise ValueError(f"partition {number}: {error}") from None
     has_missing = missing_features(inputs.X)
     is_empty = np.zeros(n_features, dtype=bool)
     if is_frame(X):

@@ -10,11 +10,14 @@ from okforest.dask._cluster import (
     cancelling,
     completed,
     find_client,
-    is_collection,
     replicated,
+    watched,
     with_replicated,
 )
+from okforest.dask._collecting import collected
+from okforest.dask._decoding import check_decoder
 from okforest.dask._growing import check_plan, grow, grow_range, tree_ranges
+from okforest.dask._keeping import keep_parts
 from okforest.dask._parts import Part
 from okforest.dask._row_plan import plan_rows
 from okforest.dask._rows import grow_parts
@@ -22,6 +25,7 @@ from okforest.dask._transport import SentPlan
 from okforest.dask.remote import RemoteForest
 from okforest.engine import GrowthPlan, prune
 from okforest.models._tree_model import TreeModel
+from okforest.weights import Span
 
 
 def fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None, client: Any = None) -> Any:
@@ -68,11 +72,9 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None, client: Any =
     """
     check_forest(estimator)
     client = find_client(client)
-    X, y, sample_weight = (
-        client.compute(values, sync=True) if is_collection(values) else values
-        for values in (X, y, sample_weight)
-    )
-    return estimator.fit_by(partial(grow, client=client), X, y, sample_weight)
+    with watched(client):
+        X, y, sample_weight = collected(client, X, y, sample_weight)
+        return estimator.fit_by(partial(grow, client=client), X, y, sample_weight)
 
 
 def fit_remote(
@@ -137,9 +139,10 @@ def fit_remote(
     check_forest(estimator)
     client = find_client(client)
     model = clone(estimator)
-    if partitioned:
-        return _fit_partitioned(client, model, X, y, sample_weight)
-    return _fit_replicated(client, model, X, y, sample_weight)
+    with watched(client):
+        if partitioned:
+            return _fit_partitioned(client, model, X, y, sample_weight)
+        return _fit_replicated(client, model, X, y, sample_weight)
 
 
 def _fit_partitioned(
@@ -171,14 +174,12 @@ def _fit_replicated(
             "oob_score=True needs all trees in one place, and they stay on their workers; use "
             "oob_score=False, or okforest.dask.fit."
         )
-    X, y, sample_weight = (
-        client.compute(values, sync=True) if is_collection(values) else values
-        for values in (X, y, sample_weight)
-    )
+    X, y, sample_weight = collected(client, X, y, sample_weight)
     model._validate_params()
     plan = model._plan(X, y, sample_weight)
     assert plan.target is not None
     known = plan.target.kernel, plan.target.outputs
+    check_decoder(model, Span(*known), partitioned=False)
     limits = check_plan(client, plan.growth)
     ranges = tree_ranges(plan.trees, limits.n_threads)
     progress = progress_of(0, model.n_estimators, model.verbose, model.callback)
@@ -194,10 +195,10 @@ def _fit_replicated(
             size_of = {part.key: size for part, size in zip(parts, sizes, strict=True)}
             n_done = 0
             with cancelling(client, parts, keep=True):
-                for part in completed(parts):
+                for part in completed(client, parts):
                     n_done += size_of[part.key]
                     progress(n_done)
-        return parts
+            return keep_parts(client, parts)
 
     parts = with_replicated(client, SentPlan.of(plan.growth), grow_all)
     model._finish(plan, None)

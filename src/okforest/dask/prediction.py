@@ -7,10 +7,10 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
 from okforest._typing import Outputs
-from okforest.dask._blocks import input_blocks, with_blocks
+from okforest.dask._blocks import input_blocks, naming_partition, with_blocks
 from okforest.dask._cluster import find_client, require
 from okforest.dask._predicted import as_array
-from okforest.decode import Candidates, as_decoder
+from okforest.decode import Decoder
 from okforest.models import OKModel
 from okforest.weights import Span, SparseWeights
 
@@ -65,17 +65,19 @@ def predict(estimator: Any, X: Any, candidates: Any = None, client: Any = None) 
         model = client.scatter(estimator, broadcast=True, hash=False)
     shared = dask.delayed(candidates, traverse=False)
     predicted = [
-        with_blocks(predict_block, [block], model, shared, empty) for block in input_blocks(X)
+        with_blocks(predict_block, [block], model, shared, empty, p)
+        for p, block in enumerate(input_blocks(X))
     ]
     return stack(predicted, X, empty)
 
 
-def predict_block(estimator: Any, candidates: Any, empty: Outputs, X: Any) -> Outputs:
+def predict_block(estimator: Any, candidates: Any, empty: Outputs, number: int, X: Any) -> Outputs:
     """Predict one partition, on a worker; an empty one has no outputs."""
     if X.shape[0] == 0:
         return empty
-    found = estimator.predict(X, **({} if candidates is None else {"candidates": candidates}))
-    return as_array(found)
+    options = {} if candidates is None else {"candidates": candidates}
+    with naming_partition(number):
+        return as_array(estimator.predict(X, **options))
 
 
 def stack(blocks: list[Any], X: Any, empty: Outputs) -> Any:
@@ -89,12 +91,9 @@ def stack(blocks: list[Any], X: Any, empty: Outputs) -> Any:
     return array.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
 
 
-def decoded_like(model: OKModel, span: Span, candidates: Any = None) -> Outputs:
-    """Return an empty array of the shape and type that a model predicts."""
+def decoded_like(decoder: Decoder, span: Span) -> Outputs:
+    """Return an empty array of the shape and type that a decoder returns."""
     first = SparseWeights(sp.csr_array(([1.0], ([0], [0])), shape=(1, len(span))))
-    decoder = as_decoder(model.decoder, span.kernel)
-    if candidates is not None:
-        decoder = Candidates(candidates)
     return as_array(span.kernel.in_form(decoder.decode(first, span)))[:0]
 
 
@@ -106,8 +105,12 @@ def _empty_prediction(estimator: Any, candidates: Any) -> Outputs:
         raise TypeError(
             f"predict takes a fitted model of okforest, or a pipeline that ends with one; got "
             f"{type(model).__name__}."
+            + (" Pass its best_estimator_." if hasattr(model, "best_estimator_") else "")
         )
-    return decoded_like(model, model.span_, candidates)
+    decoder = model._decoder()
+    if candidates is not None:
+        decoder = decoder.with_candidates(candidates)
+    return decoded_like(decoder, model.span_)
 
 
 def _current_client(client: Any) -> Any:

@@ -14,6 +14,8 @@ from okforest._typing import Outputs
 from okforest.dask import _scoring
 from okforest.dask._blocks import aligned_blocks, input_blocks, with_blocks
 from okforest.dask._cluster import log, require
+from okforest.dask._decoding import takes_sums
+from okforest.dask._keeping import LostPart, known_of
 from okforest.dask._partitions import bare
 from okforest.dask._parts import (
     add_sums,
@@ -32,8 +34,7 @@ from okforest.dask._predicted import (
     predicted_by_weights,
 )
 from okforest.dask.prediction import decoded_like, stack
-from okforest.decode import Candidates, as_decoder
-from okforest.decode.search import Support, TrainingSet
+from okforest.decode import as_decoder
 from okforest.engine import Trees
 from okforest.weights import Span
 
@@ -98,6 +99,8 @@ class RemoteForest:
 
     def __repr__(self) -> str:
         name = type(self.model).__name__
+        if not self.parts:
+            return f"<RemoteForest: {name}, released>"
         return f"<RemoteForest: {name} of {len(self)} trees in {len(self.parts)} parts>"
 
     @property
@@ -122,19 +125,14 @@ class RemoteForest:
             the training outputs were a sparse matrix or a frame.
         """
         dask = require("dask")
-        decoder = as_decoder(self.model.decoder, self.model.kernel_)
+        span = Span(self.model.kernel_, self.outputs)
+        decoder = as_decoder(self.model.decoder, span.kernel)
         if candidates is not None:
-            decoder = Candidates(candidates)
-        elif self.rows is not None and type(decoder) is TrainingSet:
-            raise ValueError(
-                "decoder 'training_set' searches all training outputs, which are in partitions. "
-                "Set decoder='support' before fitting, or pass candidates=."
-            )
-        empty = decoded_like(self.model, Span(self.model.kernel_, self.outputs), candidates)
+            decoder = decoder.with_candidates(candidates)
+        empty = decoded_like(decoder, span)
         shared = dask.delayed(decoder, traverse=False)
         decode = dask.delayed(decoded, pure=False)
-        needs_weights = isinstance(decoder, Support)
-        predicted = self._predicted(X, needs_weights)
+        predicted = self._predicted(X, needs_weights=not takes_sums(decoder, span))
         return stack([decode(some, shared, empty) for some in predicted], X, empty)
 
     def predict_weights(self, X: Any) -> Any:
@@ -256,7 +254,7 @@ class RemoteForest:
             outputs = self.rows.outputs_at(self.client, self.model.kernel_, np.arange(self.n_train))
         try:
             parts = self.client.gather(self.parts)
-        except require("distributed").client.FutureCancelledError:
+        except (require("distributed").client.FutureCancelledError, LostPart):
             raise RuntimeError(self._lost("some")) from None
         log.info("brought %d trees here", len(self))
         model.trees_ = Trees.join([part.whole_trees(self.n_train) for part in parts])
@@ -278,8 +276,8 @@ class RemoteForest:
         """Raise an error if the trees are no longer on the workers."""
         if not self.parts:
             raise RuntimeError("the forest was released; fit it again.")
-        # A "lost" part can be grown again.
-        n_lost = sum(part.status == "cancelled" for part in self.parts)
+        # A "lost" part can be grown again, or becomes an error.
+        n_lost = sum(part.status in ("cancelled", "error") for part in self.parts)
         if n_lost:
             raise RuntimeError(self._lost(str(n_lost)))
 
@@ -292,7 +290,9 @@ class RemoteForest:
     def _inputs(self, X: Any) -> list[Any]:
         """Return the partitions of X as lazy numbers."""
         shell = require("dask").delayed(bare(self.model), traverse=False)
-        return [with_blocks(validated, [block], shell) for block in input_blocks(X)]
+        return [
+            with_blocks(validated, [block], shell, p) for p, block in enumerate(input_blocks(X))
+        ]
 
     def _added(self, contribution: Callable[[Any, float], Any], add: Callable[..., Any]) -> Any:
         """Add up what all parts contribute, a few at a time."""
@@ -317,6 +317,7 @@ class RemoteForest:
 
     def _predicted(self, X: Any, needs_weights: bool = False) -> list[Any]:
         """Return lazy predictions: sums of explicit features if the kernel has few, or weights."""
+        self._check_parts()
         dask = require("dask")
         dim = self.model.kernel_.feature_dim(self.outputs[:2])
         known = self._known()
@@ -332,12 +333,12 @@ class RemoteForest:
         ]
 
     def _known(self) -> Any:
-        """Return the kernel and the outputs, sent once."""
-        known = (self.model.kernel_, self.outputs)
+        """Return the kernel and the outputs: of a part, or sent once if a part has only its own."""
         if self._sent is None and self.rows is None:
-            (self._sent,) = self.client.scatter([known], broadcast=True, hash=False)
+            self._sent = self.client.submit(known_of, self.parts[0], pure=False)
         elif self._sent is None:
             # A task, which is repeated if its worker dies, as the parts of this forest are.
+            known = (self.model.kernel_, self.outputs)
             self._sent = self.client.submit(_same, known, pure=False)
         return self._sent
 

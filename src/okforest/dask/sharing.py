@@ -9,7 +9,17 @@ from uuid import uuid4
 from okforest.dask._cluster import find_client
 from okforest.kernels import OutputKernel
 
-_kept: dict[str, OutputKernel] = {}  # kernels that this process has been sent, by key
+_kept: dict[str, Any] = {}  # kernels that this process has been sent, by key
+
+
+class Reference:
+    """Stands for a kernel in the scheduler, which reads tasks and passes them on to workers."""
+
+    def __init__(self, key: str):
+        self.key = key
+
+    def __reduce__(self) -> Any:
+        return kernel_on_worker, (self.key,)
 
 
 @contextmanager
@@ -63,6 +73,7 @@ def shared(kernel: OutputKernel, client: Any = None) -> Iterator[OutputKernel]:
     try:
         client.run(_keep, key, kernel)
         _keep(key, kernel)
+        client.run_on_scheduler(_refer, key)  # it may be a process of its own
         copyreg.pickle(kind, _reducer(kernel, key, usual))
         yield kernel
     finally:
@@ -71,11 +82,16 @@ def shared(kernel: OutputKernel, client: Any = None) -> Iterator[OutputKernel]:
         else:
             copyreg.dispatch_table.pop(kind, None)
         client.run(_drop, key)
+        client.run_on_scheduler(_drop, key)
         _drop(key)
 
 
 def _keep(key: str, kernel: OutputKernel) -> None:
     _kept[key] = kernel
+
+
+def _refer(key: str) -> None:
+    _kept.setdefault(key, Reference(key))
 
 
 def _drop(key: str) -> None:
@@ -96,8 +112,8 @@ def _reducer(
     return reduce
 
 
-def kernel_on_worker(key: str) -> OutputKernel:
-    """Return a kernel that was sent to all workers."""
+def kernel_on_worker(key: str) -> Any:
+    """Return a kernel that was sent to all workers; in the scheduler, a reference to it."""
     if key not in _kept:
         raise RuntimeError(
             "this process does not have the kernel of a model that was pickled within "
