@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
-from okforest.retrieval import SubwindowIndex
-from okforest.retrieval.server import ServerSettings, serve
+from okforest.retrieval import ServerSettings, SubwindowIndex
+from okforest.retrieval.server import serve
 
 SIDE = 240
 STYLES = {
@@ -118,8 +118,16 @@ def main() -> None:
         print("drawing pictures")
         write_scenes(pictures, options.images)
         index = SubwindowIndex.build(Path(folder) / "index", pictures, verbose=1)
-        print(f"open http://127.0.0.1:{options.port} in a browser; Ctrl-C stops the server")
-        serve(index, port=options.port, settings=ServerSettings(hosts=("127.0.0.1", "localhost")))
+        settings = ServerSettings(hosts=("127.0.0.1", "localhost"))
+
+        def ready() -> None:
+            print(f"open http://127.0.0.1:{options.port} in a browser; Ctrl-C stops the server")
+            print(f"pictures to search with are in {pictures}, until then")
+
+        try:
+            serve(index, port=options.port, settings=settings, ready=ready)
+        except OSError as error:  # the port is in use
+            raise SystemExit(f"{error} For example: --port {options.port + 1}") from error
 
 
 if __name__ == "__main__":

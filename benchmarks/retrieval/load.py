@@ -98,7 +98,7 @@ def memory_of(process):
 
 def start_server(index, port):
     """Start the command line's server, and wait until it answers."""
-    command = [sys.executable, "-m", "okforest.cli", "index", "serve", str(index)]
+    command = [sys.executable, "-m", "okforest", "index", "serve", str(index)]
     environment = os.environ | {"OKFOREST_TOKEN": TOKEN}
     options = ["--port", str(port), "--max-megabytes", "2"]
     server = subprocess.Popen(

@@ -10,40 +10,12 @@ import time
 import numpy as np
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
-from okforest.cli import index as commands
-from okforest.cli._app import app
+from commands import SMALL, run
+from okforest.cli import _bar
 from okforest.cli._watch import Watcher
 from okforest.retrieval import SubwindowIndex, Vocabulary
 from reference.retrieval import make_images
-
-SMALL = ["--trees", "3", "--subwindows", "20", "--size", "8", "--jobs", "1"]
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """Write pictures in folders by class; return their folder."""
-    images, labels = make_images(8)
-    for i, (image, label) in enumerate(zip(images, labels, strict=True)):
-        path = tmp_path / "pictures" / label / f"{i}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(image).save(path)
-    return tmp_path / "pictures"
-
-
-def run(*arguments, code=0):
-    """Run the command; return what it prints, on both streams."""
-    result = CliRunner().invoke(app, ["index", *map(str, arguments)])
-    assert result.exit_code == code, result.output
-    return result
-
-
-@pytest.fixture
-def index(folder):
-    path = folder.parent / "index"
-    run("build", path, folder, *SMALL)
-    return path
 
 
 def test_build_and_search(index, folder):
@@ -130,7 +102,7 @@ def names_of(index):
 
 def test_watch(index, folder):
     """New, changed and deleted files are followed until Ctrl-C."""
-    command = [sys.executable, "-m", "okforest.cli", "index", "add", index, folder]
+    command = [sys.executable, "-m", "okforest", "index", "add", index, folder]
     process = subprocess.Popen([*map(str, command), "--watch", "0.2", "--jobs", "1"])
     try:
         Image.fromarray(make_images(seed=4)[0][0]).save(folder / "class 3" / "late.png")
@@ -150,7 +122,7 @@ def test_serve(index, folder, tmp_path):
     from okforest.retrieval import RemoteError, RemoteIndex
 
     port = 20_000 + os.getpid() % 20_000
-    command = [sys.executable, "-m", "okforest.cli", "index", "serve", str(index)]
+    command = [sys.executable, "-m", "okforest", "index", "serve", str(index)]
     process = subprocess.Popen([*command, "--port", str(port)])
     remote = RemoteIndex(f"http://127.0.0.1:{port}")
 
@@ -234,7 +206,13 @@ def served(monkeypatch, *arguments, **options):
     from okforest.retrieval import server
 
     calls = []
-    monkeypatch.setattr(server, "serve", lambda *values: calls.append(values))
+
+    def serve(*values):
+        *arguments, ready = values
+        calls.append(arguments)
+        ready()
+
+    monkeypatch.setattr(server, "serve", serve)
     printed = run("serve", *arguments, **options).output
     ((_, host, port, settings),) = calls
     return host, port, settings, " ".join(printed.split())
@@ -286,8 +264,8 @@ def test_follow(index, folder, tmp_path, capsys):
 def test_time_left(monkeypatch, capsys):
     """A line of progress has the time that is left."""
     now = iter([0.0, 30.0, 35.0, 60.0])
-    monkeypatch.setattr(commands.time, "perf_counter", lambda: next(now))
-    with commands._progress("indexing", 100) as update:
+    monkeypatch.setattr(_bar.time, "perf_counter", lambda: next(now))
+    with _bar.showing("indexing", 100) as update:
         for done in (25, 30, 50):
             update(done)
     assert capsys.readouterr().err.splitlines() == [

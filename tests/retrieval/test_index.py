@@ -284,7 +284,7 @@ def test_errors(build, images, tmp_path):
     (tmp_path / "full" / "letter.txt").write_text("dear")
     with pytest.raises(FileExistsError, match="has other files; choose an empty folder"):
         build(range(3), "full")
-    with pytest.raises(FileNotFoundError, match="has no index; make one with"):
+    with pytest.raises(FileNotFoundError, match="has no index; build one first"):
         SubwindowIndex(tmp_path / "missing")
     with pytest.raises(ValueError, match="the index has no image 'x'"):
         index.remove(["x"])

@@ -157,6 +157,26 @@ def test_click_searches_again(open_page, scenes):
     wait_until(page, f"document.querySelector('#hits .name').title !== '{first[2]}'")
     page.go_back()
     wait_until(page, f"document.querySelector('#hits .name').title === '{first[2]}'")
+    page.go_back()
+    wait_until(page, f"document.querySelector('#hits .name').title === '{first[0]}'")
+    assert "desert-02.png, 240 × 240" in page.text_content("#caption")
+    assert wait_for_hits(page) == first
+    page.go_back()
+    wait_until(page, "document.getElementById('status').textContent.startsWith('Images of')")
+    assert not page.is_visible("#query")
+
+
+def test_images_to_start_with(open_page):
+    """Without a query, images of the index are shown; a click searches for one."""
+    page = open_page()
+    page.wait_for_selector("#hits li")
+    labels = page.locator("#hits .meta").all_text_contents()
+    assert (len(labels), len(set(labels))) == (24, 6)
+    assert page.locator("#hits .why").count() == 0
+    shot(page, "start")
+    name = page.get_attribute("#hits li:nth-child(9) .name", "title")
+    page.click("#hits li:nth-child(9) .again")
+    assert name in wait_for_hits(page)[:3]
 
 
 def test_crop(open_page, scenes, tmp_path):
@@ -246,13 +266,49 @@ def test_keyboard(open_page, scenes):
     assert {"again", "why"} <= seen
 
 
+def test_pictures_that_were_sent(open_page, scenes, tmp_path):
+    """Both pictures are shown, and why there are no boxes on them."""
+    index, folder = scenes
+    with Image.open(folder / "city" / "city-03.png") as picture:
+        index.add([np.asarray(picture)], names=["sent.png"])
+    try:
+        page = open_page()
+        names = upload(page, folder / "city" / "city-03.png")
+        page.click(f"#hits li:nth-child({names.index('sent.png') + 1}) .why")
+        wait_until(page, "document.getElementById('why-status').textContent.includes('not kept')")
+        assert page.locator("#why image").count() == 2
+        assert not page.is_visible("#slide")
+    finally:
+        index.remove(["sent.png"])
+
+
+def test_boxes_on_the_same_place(open_page, scenes):
+    """A box that would hide another is dashed."""
+    page = open_page()
+    match = {"query": [10, 20, 90], "hit": [0, 0, 60], "weight": 0.1}
+    other = match | {"hit": [5, 5, 70]}
+    answer = {"score": 0.4, "matches": [match, other], "milliseconds": 1.0}
+    page.route("**/api/explain/*", lambda route: route.fulfill(json=answer))
+    upload(page, scenes[1] / "city" / "city-03.png")
+    page.click("#hits li:nth-child(2) .why")
+    page.wait_for_selector("#why-query rect")
+    assert page.locator("#why-query rect[stroke-dasharray]").count() == 1
+    assert page.locator("#why-hit rect[stroke-dasharray]").count() == 0
+
+
 def test_errors(open_page, scenes, tmp_path):
     """Files that are not pictures, or too large, are refused with a message; then it goes on."""
     page = open_page(max_bytes=300_000)
     (tmp_path / "letter.png").write_text("dear")
     page.set_input_files("#file", tmp_path / "letter.png")
     page.wait_for_selector("#error:not([hidden])")
-    assert "not a picture in a known format" in page.text_content("#error")
+    assert "The file is not a picture in a known format" in page.text_content("#error")
+    assert "(the browser cannot show it)" in page.text_content("#caption")
+    assert not page.is_visible("#frame")
+    assert not page.is_visible("#hint")
+    (tmp_path / "empty.png").write_bytes(b"")
+    page.set_input_files("#file", tmp_path / "empty.png")
+    assert page.text_content("#error") == "empty.png is empty."
     noise = np.random.default_rng(0).integers(0, 256, (500, 500, 3)).astype(np.uint8)
     Image.fromarray(noise).save(tmp_path / "large.png")
     page.set_input_files("#file", tmp_path / "large.png")
@@ -261,6 +317,7 @@ def test_errors(open_page, scenes, tmp_path):
     shutil.copy(scenes[1] / "city" / "city-00.png", tmp_path / name)
     upload(page, tmp_path / name)
     assert not page.is_visible("#error")
+    assert page.is_visible("#frame")
     assert page.title() == "Image search"
     page.evaluate("location.hash = 'image=99999'")
     page.wait_for_selector("#error:not([hidden])")
@@ -278,6 +335,11 @@ def test_narrow_and_dark(open_page, scenes):
     page.tap("#hits li:nth-child(2) .why")
     page.wait_for_selector("#why-hit rect")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.keyboard.press("Escape")
+    page.tap("#hits li:nth-child(9) .again")  # far below: Playwright scrolls to it
+    wait_until(page, "location.hash.startsWith('#image=')")
+    wait_for_hits(page)
+    assert page.evaluate("window.scrollY") == 0
 
 
 def test_server_is_away(open_page, scenes):

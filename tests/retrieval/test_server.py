@@ -1,12 +1,13 @@
 """The server: searches, explanations, the page, changes."""
 
 import gc
+import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from okforest.retrieval import RemoteError, RemoteIndex, SubwindowIndex, _service
+from okforest.retrieval import PictureError, RemoteError, RemoteIndex, SubwindowIndex, _service
 from okforest.retrieval._store import Snapshot
 from reference.retrieval import make_images
 from reference.web import encoded, request
@@ -243,3 +244,92 @@ def test_other_writers_are_seen(files, serving):
     image = make_images(seed=6)[0][0]
     index.add([image], names=["late"])
     assert request(url, "POST", "/api/search", encoded(image))[2]["hits"][0]["name"] == "late"
+
+
+def test_images_to_start_with(files, serving):
+    """Some images, spread over the index, without those that were removed."""
+    index, _ = files
+    url = serving(index)
+    images = request(url, "GET", "/api/images?top=4")[2]["images"]
+    assert [image["label"] for image in images] == ["class 0", "class 1", "class 2", "class 3"]
+    assert images[0].keys() == {"id", "name", "label", "height", "width"}
+    index.remove([images[0]["name"]])
+    names = [image["name"] for image in request(url, "GET", "/api/images")[2]["images"]]
+    assert sorted(names) == sorted(row.name for row in index.rows())
+    index.remove(names)
+    assert request(url, "GET", "/api/images")[2]["images"] == []
+
+
+def test_client_takes_files_arrays_and_names(files, serving, tmp_path):
+    """As an index in a folder does: files, arrays, numbers and hits; images go by their names."""
+    index, images = files
+    client = RemoteIndex(serving(index, token="t"), token="t")
+    path = index.path.parent / "pictures" / "class 1" / "1.png"
+    expected = index.search(path)
+    for query in (path, str(path), images[1], path.read_bytes()):
+        assert client.search(query) == expected
+    number = index.row("class 1/1.png").id
+    for query in (number, expected[0]):
+        assert client.search(query, n_subwindows=30) == index.search(query, n_subwindows=30)
+    new = make_images(seed=5)[0]
+    (tmp_path / "new.png").write_bytes(encoded(new[0]))
+    assert client.add(tmp_path / "new.png")["added"] == 1
+    assert client.add(new[1], "array", "class 1")["added"] == 1
+    assert client.remove(["new.png", client.search(new[1], 1)[0]]) == 2
+    assert client.remove("class 1/1.png") == 1
+    with pytest.raises(RemoteError, match=r"\(404\): the index has no image 'new.png'$"):
+        client.remove("new.png")
+    with pytest.raises(ValueError, match="the picture is not a file and has no name; pass one"):
+        client.add(new[0])
+    with pytest.raises(PictureError, match=r"missing.png cannot be read: No such file"):
+        client.search(tmp_path / "missing.png")
+
+
+def test_pictures_that_were_sent(files, serving):
+    """They are searched for by their thumbnails; an explanation says why there is none."""
+    index, images = files
+    url = serving(index, token="t")
+    RemoteIndex(url, token="t").add(make_images(seed=5)[0][0], "new.png")
+    image = max(row.id for row in SubwindowIndex(index.path).rows())
+    assert request(url, "GET", f"/api/images/{image}/search")[0] == 200
+    status, _, answer = request(url, "POST", f"/api/explain/{image}", encoded(images[0]))
+    assert status == 422
+    assert "the pixels of new.png are not kept" in answer["detail"]
+
+
+def test_schema(files, serving):
+    """It has the bodies of uploads, the token, the statuses of refusals and the types of files."""
+    schema = request(serving(files[0]), "GET", "/openapi.json")[2]
+    paths = schema["paths"]
+    for path in ("/api/search", "/api/explain/{hit}", "/api/images"):
+        assert "application/octet-stream" in paths[path]["post"]["requestBody"]["content"]
+        assert {"400", "413", "422", "503"} <= paths[path]["post"]["responses"].keys()
+    assert schema["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    for path, method in (("/api/images", "post"), ("/api/images/{image}", "delete")):
+        assert paths[path][method]["security"] == [{"token": []}]
+        assert {"401", "403"} <= paths[path][method]["responses"].keys()
+    thumbnail = paths["/api/images/{image}/thumbnail"]["get"]["responses"]["200"]["content"]
+    assert "image/jpeg" in thumbnail
+    assert "security" not in paths["/api/search"]["post"]
+
+
+def test_forms_and_heads(files, serving):
+    """A form is refused with the way to send a picture; HEAD is answered without content."""
+    url = serving(files[0])
+    kind = "multipart/form-data; boundary=x"
+    status, _, answer = request(url, "POST", "/api/search", b"--x--", **{"Content-Type": kind})
+    assert status == 415
+    assert "the body is a form; send the bytes of the picture alone" in answer["detail"]
+    status, headers, content = request(url, "HEAD", "/")
+    assert (status, content) == (200, b"")
+    assert headers["Content-Type"].startswith("text/html")
+
+
+def test_port_in_use(build):
+    """One error says so, before anything is announced."""
+    from okforest.retrieval.server import serve
+
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(OSError, match=f"cannot listen on port {port} of 127.0.0.1: it is in"):
+            serve(build(range(2)), port=port, ready=lambda: pytest.fail("it does not listen"))

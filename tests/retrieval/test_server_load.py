@@ -142,11 +142,15 @@ def test_connections_are_bounded(build, monkeypatch):
     from okforest.retrieval import server
 
     configs = []
-    monkeypatch.setattr(server.uvicorn.Server, "run", lambda self: configs.append(self.config))
+
+    def run(self, sockets):
+        configs.append((self.config, sockets[0].getsockname()))
+
+    monkeypatch.setattr(server.uvicorn.Server, "run", run)
     server.serve(build(range(2)), port=8123, settings=server.ServerSettings(workers=1, queue=3))
-    (config,) = configs
+    ((config, address),) = configs
     assert config.limit_concurrency == 4 * (1 + 3) + 64
-    assert (config.host, config.port) == ("127.0.0.1", 8123)
+    assert address == ("127.0.0.1", 8123)
     assert config.http is server.ImpatientProtocol
     assert config.server_header is False
 

@@ -5,6 +5,7 @@ from okforest.retrieval._evaluation import RetrievalQuality
 from okforest.retrieval._hits import Hit, IndexChangedError
 from okforest.retrieval._matches import Explanation
 from okforest.retrieval._pictures import PictureError
+from okforest.retrieval._settings import ServerSettings
 from okforest.retrieval._store import IndexBusyError
 from okforest.retrieval.client import RemoteError, RemoteIndex
 from okforest.retrieval.federation import FederatedIndex
@@ -22,6 +23,7 @@ __all__ = [
     "RemoteError",
     "RemoteIndex",
     "RetrievalQuality",
+    "ServerSettings",
     "SubwindowIndex",
     "Vocabulary",
 ]

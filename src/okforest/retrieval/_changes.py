@@ -10,6 +10,7 @@ import numpy as np
 
 from okforest._integers import is_integer
 from okforest._typing import Booleans
+from okforest.retrieval._hits import Hit
 from okforest.retrieval._pictures import DEFAULT_LIMITS, content_hash
 from okforest.retrieval._segment import SegmentBuilder, merge_segments
 from okforest.retrieval._sources import (
@@ -82,19 +83,28 @@ class Directory:
         return (int(position), row) if row.name == name else None
 
 
-def positions_of(snapshot: Snapshot, images: Sequence[int | str]) -> list[int]:
-    """Return the positions of images, given by their numbers or names."""
-    named = any(isinstance(image, str) for image in images)
+class UnknownImageError(ValueError):
+    """An image that an index does not have."""
+
+    def __init__(self, image: Any):
+        super().__init__(f"the index has no image {image!r}; rows() lists those that it has.")
+        self.image = image
+
+
+def positions_of(snapshot: Snapshot, images: Sequence[int | str | Hit]) -> list[int]:
+    """Return the positions of images, given by their numbers or names, or as hits."""
+    keys = [image.id if isinstance(image, Hit) else image for image in images]
+    named = any(isinstance(key, str) for key in keys)
     directory = Directory(snapshot) if named else None
     positions = []
-    for image in images:
+    for key in keys:
         where: Any = ()
-        if isinstance(image, str):
-            where = directory.find(image) if directory else ()
-        elif is_integer(image) and 0 <= image < 2**63:
-            where = np.flatnonzero((snapshot.ids == image) & snapshot.live)
+        if isinstance(key, str):
+            where = directory.find(key) if directory else ()
+        elif is_integer(key) and 0 <= key < 2**63:
+            where = np.flatnonzero((snapshot.ids == key) & snapshot.live)
         if where is None or not len(where):
-            raise ValueError(f"the index has no image {image!r}; rows() lists those that it has.")
+            raise UnknownImageError(key)
         positions.append(int(where[0]))
     return positions
 

@@ -18,4 +18,6 @@ def as_list(name: str, values: Iterable[Any]) -> list[Any]:
     """Return a list. A single text is refused: it would be taken for a list of letters."""
     if isinstance(values, str):
         raise ValueError(f"{name}={values!r} is a single text; pass a list, [{values!r}].")
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{name}={values!r}; expected a list, such as [{values!r}].")
     return list(values)

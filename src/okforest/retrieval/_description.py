@@ -31,4 +31,6 @@ def describe(snapshot: Snapshot) -> dict[str, Any]:
         "generation": snapshot.manifest.generation,
         "segmenter": repr(vocabulary.segmenter),
         "random_state": vocabulary.seed,
+        "root": snapshot.manifest.root,
+        "thumbnail_side": snapshot.manifest.thumbnail_side,
     }

@@ -1,12 +1,13 @@
 """How well a ranking finds the images of the query's class."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from okforest._typing import Booleans
+from okforest.retrieval._originals import read_original
 from okforest.retrieval._pictures import DEFAULT_LIMITS, Picture, content_hash
 from okforest.retrieval._scoring import Lookup, Words, rank
 from okforest.retrieval._sources import Source
@@ -30,6 +31,9 @@ class RetrievalQuality:
     precision, recall : dict of int to float
         Share of the first k hits that are of the query's class, and share of the images of the
         class that are among the first k hits.
+    n_unreadable : int
+        Number of images of the index that were no queries because their pixels are not at hand:
+        they were not indexed from files, or their files are missing or have changed.
 
     Examples
     --------
@@ -51,11 +55,38 @@ class RetrievalQuality:
     mean_average_precision: float
     precision: dict[int, float]
     recall: dict[int, float]
+    n_unreadable: int = 0
+
+
+# The pixels and the class of a query; no pixels if they cannot be read.
+LabelledQuery = tuple[Picture | None, str]
+
+
+def read_queries(sources: Sequence[Source]) -> Iterator[LabelledQuery]:
+    """Return queries that a user has passed; those that cannot be read are errors."""
+    return ((source.read(DEFAULT_LIMITS), source.label_after(None)) for source in sources)
+
+
+def own_queries(snapshot: Snapshot) -> tuple[int, Iterator[LabelledQuery]]:
+    """Return the number of labelled images of an index, and these images."""
+    names, codes = snapshot.labels
+    labelled = np.array([bool(name) for name in names], dtype=bool)[codes]
+    positions = np.flatnonzero(labelled & snapshot.live)
+
+    def read() -> Iterator[LabelledQuery]:
+        for position in positions:
+            row = snapshot.row(int(position))
+            try:
+                yield read_original(snapshot, row), row.label
+            except (OSError, ValueError):
+                yield None, row.label
+
+    return len(positions), read()
 
 
 def evaluate_queries(
     snapshot: Snapshot,
-    sources: Sequence[Source],
+    queries: Iterable[LabelledQuery],
     ks: Sequence[int],
     n_subwindows: int | None,
     random_state: int,
@@ -65,16 +96,25 @@ def evaluate_queries(
     names, codes = snapshot.labels
     known = snapshot.positions_by_hash()
     rankings: list[Booleans] = []
-    for source in sources:
-        picture = source.read(DEFAULT_LIMITS)
+    n_unreadable = 0
+    for picture, label in queries:
+        if picture is None:
+            n_unreadable += 1
+            progress(len(rankings) + n_unreadable)
+            continue
         reached = snapshot.vocabulary.reach([picture], n_subwindows, query=True)
         itself = known.get(content_hash(picture), [])
         order = rank_others(snapshot, Words.count(reached.leaves), picture, itself, random_state)
-        label = source.label_after(None)  # images without a label are of no class
+        # Images without a label are of no class.
         relevant = np.array([bool(name) and name == label for name in names], dtype=bool)[codes]
         rankings.append(relevant[order])
-        progress(len(rankings))
-    return quality_of(rankings, ks)
+        progress(len(rankings) + n_unreadable)
+    if n_unreadable and not rankings:
+        raise ValueError(
+            f"none of the {n_unreadable} labelled images of the index can be read from its file; "
+            "pass images and their labels."
+        )
+    return replace(quality_of(rankings, ks), n_unreadable=n_unreadable)
 
 
 def rank_others(

@@ -53,7 +53,10 @@ def busy(request: Request, **headers: str) -> HTTPException:
 
 
 async def read_body(request: Request) -> bytes:
-    """Return the body of a request, which must not be empty."""
+    """Return the body of a request, which must not be empty, nor a form."""
+    if request.headers.get("content-type", "").startswith("multipart/"):
+        reason = "the body is a form; send the bytes of the picture alone (curl --data-binary)"
+        raise refusal(request, 415, reason)
     try:
         body = await request.body()
     except ClientDisconnect:
@@ -86,7 +89,8 @@ class BoundedBody:
         request, settings = Request(scope), self.settings
         path = request.url.path
         most = min(MOST_JSON, settings.max_bytes) if path in JSON_PATHS else settings.max_bytes
-        too_large = f"the body is larger than {most} bytes, the limit of this server; send less"
+        limit = f"{most} bytes, the limit of this server ({most / 2**20:.3g} MB)"
+        too_large = f"the body is larger than {limit}; send less"
         length = request.headers.get("content-length", "0")
         if not length.isdigit() or int(length) > most:
             error = refusal(request, 413, too_large, Connection="close")

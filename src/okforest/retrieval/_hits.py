@@ -4,7 +4,9 @@ import os
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from okforest.retrieval._pictures import Picture, as_picture, read_picture
+import numpy as np
+
+from okforest.retrieval._pictures import Picture, PictureError, as_picture, read_picture
 from okforest.retrieval._store import Snapshot
 
 
@@ -86,7 +88,13 @@ def hit_at(snapshot: Snapshot, position: int, score: float) -> Hit:
 
 
 def load_query(query: Any) -> Picture:
-    """Return a picture that is given as an array or a file."""
-    if isinstance(query, str | os.PathLike):
+    """Return a picture that is given as an array, a file or its content."""
+    if isinstance(query, str | os.PathLike | bytes):
         return read_picture(query)
-    return as_picture(query, "the query")
+    pixels = np.asarray(query)
+    if pixels.dtype.kind not in "buif":
+        raise PictureError(
+            f"the query is of type {type(query).__name__}; expected an array of bytes, the path of "
+            "a file, or its content as bytes."
+        )
+    return as_picture(pixels, "the query")

@@ -75,7 +75,7 @@ def read_picture(
     Errors call it by the name, by default that of the file.
     """
     reader = require_pillow()
-    name = name or ("the picture" if isinstance(source, bytes) else os.fspath(source))
+    name = name or ("the file" if isinstance(source, bytes) else os.fspath(source))
     try:
         size = len(source) if isinstance(source, bytes) else os.stat(source).st_size
         if size > limits.max_bytes:
@@ -144,15 +144,33 @@ def content_hash(picture: Picture) -> bytes:
     return digest.digest()
 
 
+def _image(picture: Picture) -> Any:
+    grey = picture.shape[2] == 1
+    return require_pillow().fromarray(picture[:, :, 0] if grey else picture)
+
+
 def thumbnail(picture: Picture, side: int) -> bytes:
     """Return a JPEG whose longer side has at most so many pixels; nothing if that is 0."""
     if side == 0:
         return b""
-    grey = picture.shape[2] == 1
-    image = require_pillow().fromarray(picture[:, :, 0] if grey else picture)
+    image = _image(picture)
     image.thumbnail((side, side))
     file = BytesIO()
     image.save(file, "JPEG", quality=JPEG_QUALITY)
+    return file.getvalue()
+
+
+def file_content(picture: Any) -> bytes:
+    """Return the content of a file, given as bytes, a path, or an array, which becomes a PNG."""
+    if isinstance(picture, bytes):
+        return picture
+    if isinstance(picture, str | os.PathLike):
+        try:
+            return Path(picture).read_bytes()
+        except OSError as error:
+            raise PictureError(f"{picture} cannot be read: {error.strerror}.") from error
+    file = BytesIO()
+    _image(as_picture(picture, "the picture")).save(file, "PNG")
     return file.getvalue()
 
 

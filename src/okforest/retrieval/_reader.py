@@ -14,13 +14,19 @@ from okforest._typing import Floats
 from okforest.retrieval._changes import positions_of
 from okforest.retrieval._checks import as_integer, as_list
 from okforest.retrieval._description import describe
-from okforest.retrieval._evaluation import RetrievalQuality, evaluate_queries
+from okforest.retrieval._evaluation import (
+    RetrievalQuality,
+    evaluate_queries,
+    own_queries,
+    read_queries,
+)
 from okforest.retrieval._hits import Hit, IndexChangedError, RankedHits, hit_at, load_query
 from okforest.retrieval._matches import Explanation, explain_pair
-from okforest.retrieval._pictures import Picture, content_hash, read_picture
+from okforest.retrieval._originals import read_likeness, read_original
+from okforest.retrieval._pictures import Picture, content_hash
 from okforest.retrieval._postings import UInt32s, UInt64s
 from okforest.retrieval._scoring import Lookup, Words, rank
-from okforest.retrieval._sources import Source, Sources, as_sources, place
+from okforest.retrieval._sources import as_sources, place
 from okforest.retrieval._store import Store
 from okforest.retrieval._table import Row
 from okforest.retrieval.vocabulary import Reached, Vocabulary
@@ -92,13 +98,13 @@ class IndexReader:
             self._stamp = stamp
         return self.snapshot.manifest.generation != before.manifest.generation
 
-    def row(self, image: int | str) -> Row:
+    def row(self, image: int | str | Hit) -> Row:
         """Return what the index knows of an image.
 
         Parameters
         ----------
-        image : int or str
-            Its number or name.
+        image : int, str or Hit
+            Its number, its name, or a hit.
 
         Returns
         -------
@@ -119,38 +125,28 @@ class IndexReader:
         snapshot = self.snapshot
         return (snapshot.row(int(p)) for p in np.flatnonzero(snapshot.live))
 
-    def picture(self, image: int | str) -> Picture:
+    def picture(self, image: int | str | Hit) -> Picture:
         """Return the pixels of an image, read from its file.
 
         Parameters
         ----------
-        image : int or str
-            Its number or name.
+        image : int, str or Hit
+            Its number, its name, or a hit.
 
         Returns
         -------
         picture : ndarray of shape (height, width, channels), uint8
             The pixels. If the file is missing or has changed, an error is raised.
         """
-        row = self.row(image)
-        picture = read_picture(self._file(row), name=row.name)
-        if content_hash(picture) != row.hash:
-            raise ValueError(f"the file of image {row.name!r} has changed; add it again.")
-        return picture
-
-    def _file(self, row: Row) -> Path:
-        if row.file_bytes < 0:
-            raise ValueError(f"image {row.name!r} was not indexed from a file; pass its pixels.")
-        return Path(self.snapshot.manifest.root) / row.name
+        return read_original(self.snapshot, self.row(image))
 
     def reach(self, query: Any, n_subwindows: int | None = None) -> Reached:
         """Return the subwindows of a query and the leaves that they reach.
 
         Parameters
         ----------
-        query : ndarray, path-like or int
-            A picture, as an array of bytes or a file, or the number of an image of the index, whose
-            file is read.
+        query : ndarray, path-like, bytes, int or Hit
+            As in :meth:`search`.
         n_subwindows : int, optional
             Number of subwindows; by default as many as each image has.
 
@@ -159,8 +155,9 @@ class IndexReader:
         reached : Reached
             Leaves and squares.
         """
-        if isinstance(query, int | np.integer):
-            query = self.picture(int(query))
+        if isinstance(query, int | np.integer | Hit):
+            image = query if isinstance(query, Hit) else int(query)
+            query = read_likeness(self.snapshot, self.row(image))
         # One picture is too little work for threads.
         return self.vocabulary.reach([load_query(query)], n_subwindows, query=True)
 
@@ -177,13 +174,14 @@ class IndexReader:
 
         Parameters
         ----------
-        query : ndarray, path-like or int
-            A picture, as an array of bytes or a file, or the number of an image of the index, whose
-            file is read.
+        query : ndarray, path-like, bytes, int or Hit
+            A picture, as an array of bytes, a file or its content, or an image of the index, as its
+            number or a hit. Its file is read; without it, its thumbnail is searched for.
         top : int, default=10
             Number of hits, at most. Images that share no leaf with the query are no hits.
         labels : iterable of str, optional
-            Only images with these labels are hits; scores do not change.
+            Only images with these labels are hits; scores do not change. :attr:`labels` are
+            those that the images have.
         n_subwindows : int, optional
             Number of subwindows of the query; by default as many as each image has.
         random_state : int, default=0
@@ -272,8 +270,8 @@ class IndexReader:
 
         Parameters
         ----------
-        query : ndarray, path-like or int
-            A picture, or the number of an image of the index.
+        query : ndarray, path-like, bytes, int or Hit
+            As in :meth:`search`.
         n_subwindows : int, optional
             Number of subwindows of the query.
 
@@ -302,14 +300,15 @@ class IndexReader:
 
         Parameters
         ----------
-        query : ndarray, path-like or int
-            A picture, or the number of an image of the index whose file is still there.
+        query : ndarray, path-like, bytes, int or Hit
+            As in :meth:`search`.
         hit : Hit, int or str
             A hit, or the number or name of an image.
         top : int, default=20
             Number of pairs, at most.
-        hit_picture : ndarray or path-like, optional
-            The pixels of the hit; by default they are read from its file.
+        hit_picture : ndarray, path-like or bytes, optional
+            The pixels of the hit; by default they are read from its file. An image that was not
+            indexed from a file, such as one sent to a server, needs them.
         n_subwindows : int, optional
             Number of subwindows of the query.
 
@@ -318,7 +317,7 @@ class IndexReader:
         explanation : Explanation
             Pairs of boxes and their weights, the largest first.
         """
-        row = self.row(hit.id if isinstance(hit, Hit) else hit)
+        row = self.row(hit)
         pixels = self.picture(row.id) if hit_picture is None else load_query(hit_picture)
         if content_hash(pixels) != row.hash:
             raise ValueError(f"hit_picture is not the image {row.name!r} of the index.")
@@ -344,8 +343,9 @@ class IndexReader:
         Parameters
         ----------
         images : path-like, array-like or list, optional
-            Queries; by default the files of all labelled images of the index. A query that is in
-            the index, with the same pixels, is searched for as if it were not.
+            Queries; by default the files of all labelled images of the index; those without a
+            file, or whose file has changed, are left out and counted (``n_unreadable``). A query
+            that is in the index, with the same pixels, is searched for as if it were not.
         labels : sequence of str, optional
             Classes of the queries; by default the folders of files in a folder. Queries without a
             class are left out.
@@ -368,15 +368,15 @@ class IndexReader:
         snapshot = self.snapshot
         ks = [as_integer("ks", k, 1) for k in ks]
         if images is None:
-            rows = [row for row in self.rows() if row.label]
-            sources = Sources(Source(row.name, row.label, self._file(row)) for row in rows)
+            n, queries = own_queries(snapshot)
         else:
             sources = place(as_sources(images, None, labels), snapshot.manifest.root)
-        progress = progress_of(0, max(1, len(sources)), verbose, callback, "searching")
+            n, queries = len(sources), read_queries(sources)
+        progress = progress_of(0, max(1, n), verbose, callback, "searching")
         try:
             return evaluate_queries(
                 snapshot,
-                sources,
+                queries,
                 ks,
                 n_subwindows,
                 as_integer("random_state", random_state, 0),

@@ -1,6 +1,7 @@
 """What a server does for each request: pictures and leaves in, answers out."""
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import PurePath
@@ -9,11 +10,14 @@ from threading import Lock
 import numpy as np
 
 from okforest.retrieval import _wire as wire
-from okforest.retrieval._hits import Hit
+from okforest.retrieval._hits import Hit, hit_at
+from okforest.retrieval._originals import read_likeness, read_original
 from okforest.retrieval._pictures import Picture, PictureError, read_picture
 from okforest.retrieval._postings import UInt32s
 from okforest.retrieval._scoring import Words
 from okforest.retrieval._settings import ServerSettings
+from okforest.retrieval._store import Snapshot
+from okforest.retrieval._table import Row
 from okforest.retrieval.index import SubwindowIndex
 
 MOST_SEGMENTS = 16  # every added picture is a segment: small ones are merged beyond this number
@@ -40,7 +44,7 @@ class SearchService:
         if isinstance(source, bytes):
             picture = read_picture(source, self.settings.limits)
         else:
-            picture = self.indexed_picture(source)
+            picture = self._indexed(source, read_likeness)
         if box is None:
             return picture
         left, top, width, height = map(int, box.split(","))
@@ -48,21 +52,6 @@ class SearchService:
         if min(part.shape[:2]) < 2:
             raise PictureError(f"the part {box} of the query is smaller than 2 × 2 pixels.")
         return np.ascontiguousarray(part)
-
-    def indexed_picture(self, image: int) -> Picture:
-        """Return an image of the index, from its file or, without it, from its thumbnail."""
-        try:
-            return self.index.picture(image)
-        except (OSError, ValueError):
-            row = self.index.row(image)
-            if not row.thumbnail:
-                raise PictureError(
-                    f"the file of image {image} is missing, and it has no thumbnail."
-                ) from None
-            small = read_picture(row.thumbnail)
-            rows = np.arange(row.height) * small.shape[0] // row.height
-            cols = np.arange(row.width) * small.shape[1] // row.width
-            return np.ascontiguousarray(small[rows][:, cols])
 
     def search(
         self,
@@ -89,7 +78,11 @@ class SearchService:
         start = time.perf_counter()
         query = self.query_picture(source, box)
         explanation = self.index.explain(
-            query, hit, top, hit_picture=self._original(hit), n_subwindows=n_subwindows
+            query,
+            hit,
+            top,
+            hit_picture=self._indexed(hit, read_original),
+            n_subwindows=n_subwindows,
         )
         pairs = zip(
             explanation.query_boxes.tolist(),
@@ -100,13 +93,19 @@ class SearchService:
         matches = [wire.WireMatch(*pair) for pair in pairs]
         return wire.WireExplanation(explanation.score, matches, 1e3 * (time.perf_counter() - start))
 
-    def _original(self, image: int) -> Picture:
+    def _indexed(self, image: int, read: Callable[[Snapshot, Row], Picture]) -> Picture:
         """Return the pixels of an image of the index; errors do not tell where its file is."""
-        name = self.index.row(image).name
+        row = self.index.row(image)
         try:
-            return self.index.picture(image)
+            return read(self.index.snapshot, row)
         except (OSError, ValueError) as error:
-            raise PictureError(str(error).replace(name, _shown_name(name))) from None
+            name = _shown_name(row.name)
+            if row.file_bytes < 0:
+                raise PictureError(
+                    f"the pixels of {name} are not kept, since it was not indexed from a file; its "
+                    "parts cannot be compared."
+                ) from None
+            raise PictureError(str(error).replace(row.name, name)) from None
 
     def sizes(self, body: bytes) -> wire.WireSizes:
         """Return the sizes of leaves."""
@@ -148,10 +147,20 @@ class SearchService:
                 self.index.compact(at_most=SMALL)
         return wire.WireAdded(added.n_added, added.n_replaced, added.n_unchanged)
 
-    def remove(self, image: int) -> wire.WireRemoved:
-        """Remove an image."""
+    def remove(self, image: int | str) -> wire.WireRemoved:
+        """Remove an image, given by its number or name."""
         with self.changing:
             return wire.WireRemoved(self.index.remove([image]))
+
+    def images(self, top: int) -> wire.WireImages:
+        """Return some images, spread evenly over the index."""
+        snapshot = self.index.snapshot
+        positions = np.flatnonzero(snapshot.live)
+        chosen = np.linspace(0, len(positions) - 1, min(top, len(positions))).astype(np.intp)
+        found = [asdict(_wire_hit(hit_at(snapshot, int(positions[i]), 0.0))) for i in chosen]
+        for image in found:
+            del image["score"]
+        return wire.WireImages([wire.WireImage(**image) for image in found])
 
     def info(self) -> wire.WireInfo:
         """Return what the index holds."""

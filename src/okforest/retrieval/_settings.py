@@ -32,6 +32,15 @@ class ServerSettings:
     hosts : tuple of str
         Host names under which the server is reached; empty for any. It protects servers on a
         local address from pages that resolve their own name to it.
+
+    Examples
+    --------
+    >>> from okforest.retrieval import ServerSettings, SubwindowIndex
+    >>> def serve_small_pictures(folder):
+    ...     from okforest.retrieval.server import serve  # needs okforest[serve]
+    ...
+    ...     settings = ServerSettings(max_bytes=2**20, hosts=("127.0.0.1", "localhost"))
+    ...     serve(SubwindowIndex(folder), port=8000, settings=settings)
     """
 
     token: str | None = field(default=None, repr=False)

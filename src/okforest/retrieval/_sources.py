@@ -40,6 +40,8 @@ class Source:
         The folder that was passed, if the file was found in one.
     default_label : str, default=""
         The class of a new image whose label was not given.
+    position : int, default=0
+        Its place among the images that were passed.
     """
 
     name: str
@@ -47,11 +49,17 @@ class Source:
     item: Any
     folder: Path | None = None
     default_label: str = ""
+    position: int = 0
 
     @property
     def path(self) -> Path | None:
         """The file, if it is one."""
         return self.item if isinstance(self.item, Path) else None
+
+    @property
+    def title(self) -> str:
+        """What errors call it: its name or, without one, its place."""
+        return shown(self.name) or f"images[{self.position}]"
 
     def label_after(self, known: str | None) -> str:
         """Return the label; if none was given, that of the image in the index, if it has one."""
@@ -63,7 +71,7 @@ class Source:
         """Return the pixels, or raise a PictureError."""
         if self.path is not None:
             return read_picture(self.path, limits)
-        return as_picture(self.item, f"image {self.name!r}" if self.name else "an image")
+        return as_picture(self.item, f"image {self.name!r}" if self.name else self.title)
 
 
 class Sources(list[Source]):
@@ -106,7 +114,8 @@ def as_sources(images: Any, names: Any = None, labels: Any = None) -> Sources:
     given = Counter(name for name in names if name)
     if duplicates := [name for name, n in given.items() if n > 1]:
         raise ValueError(f"two images have the name {duplicates[0]!r}; names must be unique.")
-    return Sources(Source(*row, folder) for row in zip(names, labels, items, strict=True))
+    rows = enumerate(zip(names, labels, items, strict=True))
+    return Sources(Source(*row, folder, position=i) for i, row in rows)
 
 
 def _real_path(file: str | os.PathLike[str]) -> Path:
@@ -178,7 +187,7 @@ def read_batches(
             status = source.path.stat() if source.path else None
             picture = source.read(limits)
         except (OSError, PictureError) as error:
-            return Unreadable(shown(source.name), shown(str(error)))
+            return Unreadable(source.title, shown(str(error)))
         if status is None:
             return Loaded(source, picture, NO_FILE, NO_FILE)
         return Loaded(source, picture, status.st_size, status.st_mtime_ns)

@@ -169,18 +169,23 @@ class Store:
         """Return whether the folder has an index."""
         return (self.folder / MANIFEST).is_file()
 
+    def check_free(self) -> None:
+        """Raise a FileExistsError unless an index can be made in the folder."""
+        if self.exists():
+            raise FileExistsError(
+                f"{self.folder} already has an index; add images to it, or choose another folder."
+            )
+        if self.folder.exists() and not self.folder.is_dir():
+            raise FileExistsError(f"{self.folder} is a file; choose a folder for the index.")
+        remove_leftovers(self.folder)
+        if {path.name for path in self.folder.glob("*")} - {LOCK, VOCABULARY}:
+            raise FileExistsError(f"{self.folder} has other files; choose an empty folder.")
+
     def create(self, vocabulary: Vocabulary, root: str, thumbnail_side: int) -> None:
         """Make an empty index."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.lock(), clear_errors(self.folder):
-            if self.exists():
-                raise FileExistsError(
-                    f"{self.folder} already has an index; add images to it, or choose another "
-                    "folder."
-                )
-            remove_leftovers(self.folder)
-            if {path.name for path in self.folder.iterdir()} - {LOCK, VOCABULARY}:
-                raise FileExistsError(f"{self.folder} has other files; choose an empty folder.")
+            self.check_free()
             vocabulary.save(self.folder / VOCABULARY)
             manifest = Manifest(0, vocabulary.key, [], "", 0, root, thumbnail_side)
             manifest.write(self.folder / MANIFEST)
@@ -199,7 +204,7 @@ class Store:
             status = os.stat(self.folder / MANIFEST)
         except FileNotFoundError as error:
             raise FileNotFoundError(
-                f"{self.folder} has no index; make one with SubwindowIndex.build."
+                f"{self.folder} has no index; build one first, or pass another folder."
             ) from error
         return status.st_ino, status.st_mtime_ns
 

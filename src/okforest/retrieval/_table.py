@@ -1,7 +1,7 @@
 """The table of the images of a segment: names, labels, sizes, hashes and thumbnails, in columns."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
@@ -42,10 +42,10 @@ class Row:
     height: int
     width: int
     n_subwindows: int
-    hash: bytes
+    hash: bytes = field(repr=False)
     file_bytes: int
     file_time: int
-    thumbnail: bytes
+    thumbnail: bytes = field(repr=False)
 
 
 def name_key(name: str) -> int:

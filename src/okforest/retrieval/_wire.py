@@ -23,15 +23,28 @@ Labels = Annotated[list[Label], Field(max_length=1000, fail_fast=True)]
 
 
 @dataclass
-class WireHit:
-    """An image that a search has found."""
+class WireImage:
+    """An image of the index."""
 
     id: int
     name: str
     label: str
-    score: float
     height: int
     width: int
+
+
+@dataclass
+class WireHit(WireImage):
+    """An image that a search has found."""
+
+    score: float
+
+
+@dataclass
+class WireImages:
+    """Some images of the index."""
+
+    images: list[WireImage]
 
 
 @dataclass
@@ -155,9 +168,3 @@ def problem(error: Mapping[str, Any]) -> str:
     """Describe an error of pydantic, without what was sent."""
     place = ".".join(str(part) for part in error["loc"])[:80]
     return f"{place or 'the body'}: {error['msg']}"
-
-
-def body_of(kind: type[Any]) -> dict[str, Any]:
-    """Describe a JSON body that the server parses itself, for OpenAPI."""
-    schema = TypeAdapter(kind).json_schema()
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}

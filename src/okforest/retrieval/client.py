@@ -1,6 +1,7 @@
 """A client of a server, in a few lines, without other packages."""
 
 import json
+import os
 import tempfile
 from collections.abc import Iterable
 from functools import cached_property
@@ -8,13 +9,15 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 import numpy as np
 
+from okforest._integers import is_integer
 from okforest.retrieval._checks import as_integer, as_list
 from okforest.retrieval._hits import Hit, IndexChangedError, RankedHits
+from okforest.retrieval._pictures import file_content
 from okforest.retrieval._postings import UInt32s, UInt64s
 from okforest.retrieval._scoring import Words
 from okforest.retrieval.vocabulary import Vocabulary
@@ -96,7 +99,7 @@ class RemoteIndex:
 
     def search(
         self,
-        picture: bytes,
+        query: Any,
         top: int = 10,
         *,
         labels: Iterable[str] | None = None,
@@ -107,8 +110,9 @@ class RemoteIndex:
 
         Parameters
         ----------
-        picture : bytes
-            The content of an image file.
+        query : ndarray, path-like, bytes, int or Hit
+            A picture, as an array of bytes, a file or its content, or an image of the index, as its
+            number or a hit.
         top : int, default=10
             Number of hits, at most.
         labels : iterable of str, optional
@@ -123,26 +127,33 @@ class RemoteIndex:
         hits : list of Hit
             The hits, the best first.
         """
-        query: list[tuple[str, Any]] = [("top", top), ("random_state", random_state)]
+        options: list[tuple[str, Any]] = [("top", top), ("random_state", random_state)]
         if labels is not None:
             wanted = as_list("labels", labels)
             if not wanted:
                 return []  # a request without labels has no filter
-            query += [("label", label) for label in wanted]
+            options += [("label", label) for label in wanted]
         if n_subwindows is not None:
-            query.append(("n_subwindows", n_subwindows))
-        answer = self._json("POST", f"/api/search?{urlencode(query)}", picture)
+            options.append(("n_subwindows", n_subwindows))
+        query = query.id if isinstance(query, Hit) else query
+        if is_integer(query):
+            answer = self._json("GET", f"/api/images/{query}/search?{urlencode(options)}")
+        else:
+            body = file_content(query)
+            answer = self._json("POST", f"/api/search?{urlencode(options)}", body)
         return [Hit(**hit) for hit in answer["hits"]]
 
-    def add(self, picture: bytes, name: str, label: str = "") -> dict[str, int]:
+    def add(self, picture: Any, name: str | None = None, label: str = "") -> dict[str, int]:
         """Add a picture; it needs the token.
+
+        The server keeps a thumbnail of it, not its pixels.
 
         Parameters
         ----------
-        picture : bytes
-            The content of an image file.
-        name : str
-            Its name, without slashes.
+        picture : ndarray, path-like or bytes
+            An array of bytes, an image file, or its content.
+        name : str, optional
+            Its name, without slashes; by default that of the file.
         label : str, default=""
             Its class.
 
@@ -151,18 +162,35 @@ class RemoteIndex:
         added : dict
             How many pictures are new, replaced and unchanged.
         """
+        if name is None:
+            if not isinstance(picture, str | os.PathLike):
+                raise ValueError("the picture is not a file and has no name; pass one: name='x'.")
+            name = Path(picture).name
         query = urlencode({"name": name, "label": label})
-        return self._json("POST", f"/api/images?{query}", picture)
+        return self._json("POST", f"/api/images?{query}", file_content(picture))
 
-    def remove(self, image: int) -> None:
-        """Remove an image; it needs the token.
+    def remove(self, images: int | str | Hit | Iterable[int | str | Hit]) -> int:
+        """Remove images; it needs the token.
 
         Parameters
         ----------
-        image : int
-            Its number.
+        images : int, str, Hit, or an iterable of them
+            Numbers, names or hits. Each image is a request; the first that the index does not have
+            raises a RemoteError.
+
+        Returns
+        -------
+        n_removed : int
+            Number of images.
         """
-        self._json("DELETE", f"/api/images/{quote(str(image))}")
+        if isinstance(images, int | np.integer | str | Hit):
+            images = [images]
+        return sum(self._remove(image) for image in images)
+
+    def _remove(self, image: int | str | Hit) -> int:
+        image = image.id if isinstance(image, Hit) else image
+        name = f"?{urlencode({'name': image})}" if isinstance(image, str) else f"/{int(image)}"
+        return int(self._json("DELETE", f"/api/images{name}")["removed"])
 
     def leaf_sizes(self, leaves: UInt32s) -> tuple[UInt64s, int]:
         """Return the number of subwindows in leaves: the first step of a federated search.

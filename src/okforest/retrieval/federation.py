@@ -51,9 +51,14 @@ class FederatedIndex:
     """
 
     def __init__(self, shards: Sequence[SubwindowIndex | RemoteIndex]):
-        if not shards:
+        self.shards = as_list("shards", shards)
+        if not self.shards:
             raise ValueError("there are no indexes; pass at least one.")
-        self.shards = list(shards)
+        for shard in self.shards:
+            if not hasattr(shard, "leaf_sizes"):
+                raise TypeError(
+                    f"{shard!r} is no index; pass SubwindowIndex(folder) or RemoteIndex(url)."
+                )
         local = [shard for shard in self.shards if isinstance(shard, SubwindowIndex)]
         self.vocabulary: Vocabulary = (local or self.shards)[0].vocabulary
         for shard in self.shards:
@@ -61,7 +66,7 @@ class FederatedIndex:
             if key != self.vocabulary.key:
                 raise ValueError(
                     f"{shard!r} has another vocabulary than the other indexes; only indexes on the "
-                    "same trees can be searched together. Build it with vocabulary=."
+                    "same trees can be searched together. Build it again on their vocabulary."
                 )
 
     def __repr__(self) -> str:
@@ -80,8 +85,8 @@ class FederatedIndex:
 
         Parameters
         ----------
-        query : ndarray or path-like
-            A picture, as an array of bytes or a file.
+        query : ndarray, path-like or bytes
+            A picture, as an array of bytes, a file or its content.
         top : int, default=10
             Number of hits, at most.
         labels : iterable of str, optional

@@ -21,8 +21,9 @@ from okforest.retrieval._changes import (
     remove_images,
 )
 from okforest.retrieval._checks import as_integer, as_list
+from okforest.retrieval._hits import Hit
 from okforest.retrieval._reader import IndexReader
-from okforest.retrieval._sources import as_sources, place
+from okforest.retrieval._sources import Sources, as_sources, place
 from okforest.retrieval._store import Snapshot, Store
 from okforest.retrieval.vocabulary import Vocabulary
 from okforest.segments import RandomSubwindows
@@ -144,11 +145,8 @@ class SubwindowIndex(IndexReader):
             root = images
         root = os.path.realpath(root) if root else ""
         store = Store(Path(path))
-        if store.exists():
-            raise FileExistsError(
-                f"{path} already has an index; add images to it, or choose another folder."
-            )
-        # All that the caller may have got wrong is checked before anything is written.
+        # All that the caller may have got wrong is checked before anything is read or written.
+        store.check_free()
         sources = as_sources(images, names, labels)
         thumbnail_side = as_integer("thumbnail_side", thumbnail_side, 0)
         _check_commit_every(commit_every)
@@ -168,17 +166,14 @@ class SubwindowIndex(IndexReader):
         store.create(vocabulary, root, thumbnail_side)
         index = cls(path, n_jobs=n_jobs)
         try:
-            added = index.add(
-                sources, commit_every=commit_every, verbose=verbose, callback=callback
-            )
+            added = index._add(sources, commit_every, verbose, callback)
         except BaseException:
             if not len(index):  # there is nothing to go on with
                 store.delete()
             raise
         if added.skipped:
             warnings.warn(
-                f"{len(added.skipped)} of {len(sources)} images were left out; the first: "
-                f"{added.skipped[0].reason} Calling add with the same images lists all of them.",
+                f"{_left_out(added, sources)} Calling add with the same images lists all of them.",
                 stacklevel=2,
             )
         return index
@@ -214,7 +209,8 @@ class SubwindowIndex(IndexReader):
         Parameters
         ----------
         images : path-like, array-like or list
-            A folder, or image files or arrays of bytes. Images that cannot be read are left out.
+            A folder, or image files or arrays of bytes. Images that cannot be read are left out;
+            if these are all, and they are arrays, there is a warning.
         names : sequence of str, optional
             Unique names; by default the paths of files, and new names for arrays.
         labels : sequence of str, optional
@@ -235,6 +231,18 @@ class SubwindowIndex(IndexReader):
         """
         _check_commit_every(commit_every)
         sources = as_sources(images, names, labels)
+        added = self._add(sources, commit_every, verbose, callback)
+        if sources and len(added.skipped) == len(sources) and sources[0].path is None:
+            warnings.warn(_left_out(added, sources), stacklevel=2)
+        return added
+
+    def _add(
+        self,
+        sources: Sources,
+        commit_every: int | None,
+        verbose: int,
+        callback: Callable[[int], None] | None,
+    ) -> Added:
         progress = progress_of(0, max(1, len(sources)), verbose, callback, "indexing images")
         with self._writing() as snapshot:
             placed = place(sources, snapshot.manifest.root)
@@ -244,13 +252,13 @@ class SubwindowIndex(IndexReader):
             finally:
                 progress.close()
 
-    def remove(self, images: Iterable[int | str]) -> int:
+    def remove(self, images: Iterable[int | str | Hit]) -> int:
         """Remove images: they are found no more. :meth:`compact` frees their place.
 
         Parameters
         ----------
-        images : iterable of int or str
-            Numbers or names.
+        images : iterable of int, str or Hit
+            Numbers, names or hits.
 
         Returns
         -------
@@ -284,12 +292,17 @@ class SubwindowIndex(IndexReader):
             Indexes; none of their names may be in this index. If they have another root folder,
             their files are renamed: relative to the root folder of this index, or by their paths.
         """
-        others = list(others)
+        others = as_list("others", others)
         for other in others:
+            if not isinstance(other, SubwindowIndex):
+                raise TypeError(
+                    f"{other!r} is no SubwindowIndex, and only those can be merged; open the "
+                    "folder of an index by SubwindowIndex(folder)."
+                )
             if other.vocabulary.key != self.vocabulary.key:
                 raise ValueError(
                     f"{other.path} has another vocabulary than {self.path}; only indexes on the "
-                    "same trees can be merged. Build it with vocabulary=."
+                    "same trees can be merged. Build it again on the vocabulary of the other."
                 )
         with self._writing() as snapshot:
             snapshots = [other.snapshot for other in others]
@@ -301,6 +314,11 @@ class SubwindowIndex(IndexReader):
                     "remove one of each."
                 )
             import_segments(self._store, snapshot, snapshots)
+
+
+def _left_out(added: Added, sources: Sources) -> str:
+    n, first = len(added.skipped), added.skipped[0].reason
+    return f"{n} of {len(sources)} images were left out; the first: {first}"
 
 
 def _check_commit_every(commit_every: int | None) -> None:

@@ -3,7 +3,9 @@
 It needs FastAPI and uvicorn: ``pip install okforest[serve]``.
 """
 
+import errno
 import re
+import socket
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from importlib.resources import files
@@ -16,7 +18,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 
 from okforest.persistence import FileFormatError
+from okforest.retrieval import _openapi as openapi
 from okforest.retrieval import _wire as wire
+from okforest.retrieval._changes import UnknownImageError
 from okforest.retrieval._guards import (
     HEADERS,
     HITS_PATH,
@@ -136,9 +140,10 @@ def _answer_by(queue: WorkQueue, index: SubwindowIndex) -> Answer:
         except (FileFormatError, OSError) as error:
             log.error("the index cannot be read or written: %s", error)
             return _Refused(503, "the index cannot be read or written; the log says why", "60")
+        except UnknownImageError as error:
+            return _Refused(404, _unknown(error))
         except ValueError as error:  # PictureError is one
-            unknown = "the index has no image" in str(error)
-            return _Refused(404 if unknown else 422, str(error))
+            return _Refused(422, str(error))
 
     async def answer(request: Request, work: Callable[[], Any]) -> Any:
         result = await queue.run(request, lambda: attempt(work))
@@ -150,12 +155,25 @@ def _answer_by(queue: WorkQueue, index: SubwindowIndex) -> Answer:
     return answer
 
 
+def _unknown(error: UnknownImageError) -> str:
+    return f"the index has no image {error.image!r}"
+
+
 def _add_searches(app: FastAPI, service: SearchService, answer: Answer) -> None:
-    @app.get("/api/info", summary="What the index holds")
+    @app.get("/api/info", summary="What the index holds", responses=openapi.errors())
     async def info(request: Request) -> wire.WireInfo:
         return await answer(request, service.info)
 
-    @app.post("/api/search", summary="Search for the picture in the body")
+    @app.get("/api/images", summary="Some images of the index", responses=openapi.errors())
+    async def images(request: Request, top: Top = 24) -> wire.WireImages:
+        return await answer(request, lambda: service.images(top))
+
+    @app.post(
+        "/api/search",
+        summary="Search for the picture in the body",
+        openapi_extra=openapi.PICTURE_BODY,
+        responses=openapi.errors(*openapi.UPLOAD),
+    )
     async def search(
         request: Request,
         top: Top = 20,
@@ -169,31 +187,50 @@ def _add_searches(app: FastAPI, service: SearchService, answer: Answer) -> None:
             request, lambda: service.search(body, box, top, label, n_subwindows, random_state)
         )
 
-    @app.get("/api/images/{image}/search", summary="Search for an image of the index")
+    @app.get(
+        "/api/images/{image}/search",
+        summary="Search for an image of the index",
+        responses=openapi.errors(404),
+    )
     async def search_image(
         request: Request,
         image: int,
         top: Top = 20,
         label: Label = None,
         box: Box = None,
+        n_subwindows: Count = None,
         random_state: Seed = 0,
     ) -> wire.WireHits:
         return await answer(
-            request, lambda: service.search(image, box, top, label, None, random_state)
+            request, lambda: service.search(image, box, top, label, n_subwindows, random_state)
         )
 
-    @app.post("/api/explain/{hit}", summary="Why an image is a hit for the picture in the body")
+    @app.post(
+        "/api/explain/{hit}",
+        summary="Why an image is a hit for the picture in the body",
+        openapi_extra=openapi.PICTURE_BODY,
+        responses=openapi.errors(404, *openapi.UPLOAD),
+    )
     async def explain(
         request: Request, hit: int, top: Top = 20, box: Box = None, n_subwindows: Count = None
     ) -> wire.WireExplanation:
         body = await read_body(request)
         return await answer(request, lambda: service.explain(body, box, hit, top, n_subwindows))
 
-    @app.get("/api/images/{image}/explain/{hit}", summary="Why an image is a hit for another")
+    @app.get(
+        "/api/images/{image}/explain/{hit}",
+        summary="Why an image is a hit for another",
+        responses=openapi.errors(404),
+    )
     async def explain_image(
-        request: Request, image: int, hit: int, top: Top = 20, box: Box = None
+        request: Request,
+        image: int,
+        hit: int,
+        top: Top = 20,
+        box: Box = None,
+        n_subwindows: Count = None,
     ) -> wire.WireExplanation:
-        return await answer(request, lambda: service.explain(image, box, hit, top, None))
+        return await answer(request, lambda: service.explain(image, box, hit, top, n_subwindows))
 
 
 def _add_shard(app: FastAPI, service: SearchService, answer: Answer) -> None:
@@ -201,7 +238,8 @@ def _add_shard(app: FastAPI, service: SearchService, answer: Answer) -> None:
     @app.post(
         SIZES_PATH,
         summary="Federated search, step 1: sizes of leaves",
-        openapi_extra=wire.body_of(wire.WireLeaves),
+        openapi_extra=openapi.json_body(wire.WireLeaves),
+        responses=openapi.errors(*openapi.UPLOAD),
     )
     async def sizes(request: Request) -> wire.WireSizes:
         body = await read_body(request)
@@ -210,7 +248,8 @@ def _add_shard(app: FastAPI, service: SearchService, answer: Answer) -> None:
     @app.post(
         HITS_PATH,
         summary="Federated search, step 2: hits, given all sizes",
-        openapi_extra=wire.body_of(wire.WireWords),
+        openapi_extra=openapi.json_body(wire.WireWords),
+        responses=openapi.errors(409, *openapi.UPLOAD),
     )
     async def shard_hits(request: Request) -> wire.WireRanked:
         body = await read_body(request)
@@ -220,7 +259,13 @@ def _add_shard(app: FastAPI, service: SearchService, answer: Answer) -> None:
 def _add_changes(app: FastAPI, service: SearchService, answer: Answer) -> None:
     settings = service.settings
 
-    @app.post("/api/images", summary="Add the picture in the body (needs the token)")
+    @app.post(
+        "/api/images",
+        summary="Add the picture in the body (needs the token)",
+        openapi_extra=openapi.PICTURE_BODY,
+        dependencies=openapi.NEEDS_TOKEN,
+        responses=openapi.errors(401, 403, *openapi.UPLOAD),
+    )
     async def add(
         request: Request,
         name: Annotated[str, Query(description="Name of the image: no path.")],
@@ -235,25 +280,52 @@ def _add_changes(app: FastAPI, service: SearchService, answer: Answer) -> None:
         log.info("image %r was added", name)
         return added
 
-    @app.delete("/api/images/{image}", summary="Remove an image (needs the token)")
-    async def remove(request: Request, image: int) -> wire.WireRemoved:
+    async def removed(request: Request, image: int | str) -> wire.WireRemoved:
         check_token(request, settings)
-        removed = await answer(request, lambda: service.remove(image))
-        log.info("image %d was removed", image)
-        return removed
+        count = await answer(request, lambda: service.remove(image))
+        log.info("image %r was removed", image)
+        return count
+
+    @app.delete(
+        "/api/images/{image}",
+        summary="Remove an image (needs the token)",
+        dependencies=openapi.NEEDS_TOKEN,
+        responses=openapi.errors(401, 403, 404),
+    )
+    async def remove(request: Request, image: int) -> wire.WireRemoved:
+        return await removed(request, image)
+
+    @app.delete(
+        "/api/images",
+        summary="Remove the image with a name (needs the token)",
+        dependencies=openapi.NEEDS_TOKEN,
+        responses=openapi.errors(401, 403, 404),
+    )
+    async def remove_named(request: Request, name: str) -> wire.WireRemoved:
+        return await removed(request, name)
 
 
 def _add_files(app: FastAPI, index: SubwindowIndex) -> None:
-    @app.get("/api/vocabulary", summary="The file of the trees", response_class=FileResponse)
+    @app.get(
+        "/api/vocabulary",
+        summary="The file of the trees",
+        response_class=FileResponse,
+        responses=openapi.file("application/octet-stream"),
+    )
     async def vocabulary() -> FileResponse:
         return FileResponse(Path(index.path) / VOCABULARY, media_type="application/octet-stream")
 
-    @app.get("/api/images/{image}/thumbnail", summary="A small JPEG", response_class=Response)
+    @app.get(
+        "/api/images/{image}/thumbnail",
+        summary="A small JPEG",
+        response_class=Response,
+        responses=openapi.file("image/jpeg") | openapi.errors(404),
+    )
     def thumbnail(request: Request, image: int) -> Response:
         try:
             row = index.row(image)
-        except ValueError as error:
-            raise refusal(request, 404, str(error)) from error
+        except UnknownImageError as error:
+            raise refusal(request, 404, _unknown(error)) from error
         if not row.thumbnail:
             raise refusal(request, 404, f"image {image} has no thumbnail")
         headers = {"Cache-Control": DAY, "ETag": f'"{row.hash.hex()}"'}
@@ -268,7 +340,8 @@ def _add_files(app: FastAPI, index: SubwindowIndex) -> None:
         return page
 
     for path, (name, media_type) in STATIC.items():
-        app.get(path, include_in_schema=False)(static(name, media_type))
+        route = app.api_route(path, methods=["GET", "HEAD"], include_in_schema=False)
+        route(static(name, media_type))
 
 
 def serve(
@@ -276,8 +349,11 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     settings: ServerSettings | None = None,
+    ready: Callable[[], None] | None = None,
 ) -> None:
     """Serve an index until Ctrl-C.
+
+    If the port is in use, an OSError is raised.
 
     Parameters
     ----------
@@ -289,12 +365,12 @@ def serve(
         The port.
     settings : ServerSettings, optional
         Limits, and the token for changes.
+    ready : callable, optional
+        Called when the server listens.
     """
     settings = ServerSettings() if settings is None else settings
     config = uvicorn.Config(
         create_app(index, settings),
-        host=host,
-        port=port,
         http=ImpatientProtocol,
         ws="none",
         limit_concurrency=4 * (settings.workers + settings.queue) + 64,
@@ -305,4 +381,18 @@ def serve(
         log_config=None,  # logging is the caller's
         log_level="warning",
     )
-    uvicorn.Server(config).run()
+    with _listen(host, port) as listening:
+        if ready is not None:
+            ready()
+        uvicorn.Server(config).run([listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        reason = "it is in use" if error.errno == errno.EADDRINUSE else error.strerror
+        raise OSError(
+            f"the server cannot listen on port {port} of {host}: {reason}. Choose another one."
+        ) from error

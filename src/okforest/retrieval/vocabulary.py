@@ -292,9 +292,11 @@ def _sample(
     chosen = [sources[i] for i in np.sort(order[:n_images])]
     progress = progress_of(0, len(chosen), verbose, None, "reading images")
     pictures: list[Picture] = []
-    for batch, _ in read_batches(chosen, DEFAULT_LIMITS, n_threads):
+    n_unreadable = 0
+    for batch, unreadable in read_batches(chosen, DEFAULT_LIMITS, n_threads):
         pictures += [image.picture for image in batch]
-        progress(len(pictures))
+        n_unreadable += len(unreadable)
+        progress(len(pictures) + n_unreadable)
     progress.close()
     if not pictures:
         raise ValueError(f"none of {len(chosen)} images can be read; pass images or image files.")

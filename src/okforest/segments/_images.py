@@ -96,7 +96,7 @@ def checked(image: Any, name: str) -> Image:
     if min(height, width) < LEAST_SIDE:
         raise ValueError(
             f"{name} has {height} × {width} pixels, smaller than any window; images need at least "
-            f"{LEAST_SIDE} × {LEAST_SIDE}. Leave it out."
+            f"{LEAST_SIDE} × {LEAST_SIDE}."
         )
     if pixels.dtype != np.uint8:
         if not np.isfinite(pixels).all():

@@ -2,14 +2,17 @@
 // The page of an image search: a query (a file, or an image of the index), a part of it, the hits.
 
 const $ = (id) => document.getElementById(id);
-const COLORS = ["#ffd166", "#4cc9f0", "#f72585", "#80ed99", "#ff9f1c", "#c77dff", "#f94144", "#90e0ef"];
+const COLORS = ["#ffd166", "#00b4ff", "#f72585", "#3ddc84", "#ff5400", "#9d4edd", "#ffffff", "#1d3fff"];
+const MOST_UPLOADS = 20; // that the back button returns to
 const STEP = 0.05; // of a side, for the arrow keys
 
 const state = {
-  query: null, // {file, url} or {image, url}, and the name, height and width
+  query: null, // {file, url} or {image, url}, and the name, height and width; hidden if no picture
+  uploads: new Map(), // queries of this visit, by the number in the address
+  maxBytes: Infinity, // of an upload
   box: null, // the part, as fractions: left, top, width, height
   searched: null, // the part that the hits are for
-  turn: 0, // number of the latest search: answers to earlier ones are dropped
+  turn: 0, // number of the latest request: answers to earlier ones are dropped
 };
 
 // Requests
@@ -67,39 +70,84 @@ async function search() {
     showHits(answer.hits);
     const spent = Math.round(performance.now() - start);
     const number = answer.hits.length === 1 ? "1 hit" : `${answer.hits.length} hits`;
+    const only = label ? ` with the label “${label}”` : "";
     $("status").textContent =
-      `${number} in ${answer.milliseconds.toFixed(1)} ms on the server, ${spent} ms in all`;
+      `${number}${only} in ${answer.milliseconds.toFixed(1)} ms on the server, ${spent} ms in all`;
   } catch (error) {
     if (turn !== state.turn) return;
     showHits([]);
     $("status").textContent = "No hits.";
-    $("error").textContent = error.message;
-    $("error").hidden = false;
+    showError(error.message);
   } finally {
     if (turn === state.turn) $("hits").classList.remove("waiting");
   }
 }
 
+function showError(message) {
+  $("error").textContent = message;
+  $("error").hidden = false;
+}
+
 function setQuery(query) {
-  if (state.query?.file) URL.revokeObjectURL(state.query.url);
   Object.assign(state, { query, box: null, searched: null });
   $("picture").src = query.url;
   $("query").hidden = false;
   showQuery();
+  window.scrollTo(0, 0); // the click may have been far below
   search();
 }
 
 function takeFile(file) {
   if (!file) return;
-  if (location.hash) history.pushState(null, "", location.pathname);
-  setQuery({ file, url: URL.createObjectURL(file), name: file.name || "pasted picture" });
+  const name = file.name || "pasted picture";
+  if (file.size === 0) return showError(`${name} is empty.`);
+  if (file.size > state.maxBytes) {
+    const limit = Number((state.maxBytes / 2 ** 20).toPrecision(3));
+    return showError(`${name} is larger than ${limit} MB, the limit of this server.`);
+  }
+  const query = { file, url: URL.createObjectURL(file), name };
+  const number = Math.round(performance.timeOrigin + performance.now());
+  state.uploads.set(number, query);
+  if (state.uploads.size > MOST_UPLOADS) {
+    const [oldest, { url }] = state.uploads.entries().next().value;
+    URL.revokeObjectURL(url);
+    state.uploads.delete(oldest);
+  }
+  history.pushState(null, "", `#upload=${number}`);
+  setQuery(query);
 }
 
 function takeHash() {
-  const match = /^#image=(\d+)$/.exec(location.hash);
-  if (!match) return;
-  const image = Number(match[1]);
-  setQuery({ image, url: `/api/images/${image}/thumbnail`, name: `image ${image}` });
+  const [, kind, text] = /^#(image|upload)=(\d+)$/.exec(location.hash) ?? [];
+  const number = Number(text);
+  if (kind === "image") {
+    setQuery({ image: number, url: `/api/images/${number}/thumbnail`, name: `image ${number}` });
+  } else if (kind === "upload" && state.uploads.has(number)) {
+    setQuery(state.uploads.get(number));
+  } else if (location.hash !== "#hits" || !state.query) { // not the link that skips to the hits
+    showStart();
+  }
+}
+
+// Without a query: images of the index to begin with.
+async function showStart() {
+  const turn = ++state.turn;
+  Object.assign(state, { query: null, box: null, searched: null });
+  $("query").hidden = true;
+  $("error").hidden = true;
+  $("hits").classList.remove("waiting");
+  try {
+    const { images } = await request("GET", "/api/images?top=24");
+    if (turn !== state.turn) return;
+    $("hits").replaceChildren(...images.map((image) => card(image)));
+    $("status").textContent = images.length
+      ? "Images of this index: click one to search for it, or choose a picture of yours."
+      : "This index has no images yet.";
+  } catch (error) {
+    if (turn !== state.turn) return;
+    $("hits").replaceChildren();
+    showError(error.message);
+  }
 }
 
 // The query and its part
@@ -107,7 +155,9 @@ function takeHash() {
 function showQuery() {
   const { query, box, searched } = state;
   const size = query.width ? `, ${query.width} × ${query.height}` : "";
-  $("caption").textContent = `${query.name}${size}${searched ? " (a part)" : ""}`;
+  const hidden = query.hidden ? " (the browser cannot show it)" : "";
+  $("caption").textContent = `${query.name}${size}${searched ? " (a part)" : ""}${hidden}`;
+  for (const id of ["frame", "buttons", "hint"]) $(id).hidden = Boolean(query.hidden);
   $("part").disabled = !box || !query.width;
   $("whole").hidden = !box;
   $("box").hidden = !box;
@@ -185,28 +235,37 @@ function element(name, properties = {}, children = []) {
   return made;
 }
 
+// An image to click, with its name and label, and with more below them.
+function card(image, spoken = "", more = []) {
+  const picture = element("img", {
+    src: `/api/images/${image.id}/thumbnail`, alt: "", loading: "lazy", decoding: "async",
+  });
+  const again = element("button", { type: "button", className: "again", title: "Search for this image" }, [picture]);
+  again.setAttribute("aria-label", `Search for ${image.name}${spoken}`);
+  again.addEventListener("click", () => {
+    if (location.hash === `#image=${image.id}`) takeHash();
+    else location.hash = `image=${image.id}`;
+  });
+  return element("li", { className: "hit" }, [again, element("div", { className: "text" }, [
+    element("div", { className: "name", textContent: image.name.split("/").pop(), title: image.name }),
+    element("div", { className: "meta", textContent: image.label || "\u00a0" }),
+    ...more,
+  ])]);
+}
+
 function showHits(hits) {
   const best = hits.length ? hits[0].score : 1;
   $("hits").replaceChildren(...hits.map((hit) => {
-    const picture = element("img", {
-      src: `/api/images/${hit.id}/thumbnail`, alt: "", loading: "lazy", decoding: "async",
-    });
-    const again = element("button", { type: "button", className: "again", title: "Search for this image" }, [picture]);
-    again.setAttribute("aria-label", `Search for ${hit.name}, score ${hit.score.toFixed(4)}`);
-    again.addEventListener("click", () => { location.hash = `image=${hit.id}`; });
+    const score = hit.score.toFixed(4);
     const why = element("button", { type: "button", className: "why", textContent: "Why?" });
     why.setAttribute("aria-label", `Why ${hit.name}? Show the parts that match`);
     why.addEventListener("click", () => explain(hit));
     const bar = element("div");
     bar.style.width = `${100 * hit.score / best}%`;
-    return element("li", { className: "hit" }, [again, element("div", { className: "text" }, [
-      element("div", { className: "name", textContent: hit.name.split("/").pop(), title: hit.name }),
-      element("div", { className: "meta", textContent: hit.label || "\u00a0" }),
+    return card(hit, `, score ${score}`, [
       element("div", { className: "meter" }, [bar]),
-      element("div", { className: "foot" }, [
-        element("span", { className: "meta score", textContent: hit.score.toFixed(4) }), why,
-      ]),
-    ])]);
+      element("div", { className: "foot" }, [element("span", { className: "meta score", textContent: score }), why]),
+    ]);
   }));
 }
 
@@ -223,12 +282,21 @@ function svgElement(name, attributes) {
 function drawBoxes(svg, url, { width, height }, view, boxes) {
   svg.setAttribute("viewBox", `${view.left} ${view.top} ${view.width} ${view.height}`);
   const line = Math.max(view.width, view.height) / 160;
+  const times = {};
   svg.replaceChildren(
     svgElement("image", { href: url, width, height, preserveAspectRatio: "none" }),
-    ...boxes.map(([row, col, side], k) => svgElement("rect", {
-      x: col + view.left, y: row + view.top, width: side, height: side,
-      fill: "none", stroke: COLORS[k % COLORS.length], "stroke-width": line,
-    })),
+    ...boxes.map(([row, col, side], k) => {
+      const rect = svgElement("rect", {
+        x: col + view.left, y: row + view.top, width: side, height: side,
+        fill: "none", stroke: COLORS[k % COLORS.length], "stroke-width": line,
+      });
+      // A box on the place of others is dashed, so that all of their colours are seen.
+      const before = times[[row, col, side]] ?? 0;
+      times[[row, col, side]] = before + 1;
+      const dash = 10 * line / 2 ** before;
+      if (before) rect.setAttribute("stroke-dasharray", `${dash} ${10 * line - dash}`);
+      return rect;
+    }),
   );
 }
 
@@ -236,25 +304,30 @@ async function explain(hit) {
   const { query, searched } = state;
   $("why-name").textContent = hit.label ? `${hit.name} (${hit.label})` : hit.name;
   $("why-status").textContent = "Comparing…";
-  for (const id of ["why-query", "why-hit"]) $(id).replaceChildren();
+  const part = searched
+    ? { left: Math.round(searched.left * query.width), top: Math.round(searched.top * query.height),
+      width: searched.width * query.width, height: searched.height * query.height }
+    : { left: 0, top: 0, width: query.width, height: query.height };
+  const drawBoth = (shown) => {
+    drawBoxes($("why-query"), query.url, query, part, shown.map((match) => match.query));
+    drawBoxes($("why-hit"), `/api/images/${hit.id}/thumbnail`, hit,
+      { left: 0, top: 0, width: hit.width, height: hit.height }, shown.map((match) => match.hit));
+  };
+  drawBoth([]); // an image whose pixels are not kept has no boxes
+  $("slide").hidden = true;
   $("why").showModal();
   try {
     const answer = await ask(`explain/${hit.id}`, "top=20", query, searched);
-    const part = searched
-      ? { left: Math.round(searched.left * query.width), top: Math.round(searched.top * query.height),
-        width: searched.width * query.width, height: searched.height * query.height }
-      : { left: 0, top: 0, width: query.width, height: query.height };
     const draw = () => {
       const shown = answer.matches.slice(0, Number($("pairs").value));
       $("n-pairs").textContent = shown.length;
-      drawBoxes($("why-query"), query.url, query, part, shown.map((match) => match.query));
-      drawBoxes($("why-hit"), `/api/images/${hit.id}/thumbnail`, hit,
-        { left: 0, top: 0, width: hit.width, height: hit.height }, shown.map((match) => match.hit));
+      drawBoth(shown);
       const share = shown.reduce((sum, match) => sum + match.weight, 0) / answer.score;
       $("why-status").textContent = answer.matches.length
         ? `Boxes of the same colour ended in the same leaves. The pairs shown make up ${(100 * share).toFixed(1)} % of the score, ${answer.score.toFixed(4)}.`
         : "No subwindows match.";
     };
+    $("slide").hidden = false;
     $("pairs").max = Math.max(1, answer.matches.length);
     $("pairs").oninput = draw;
     draw();
@@ -285,7 +358,9 @@ async function start() {
     takeFile(event.dataTransfer.files[0]);
   });
   $("picture").addEventListener("error", () => {
-    $("caption").textContent = `${state.query.name} (the browser cannot show this format)`;
+    if (!state.query) return;
+    state.query.hidden = true;
+    showQuery();
   });
   $("frame").addEventListener("pointerdown", startDrag);
   $("frame").addEventListener("keydown", keyInFrame);
@@ -295,6 +370,7 @@ async function start() {
   $("top").addEventListener("change", search);
   $("close").addEventListener("click", () => $("why").close());
   $("why").addEventListener("click", (event) => { if (event.target === $("why")) $("why").close(); });
+  history.scrollRestoration = "manual";
   window.addEventListener("hashchange", takeHash);
   try {
     const info = await request("GET", "/api/info");
@@ -302,9 +378,9 @@ async function start() {
       `${info.subwindows.toLocaleString()} subwindows, ${info.trees} trees`;
     for (const label of info.labels) $("label").append(element("option", { value: label, textContent: label }));
     $("label").disabled = info.labels.length === 0;
+    state.maxBytes = info.max_bytes;
   } catch (error) {
-    $("error").textContent = error.message;
-    $("error").hidden = false;
+    showError(error.message);
   }
   takeHash();
 }

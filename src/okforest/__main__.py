@@ -1,4 +1,4 @@
-"""``python -m okforest.cli`` is the command ``okforest``."""
+"""``python -m okforest`` is the command ``okforest``."""
 
 from okforest.cli import main
 

@@ -1,0 +1,164 @@
+"""``okforest index search``, ``explain`` and ``evaluate``."""
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from okforest.cli._bar import showing
+from okforest.cli._console import plain_errors, print_message
+from okforest.cli._images import AsJson, Index, Labels, counted, names_of
+from okforest.cli._options import Jobs, Seed, check_jobs
+from okforest.cli._tables import print_json, print_table
+from okforest.retrieval import FederatedIndex, RemoteIndex, SubwindowIndex
+from okforest.retrieval._hits import load_query
+from okforest.retrieval._pictures import list_pictures
+
+
+def search(
+    index: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INDEX... PICTURE",
+            help="Folders or addresses (http://…) of indexes, searched as one; then the query.",
+        ),
+    ],
+    top: Annotated[int, typer.Option(min=1, help="Number of hits.")] = 10,
+    label: Labels = None,
+    subwindows: Annotated[int | None, typer.Option(min=1, help="Subwindows of the query.")] = None,
+    as_json: AsJson = False,
+    seed: Seed = 0,
+) -> None:
+    """Find the images that look like a picture."""
+    with plain_errors():
+        *places, file = index
+        if not places:
+            raise ValueError("pass an index and a picture: okforest index search INDEX PICTURE")
+        shards = [
+            RemoteIndex(place)
+            if place.startswith(("http://", "https://"))
+            else SubwindowIndex(place)
+            for place in places
+        ]
+        alone = shards[0] if len(shards) == 1 and isinstance(shards[0], SubwindowIndex) else None
+        searched = alone or FederatedIndex(shards)
+        _check_labels(label, shards)
+        picture = load_query(file)
+        # The time is that of the search; opening the indexes and the picture takes longer.
+        start = time.perf_counter()
+        hits = searched.search(
+            picture, top, labels=label, n_subwindows=subwindows, random_state=seed
+        )
+        spent = 1e3 * (time.perf_counter() - start)
+        if as_json:
+            print_json({"hits": [asdict(hit) for hit in hits], "milliseconds": spent})
+            return
+        columns = ["score", "label", "name"] + (["index"] if len(places) > 1 else [])
+        rows = [
+            [f"{hit.score:.5f}", hit.label, hit.name, places[hit.shard]][: len(columns)]
+            for hit in hits
+        ]
+        print_table(columns, rows)
+        print_message(f"{len(hits)} hits in {spent:.1f} ms")
+
+
+def _check_labels(labels: list[str] | None, shards: list[RemoteIndex | SubwindowIndex]) -> None:
+    if not labels:
+        return
+    known = {
+        name
+        for shard in shards
+        for name in (shard.info()["labels"] if isinstance(shard, RemoteIndex) else shard.labels)
+    }
+    for label in labels:
+        if label not in known:
+            there = ", ".join(map(repr, sorted(known)[:10])) + (", …" if len(known) > 10 else "")
+            raise ValueError(
+                f"no image has the label {label!r}; the labels are: {there or 'none'}."
+            )
+
+
+def explain(
+    index: Index,
+    picture: Annotated[Path, typer.Argument(metavar="PICTURE", help="The query.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name or file of the hit.")],
+    top: Annotated[int, typer.Option(min=1, help="Number of pairs.")] = 10,
+    original: Annotated[
+        Path | None,
+        typer.Option(help="The picture of the hit, if it was not indexed from a file."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the subwindows that match between a picture and a hit: left, top and side in pixels."""
+    with plain_errors():
+        opened = SubwindowIndex(index)
+        hit = names_of(opened, [name])[0]
+        if original is None and opened.row(hit).file_bytes < 0:
+            raise ValueError(f"{hit!r} was not indexed from a file; pass it as --original FILE.")
+        found = opened.explain(picture, hit, top, hit_picture=original)
+        pairs = [
+            {"query": [left, above, side], "hit": [its_left, its_above, its_side], "weight": weight}
+            for (above, left, side), (its_above, its_left, its_side), weight in zip(
+                found.query_boxes.tolist(),
+                found.hit_boxes.tolist(),
+                found.weights.tolist(),
+                strict=True,
+            )
+        ]
+        if as_json:
+            print_json({"score": found.score, "pairs": pairs})
+            return
+        rows = [
+            [f"{pair['weight']:.6f}", *(", ".join(map(str, pair[key])) for key in ("query", "hit"))]
+            for pair in pairs
+        ]
+        print_table(["weight", "query", "hit"], rows)
+        print_message(f"{len(pairs)} pairs of the score {found.score:.5f}")
+
+
+def evaluate(
+    index: Index,
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FOLDER]",
+            help="Queries, labelled by their folders; by default the images of the index, each "
+            "searched for among the others.",
+        ),
+    ] = None,
+    at: Annotated[list[int] | None, typer.Option(min=1, help="k of precision at k.")] = None,
+    as_json: AsJson = False,
+    seed: Seed = 0,
+    jobs: Jobs = -1,
+) -> None:
+    """Measure how well images with the same label are found."""
+    with plain_errors():
+        check_jobs(jobs)
+        opened = SubwindowIndex(index, n_jobs=jobs)
+        n = len(opened) if folder is None else len(list_pictures(folder))
+        with showing("searching", n) as update:
+            quality = opened.evaluate(
+                folder, ks=tuple(at or (1, 5, 10)), random_state=seed, callback=update
+            )
+        if as_json:
+            print_json(asdict(quality))
+            return
+        rows = [
+            ["queries", str(quality.n_queries)],
+            ["top-1", f"{quality.top_1:.2%}"],
+            ["mean average precision", f"{quality.mean_average_precision:.4f}"],
+            *([f"precision at {k}", f"{value:.4f}"] for k, value in quality.precision.items()),
+            *([f"recall at {k}", f"{value:.4f}"] for k, value in quality.recall.items()),
+        ]
+        print_table(["measure", "value"], rows)
+        for count, reason in (
+            (quality.n_left_out, "no other image of the index has the label"),
+            (
+                quality.n_unreadable,
+                "not indexed from a file, or the file is missing or has changed",
+            ),
+        ):
+            if count:
+                print_message(f"{counted(count)} left out: {reason}")
