@@ -7,7 +7,8 @@ A table between two comments is a copy of a table in a file of results, which a 
 
 The text after the second colon begins the heading, or the line, above the table in that file. After
 a semicolon, words for all columns but the first say which value is printed in bold: ``max``,
-``min``, or ``-`` for none. ``make figures`` fills the tables; a test compares them with results.
+``min``, or ``-`` for none; ``rows max`` prints the largest value of each row in bold. ``make
+figures`` fills the tables; a test compares them with results.
 """
 
 import re
@@ -56,8 +57,13 @@ def find(results: str, title: str) -> list[str]:
 
 
 def emphasize(lines: list[str], best: list[str]) -> list[str]:
-    """Return the lines of a table with the best numbers of its columns in bold."""
+    """Return the lines of a table with the best numbers of its columns, or rows, in bold."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    if best == ["rows", "max"]:
+        for row in rows[2:]:
+            largest = max(map(float, row[1:]))
+            row[1:] = [f"**{cell}**" if float(cell) == largest else cell for cell in row[1:]]
+        best = []
     for column, word in enumerate(best, start=1):
         if word == "-":
             continue

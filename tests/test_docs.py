@@ -57,6 +57,8 @@ def test_emphasis():
     assert lines == table.splitlines()
     assert make_tables.emphasize(lines, ["max", "-"])[2:] == ["| x | 1 | 5 |", "| y | **2** | 3 |"]
     assert make_tables.emphasize(lines, ["-", "min"])[3] == "| y | 2 | **3** |"
+    by_row = make_tables.emphasize(lines, ["rows", "max"])
+    assert by_row[2:] == ["| x | 1 | **5** |", "| y | 2 | **3** |"]
     with pytest.raises(ValueError, match="the results have no heading 'Other'"):
         make_tables.find(page, "Other")
 

@@ -1,8 +1,13 @@
 """How much memory a computation may take."""
 
 import os
+from typing import Any
+
+import numpy as np
 
 SHARE = 0.5  # of the machine's memory that one array may take
+ESTIMATED = 2**30  # bytes from which the size of a matrix of weights is estimated ...
+SAMPLE = 16  # ... from this number of rows
 
 
 def machine_memory() -> int:
@@ -18,3 +23,12 @@ def check_memory(needed: int, what: str, advice: str) -> None:
             f"{what} takes {needed / 2**30:.1f} GiB, more than half of the "
             f"{memory / 2**30:.1f} GiB of this machine. {advice}"
         )
+
+
+def csr_bytes(W: Any) -> int:
+    """Estimate the size of a sparse matrix of weights from some of its rows."""
+    n = W.shape[0]
+    if n <= SAMPLE or 12 * W.max_entries < ESTIMATED:
+        return 12 * int(W.max_entries)
+    rows = [slice(i, i + 1) for i in np.linspace(0, n - 1, SAMPLE).astype(int)]
+    return round(12 * n * np.mean([W[row].tocsr().nnz for row in rows]))

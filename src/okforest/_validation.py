@@ -14,7 +14,9 @@ from okforest._columns import as_columns, needs_conversion
 from okforest._compat import check_sample_weight
 from okforest._typing import Booleans, Floats, Outputs
 from okforest.engine.inputs import Inputs
-from okforest.kernels import OutputKernel
+from okforest.kernels import FromCallable, OutputKernel
+
+AS_OBJECTS = ": outputs = np.empty(len(y), dtype=object); outputs[:] = values, a list."
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,18 @@ def check_outputs(estimator: BaseEstimator, kernel: OutputKernel, X: Any, y: Any
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
     outputs = kernel.check(y)
+    name = type(kernel).__name__
+    if not isinstance(outputs, np.ndarray):
+        raise ValueError(
+            f"{name}.check returned an object of type {type(outputs).__name__}; return an array "
+            f"with one output per entry{AS_OBJECTS}"
+        )
+    if outputs.dtype == object and outputs.ndim != 1:
+        raise ValueError(
+            f"{name}.check returned an array of objects of shape {outputs.shape}, as NumPy makes "
+            f"of tuples and lists of one length; return an array of shape ({len(outputs)},)"
+            f"{AS_OBJECTS}"
+        )
     check_consistent_length(X, outputs)
     return outputs
 
@@ -204,3 +218,29 @@ def check_weights(sample_weight: Any, X: Inputs | Outputs) -> Floats:
             "rescale it to between 1e-100 and 1e100."
         )
     return weight.copy()  # models keep it
+
+
+def check_kernel(kernel: OutputKernel, outputs: Outputs) -> None:
+    """Raise a ValueError if a kernel, which may be a user's, returns a matrix of a wrong shape."""
+    if kernel.known_psd or isinstance(kernel, FromCallable):  # which checks every matrix itself
+        return
+    a, b = outputs[:2], outputs[:1]
+    shape, expected = np.shape(kernel(a, b)), (len(a), len(b))
+    if shape != expected:
+        raise ValueError(
+            f"{type(kernel).__name__}.__call__ returned an array of shape {shape} for {len(a)} and "
+            f"{len(b)} outputs; the shape must be {expected}."
+        )
+
+
+def check_decoded(decoder: Any, decoded: Any, n: int) -> Outputs:
+    """Return what a decoder, which may be a user's, returned: one output for each row."""
+    if not isinstance(decoded, np.ndarray) or decoded.ndim < 1 or len(decoded) != n:
+        returned = f"an object of type {type(decoded).__name__}"
+        if isinstance(decoded, np.ndarray):
+            returned = f"an array of shape {decoded.shape}"
+        raise ValueError(
+            f"{type(decoder).__name__}.decode returned {returned} for {n} rows of weights; return "
+            "an array with one output for each row."
+        )
+    return decoded

@@ -16,11 +16,20 @@ from okforest import OKExtraTrees, OKRandomForest, OKTotallyRandomTrees
 from okforest.dask import fit_remote, predict
 from okforest.dask._growing import grow_range
 from okforest.dask._row_plan import plan_rows
-from okforest.kernels import RBF, FromCallable, Laplacian, Linear, Mahalanobis, Precomputed
+from okforest.kernels import (
+    RBF,
+    FromCallable,
+    Hierarchy,
+    Laplacian,
+    Linear,
+    Mahalanobis,
+    Precomputed,
+)
 
 X, Y = make_data(400)
 NEW, NEW_Y = make_data(50, seed=1)
 LABELS = np.array(["a", "b", "c"])[(Y[:, 0] > 0.5).astype(int) + (Y[:, 1] > 0)]
+PATHS = np.array(["a/b", "a/c", "d"], dtype=object)[(Y[:, 0] > 0.5).astype(int) + (Y[:, 1] > 0)]
 WEIGHT = np.random.default_rng(1).integers(0, 4, size=len(X)).astype(float)
 
 
@@ -82,6 +91,7 @@ REPLICATED = {
     "linear": pytest.param(OKExtraTrees(9, random_state=0), Y, marks=pytest.mark.slow),
     "labels": (OKRandomForest(9, kernel="dirac", random_state=0), LABELS),
     "rbf": (OKRandomForest(9, kernel="rbf", random_state=0), Y),
+    "paths": (OKRandomForest(9, kernel=Hierarchy(), random_state=0), PATHS),
     "precomputed": pytest.param(
         OKExtraTrees(9, kernel=Precomputed(RBF(1.0)(Y)), random_state=0),
         np.arange(len(X)),

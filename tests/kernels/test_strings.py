@@ -1,8 +1,10 @@
 """Kernels on strings, and on curves of any length: formulas, blocks, and unknown symbols."""
 
+import warnings
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +13,7 @@ from okforest.kernels import (
     GapWeighted,
     GlobalAlignment,
     Mismatch,
+    Normalized,
     Spectrum,
 )
 from okforest.kernels._strings import edit_distances
@@ -141,3 +144,16 @@ def test_median_width_is_that_of_distances_between_landmarks():
     d = edit_distances(y, y) / np.sqrt(len(y))
     between = [np.linalg.norm(d[i] - d[j]) for i in range(len(y)) for j in range(i)]
     np.testing.assert_allclose(kernel.resolve(y).sigma ** 2, np.median(np.square(between)))
+
+
+@pytest.mark.parametrize(
+    "kernel", [Spectrum(3), Normalized(Spectrum(3)), Mismatch(3, 1), GapWeighted(3)]
+)
+def test_sequences_too_short_for_the_kernel_give_a_warning(kernel):
+    y = ["ab", "cd", "abcd"] * 10
+    with pytest.warns(UserWarning, match="20 of 30 outputs, such as 'ab', have fewer than k=3"):
+        kernel.resolve(kernel.check(y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel.resolve(kernel.check(["abc", "", "bcda", "cdab"] * 10))  # one point is one output
+        Spectrum(3, boundaries=True).resolve(kernel.check(y))

@@ -80,6 +80,7 @@ CASES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*have fewer than k:UserWarning")
 @pytest.mark.parametrize(("kernel", "outputs"), CASES.values(), ids=CASES)
 def test_methods_agree_and_gram_matrices_are_psd(kernel, outputs):
     """On random outputs: PSD, and Gram, cross-Gram, diagonal, pairs and features agree."""
@@ -371,3 +372,32 @@ def test_quantiles_at_the_steps_of_a_distribution():
         steps = [-(-(2 * i + 1) * n // (2 * n_levels)) for i in range(n_levels)]  # exact, ⌈ ⌉
         found = Wasserstein(n_levels).check([np.arange(1.0, n + 1)])
         np.testing.assert_array_equal(found[0], steps)
+
+
+@pytest.mark.parametrize(
+    ("y", "place"),
+    [
+        (["a>b", np.nan, "b>a"], 1),
+        ([None, "a>b"], 0),
+        (pd.Series(["a>b", "b>a", None]), 2),
+        ([("a", "b"), None], 1),
+    ],
+)
+def test_a_missing_ranking_is_named(y, place):
+    with pytest.raises(
+        ValueError, match=rf"y\[{place}\] is (nan|None), a missing ranking; drop such"
+    ):
+        Kendall().check(y)
+
+
+def test_a_weight_of_an_unknown_label_is_named():
+    kernel = Hamming(weights={"sea": 2.0, "bogus": 1.0})
+    with pytest.raises(ValueError, match=r"no entry for the label 'sand'.*'bogus' is not a label"):
+        kernel.resolve(kernel.check([{"sea"}, {"sand"}]))
+
+
+def test_points_of_resampled_curves():
+    curves = [[0.0, 1.0, 0.0], [1.0, 2.0, 3.0, 4.0]]
+    with pytest.raises(ValueError, match="4 values, after they are resampled to n_points"):
+        Curves(points=[0.0, 0.5, 1.0], n_points=4).check(curves)
+    assert Curves(points=[0.0, 0.1, 0.5, 1.0], n_points=4).check(curves).shape == (2, 4)

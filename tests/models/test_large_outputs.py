@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import okforest
-import okforest.models.base as base_module
+import okforest._memory as memory_module
 import okforest.weights.span as span_module
 from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees, OKTree
 from okforest.kernels import RBF, Linear
@@ -195,5 +195,5 @@ def test_the_estimated_size_of_weights_is_that_of_all_rows(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
     W = OKExtraTrees(5, min_samples_leaf=10, random_state=0).fit(X, X).weight_matrix(X)
-    monkeypatch.setattr(base_module, "ESTIMATED", 1)
-    assert 0.7 < base_module._csr_bytes(W) / (12 * W.tocsr().nnz) < 1.3
+    monkeypatch.setattr(memory_module, "ESTIMATED", 1)
+    assert 0.7 < memory_module.csr_bytes(W) / (12 * W.tocsr().nnz) < 1.3

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import okforest._memory as memory_module
-import okforest.models.base as base_module
 from okforest import OKExtraTrees, OKModel, OKNeighbors, OKRandomForest
 from okforest.decode import Candidates, TrainingSet
 from okforest.kernels import RBF, FromCallable
@@ -117,8 +116,8 @@ def test_sizes_are_estimated_from_some_rows(monkeypatch):
     """Leaves of many trees overlap: the bound on the number of entries is too large."""
     forest = OKExtraTrees(100, min_samples_leaf=20, random_state=0).fit(X, Y)
     W = forest.weight_matrix(X)
-    monkeypatch.setattr(base_module, "ESTIMATED", 0)
-    estimate, exact = base_module._csr_bytes(W), 12 * W.tocsr().nnz
+    monkeypatch.setattr(memory_module, "ESTIMATED", 0)
+    estimate, exact = memory_module.csr_bytes(W), 12 * W.tocsr().nnz
     assert estimate == pytest.approx(exact, rel=0.2)
 
 

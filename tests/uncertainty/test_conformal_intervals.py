@@ -6,7 +6,9 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from okforest import OKBoost, OKExtraTrees, OKRandomForest, OKRidge, OKTree
-from okforest.uncertainty import ConformalIntervals, _scores
+from okforest.kernels import Spectrum
+from okforest.uncertainty import ConformalIntervals, _scores, intervals
+from okforest.uncertainty._predictions import moments, predictions, spread_around
 from reference import uncertainty as reference
 
 rng = np.random.default_rng(0)
@@ -172,3 +174,41 @@ def test_a_coordinate_that_never_varies():
     found = model.predict_interval(X[:5], 0.8)
     assert np.isfinite(found).all()
     assert ((found[:, 0, 0] <= 2.0) & (found[:, 0, 1] >= 2.0)).all()
+
+
+@pytest.mark.parametrize("model", [OKRidge("loo", input_kernel="rbf"), OKBoost(50, random_state=0)])
+def test_negative_weights_do_not_widen_normalized_bands(model):
+    """Nor do places where all curves are alike, as where they begin: bands were 4 × wider."""
+    rng, points = np.random.default_rng(0), np.linspace(0, 1, 30)
+    X = rng.uniform(1, 3, size=(240, 2))
+    curves = np.sin(2 * np.pi * X[:, :1] * points) * np.exp(-X[:, 1:] * points)
+    curves += 0.05 * rng.normal(size=curves.shape)
+    width = {}
+    for score in ("absolute", "normalized"):
+        conformal = ConformalIntervals(model, conformity_score=score, random_state=0)
+        bounds = conformal.fit(X[:160], curves[:160]).predict_interval(X[160:])
+        width[score] = (bounds[..., 1] - bounds[..., 0]).mean()
+    assert width["normalized"] < 1.3 * width["absolute"]
+
+
+def test_the_scale_of_weights_that_are_not_negative_is_the_variance():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), 1e3 + rng.normal(size=(60, 3))
+    predicted = predictions(OKRandomForest(10, random_state=0).fit(X, y), X[:7])
+    means, variances = moments(predicted.W, predicted.vectors())
+    np.testing.assert_allclose(spread_around(means, predicted), variances, atol=1e-12)
+
+
+def test_the_remedy_for_few_rows_is_another_method_than_the_one_in_use():
+    forest = OKRandomForest(30, random_state=0)
+    for method, remedy in (("split", "method='cross' or 'oob'"), ("oob", "Use more rows, or a")):
+        model = ConformalIntervals(forest, method=method, random_state=0).fit(X, Y)
+        with pytest.warns(UserWarning, match=remedy):
+            model.predict_interval(X[:2], 0.99)
+
+
+def test_errors_do_not_list_all_parameters_of_a_kernel():
+    words = ["".join(word) for word in np.random.default_rng(0).choice(list("abcd"), (80, 9))]
+    tree = OKTree(kernel=Spectrum(3)).fit(X, words)
+    with pytest.raises(ValueError, match=r"the kernel is of type Spectrum\. For other"):
+        intervals(tree, X)

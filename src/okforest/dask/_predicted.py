@@ -1,5 +1,7 @@
 """Predictions of a partition, summed over the parts of a forest, and what follows from them."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -31,7 +33,12 @@ def predicted_by_support(known: Known, W: Weighted) -> Predicted:
 def decoded(predicted: Predicted, decoder: Decoder, empty: Outputs) -> Outputs:
     """Decode predictions; without any, return the empty array."""
     span, W = predicted
-    return decoder.decode(W, span) if W.shape[0] else empty
+    return as_array(span.kernel.in_form(decoder.decode(W, span))) if W.shape[0] else empty
+
+
+def as_array(outputs: Any) -> Outputs:
+    """Return predicted outputs as an array, of which Dask makes one collection."""
+    return outputs.toarray() if hasattr(outputs, "toarray") else np.asarray(outputs)
 
 
 def columns_of(W: Weighted, begin: int, end: int) -> sp.csr_array:

@@ -9,6 +9,7 @@ from sklearn.pipeline import Pipeline
 from okforest._typing import Outputs
 from okforest.dask._blocks import input_blocks, with_blocks
 from okforest.dask._cluster import find_client, require
+from okforest.dask._predicted import as_array
 from okforest.decode import Candidates, as_decoder
 from okforest.models import OKModel
 from okforest.weights import Span, SparseWeights
@@ -34,8 +35,8 @@ def predict(estimator: Any, X: Any, candidates: Any = None, client: Any = None) 
     -------
     y : Dask array of n outputs
         Computed when it is asked for; by ``client.compute(y, sync=True)`` if ``client`` is not the
-        current one. Label sets are arrays even if the training outputs were a sparse matrix or a
-        frame.
+        current one. It has the form of local predictions, as arrays even if the training outputs
+        were a sparse matrix or a frame.
 
     See Also
     --------
@@ -74,7 +75,7 @@ def predict_block(estimator: Any, candidates: Any, empty: Outputs, X: Any) -> Ou
     if X.shape[0] == 0:
         return empty
     found = estimator.predict(X, **({} if candidates is None else {"candidates": candidates}))
-    return found.toarray() if hasattr(found, "toarray") else np.asarray(found)
+    return as_array(found)
 
 
 def stack(blocks: list[Any], X: Any, empty: Outputs) -> Any:
@@ -94,7 +95,7 @@ def decoded_like(model: OKModel, span: Span, candidates: Any = None) -> Outputs:
     decoder = as_decoder(model.decoder, span.kernel)
     if candidates is not None:
         decoder = Candidates(candidates)
-    return np.asarray(decoder.decode(first, span))[:0]
+    return as_array(span.kernel.in_form(decoder.decode(first, span)))[:0]
 
 
 def _empty_prediction(estimator: Any, candidates: Any) -> Outputs:

@@ -118,7 +118,8 @@ class RemoteForest:
         Returns
         -------
         y : Dask array of n outputs
-            Computed when it is asked for.
+            Computed when it is asked for. It has the form of local predictions, as arrays even if
+            the training outputs were a sparse matrix or a frame.
         """
         dask = require("dask")
         decoder = as_decoder(self.model.decoder, self.model.kernel_)

@@ -31,9 +31,13 @@ class Decoder(ABC, BaseEstimator):
 
     To add a decoder, subclass it and write :meth:`decode`, and :meth:`check` if it is made for some
     outputs only; parameters are the arguments of ``__init__``, stored unchanged, and become
-    searchable as ``decoder__name``. The span holds the kernel and the training outputs
-    (``span.kernel``, ``span.outputs``), and computes what the weights imply: ``span.inner(W, y)``,
-    ``span.squared_norms(W)`` and others.
+    searchable as ``decoder__name``.
+
+    The weights W are a :class:`okforest.weights.WeightMatrix` of shape (n, n_train), not an array:
+    ``W.tocsr()`` is a sparse matrix, ``W @ values`` are weighted sums, and ``W[i:j]`` some rows.
+    The span holds the kernel and the training outputs (``span.kernel``, ``span.outputs``), and
+    computes what the weights imply; see :class:`okforest.weights.Span`. :meth:`decode` returns an
+    array with one output for each row of W.
 
     Examples
     --------

@@ -110,12 +110,13 @@ class ExpectedLoss(CandidateSearch):
         if self.elementwise:
             losses = np.array([[self._number(y, c) for c in predicted] for y in true])
         else:
-            losses = np.asarray(self.loss(true, predicted))
+            losses = self._of_arrays(true, predicted)
             if losses.shape != (len(true), len(predicted)) or losses.dtype.kind not in "biuf":
                 raise ValueError(
                     f"the loss function returned an array of shape {losses.shape} and type "
                     f"{losses.dtype} for {len(true)} true and {len(predicted)} predicted outputs; "
-                    f"expected numbers, of shape {(len(true), len(predicted))}."
+                    f"expected numbers, of shape {(len(true), len(predicted))}. If it takes two "
+                    "single outputs, pass ExpectedLoss(loss, elementwise=True)."
                 )
         if not np.isfinite(losses).all():
             i, j = np.argwhere(~np.isfinite(losses))[0]
@@ -124,6 +125,20 @@ class ExpectedLoss(CandidateSearch):
                 "losses must be finite."
             )
         return losses.astype(np.float64, copy=False)
+
+    def _of_arrays(self, true: Outputs, predicted: Outputs) -> Outputs:
+        """Call the function on two arrays, or explain that it takes two single outputs."""
+        try:
+            return np.asarray(self.loss(true, predicted))
+        except Exception as error:
+            try:
+                self._number(true[0], predicted[0])
+            except Exception:
+                raise error from None
+            raise ValueError(
+                f"the loss function takes two single outputs: on two arrays of outputs it raises "
+                f"{type(error).__name__} ({error}). Pass ExpectedLoss(loss, elementwise=True)."
+            ) from error
 
     def _number(self, true: Any, predicted: Any) -> float:
         value = self.loss(true, predicted)

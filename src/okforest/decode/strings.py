@@ -94,8 +94,8 @@ class EulerianPath(Decoder):
         """Check that the kernel counts k-mers."""
         if not isinstance(span.kernel, Spectrum):
             raise ValueError(
-                f"EulerianPath needs kernel=Spectrum(...), and the kernel is {span.kernel!r}; use "
-                "decoder='auto'."
+                f"EulerianPath needs kernel=Spectrum(...), and the kernel is of type "
+                f"{type(span.kernel).__name__}; use decoder='auto'."
             )
         if span.kernel.k < 2:
             raise ValueError("EulerianPath needs a Spectrum kernel with k of at least 2.")

@@ -52,7 +52,9 @@ class OutputKernel(NestedParametersMixin, ABC):
     ...     default_decoder = "support"
     ...
     ...     def check(self, y):
-    ...         return np.array([frozenset(labels) for labels in y], dtype=object)
+    ...         outputs = np.empty(len(y), dtype=object)  # one entry per output, also for tuples
+    ...         outputs[:] = [frozenset(labels) for labels in y]
+    ...         return outputs
     ...
     ...     def __call__(self, a, b=None):
     ...         b = a if b is None else b

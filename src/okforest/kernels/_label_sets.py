@@ -143,8 +143,11 @@ def read_weights(weights: Any, labels: Sequence[Any]) -> Floats:
     if isinstance(weights, Mapping):
         missing = [label for label in labels if label not in weights]
         if missing:
+            others = [label for label in weights if label not in labels]
+            unused = f" Its entry {others[0]!r} is not a label of y." if others else ""
             raise ValueError(
                 f"weights has no entry for the label {missing[0]!r}; give every label a weight."
+                f"{unused}"
             )
         weights = [weights[label] for label in labels]
     values = np.asarray(weights, dtype=np.float64)

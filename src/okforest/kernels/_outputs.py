@@ -13,9 +13,11 @@ OF_OBJECTS = (
     "a function of two objects, kernel=FromCallable(f, elementwise=True), or a Gram matrix, "
     "kernel=Precomputed(K)"
 )
-OF_SETS = (
-    "kernel=FromCallable(lambda a, b: len(a & b) / len(a | b), elementwise=True), the Jaccard "
-    "similarity"
+OF_SETS = "kernel='hamming', 'jaccard' or 'dice'"
+OF_TEXT = (
+    "For labels, use kernel=Dirac(); for strings, Spectrum(), EditDistance() or FromCallable(f); "
+    "for paths of classes, Hierarchy(); for rankings such as 'b>a>c', Kendall(), all of "
+    "okforest.kernels"
 )
 
 
@@ -113,7 +115,7 @@ def _check_label_types(labels: Outputs) -> None:
     text: list[Any] = []
     others: list[Any] = []
     for label in labels.ravel().tolist():
-        if _is_missing(label):
+        if is_missing(label):
             raise ValueError(_missing(label))
         if isinstance(label, date | timedelta):
             raise ValueError(_date_labels(type(label).__name__))
@@ -138,15 +140,14 @@ def _explain_objects(array: Outputs) -> str | None:
             "kernel takes numbers. For events and times, use kernel='survival'."
         )
     for value in array.ravel().tolist():
-        if _is_missing(value):
+        if is_missing(value):
             return _missing(value)
         if isinstance(value, date | timedelta):
             return _dates(type(value).__name__)
         if isinstance(value, str | bytes):
             if not _is_number(value):
                 return (
-                    f"y holds text, such as {value!r}; a numeric kernel takes numbers. For labels, "
-                    f"use kernel=Dirac(); for strings, {OF_OBJECTS}."
+                    f"y holds text, such as {value!r}; a numeric kernel takes numbers. {OF_TEXT}."
                 )
         elif isinstance(value, set | frozenset):
             return f"y holds sets; a numeric kernel takes numbers. Use {OF_SETS}."
@@ -170,7 +171,7 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Return whether a value is None, NaN, or the NA or NaT of pandas, which is not imported."""
     return (
         value is None

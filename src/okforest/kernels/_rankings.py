@@ -11,7 +11,7 @@ import numpy as np
 
 from okforest._typing import Floats, Outputs
 from okforest.kernels._label_sets import Form, is_frame
-from okforest.kernels._outputs import array_of_objects, check_collection, read_array
+from okforest.kernels._outputs import array_of_objects, check_collection, is_missing, read_array
 
 FORMS = (
     "a matrix of ranks (1 for the most preferred label, NaN for a label without a rank), orders of "
@@ -35,6 +35,11 @@ def read_rankings(y: Any) -> Outputs:
     """Return ranks as a matrix, orders as an array of tuples, and text as an array of text."""
     y = check_collection(y)
     values = np.asarray(y) if hasattr(y, "__array__") else list(y)
+    for i, value in enumerate(values):
+        if is_missing(value):
+            raise ValueError(
+                f"y[{i}] is {value!r}, a missing ranking; drop such rows from X and y."
+            )
     first = values[0] if len(values) else None
     if isinstance(first, str):
         texts = np.asarray(values, dtype=None if isinstance(values, np.ndarray) else object)

@@ -13,6 +13,7 @@ from okforest.kernels._curves import (
     read_rows,
     trapezoid_weights,
 )
+from okforest.kernels._outputs import array_of_objects
 from okforest.kernels._strings import log_alignments, log_own_alignments
 
 
@@ -22,7 +23,8 @@ class Curves(OutputKernel):
     Parameters
     ----------
     points : array-like of shape (m,), optional
-        Where the curves are sampled, ascending; evenly spaced on [0, 1] by default.
+        Where the curves are sampled, ascending; evenly spaced on [0, 1] by default. With
+        ``n_points``, where the resampled curves are.
     n_points : int, optional
         Curves of other lengths are resampled to this number of evenly spaced points, by linear
         interpolation from their begin to their end. By default curves of different lengths are an
@@ -93,9 +95,10 @@ class Curves(OutputKernel):
             return np.linspace(0.0, 1.0, m)
         points = np.asarray(self.points, dtype=np.float64)
         if points.shape != (m,):
+            resampled = "" if self.n_points is None else ", after they are resampled to n_points"
             raise ValueError(
-                f"points has shape {points.shape}, and curves have {m} values; pass one point per "
-                "value."
+                f"points has shape {points.shape}, and curves have {m} values{resampled}; pass one "
+                "point per value."
             )
         if m > 1 and not (np.diff(points) > 0).all():
             raise ValueError("points must be ascending, without repetitions.")
@@ -174,7 +177,7 @@ class GlobalAlignment(OutputKernel):
     It sums over all monotone alignments of two curves the product of the similarities of aligned
     values, and is then normalised to k(y, y) = 1. The similarity is κ = g / (2 − g) with
     g = exp(−(u − v)² / 2σ²), for which the kernel is positive definite. The cost is the product of
-    the lengths, for every pair of curves.
+    the lengths, for every pair of curves. Predicted curves are arrays.
 
     Parameters
     ----------
@@ -207,10 +210,17 @@ class GlobalAlignment(OutputKernel):
             raise ValueError("y holds NaN or infinite values; every value must be known.")
         if len({len(row) for row in rows}) == 1:
             return np.stack(rows)
-        outputs = np.empty(len(rows), dtype=object)
-        for i, row in enumerate(rows):
-            outputs[i] = tuple(row.tolist())
-        return outputs
+        return array_of_objects([tuple(row.tolist()) for row in rows])
+
+    def in_form(self, outputs: Outputs) -> Outputs:
+        """Return predicted curves as arrays."""
+        return self.as_given(outputs)
+
+    def as_given(self, outputs: Outputs) -> Outputs:
+        """Return a matrix as it is, and curves of different lengths as an array of arrays."""
+        if outputs.dtype != object:
+            return outputs
+        return array_of_objects([np.array(curve) for curve in outputs])
 
     def resolve(self, y: Outputs) -> Self:
         """Check the width."""

@@ -1,5 +1,6 @@
 """Kernels on strings and other sequences of symbols."""
 
+import warnings
 from collections.abc import Iterable
 from math import comb
 from typing import Any, Literal, Self
@@ -22,6 +23,8 @@ from okforest.kernels._strings import (
     sorted_kmers,
 )
 
+MANY_SHORT = 0.1  # of the outputs, from which there is a warning
+
 
 class SequenceKernel(OutputKernel):
     """A kernel on strings, or on tuples of symbols.
@@ -38,6 +41,19 @@ class SequenceKernel(OutputKernel):
     def check(self, y: Any) -> Outputs:
         """Return strings as they are, and other sequences as an array of tuples."""
         return read_sequences(y)
+
+
+def _warn_if_short(y: Outputs, k: int, remedy: str = "a smaller k") -> None:
+    """Warn if many different sequences have fewer than k symbols: the kernel is 0 on all."""
+    short = [sequence for sequence in y if len(sequence) < k]
+    if len(short) > MANY_SHORT * len(y) and len(set(short)) > 1:
+        warnings.warn(
+            f"{len(short)} of {len(y)} outputs, such as {short[0]!r}, have fewer than k={k} "
+            f"symbols. The kernel is 0 for them, so that a model cannot tell them apart; use "
+            f"{remedy}.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 class Spectrum(SequenceKernel):
@@ -84,6 +100,8 @@ class Spectrum(SequenceKernel):
         check_count("k", self.k, 1)
         if self.vocabulary is not None:
             return self
+        if not self.boundaries:
+            _warn_if_short(y, self.k, "boundaries=True, or a smaller k")
         found = sorted_kmers(different_kmers(y, self.k, self.boundaries))
         return type(self)(**self.get_params(deep=False) | {"vocabulary": found})
 
@@ -158,6 +176,7 @@ class Mismatch(SequenceKernel):
         check_count("m", self.m, 0)
         if self.m >= self.k:
             raise ValueError(f"m={self.m!r} with k={self.k!r}; use an m below k.")
+        _warn_if_short(y, self.k)
         if self.alphabet is not None:
             return self
         return type(self)(self.k, self.m, _symbols(y))
@@ -229,6 +248,7 @@ class GapWeighted(SequenceKernel):
         check_count("k", self.k, 1)
         if not 0 < self.decay <= 1:
             raise ValueError(f"decay={self.decay!r}; use a number above 0 and at most 1.")
+        _warn_if_short(y, self.k)
         return self
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:

@@ -2,6 +2,7 @@
 
 from okforest._step_function import StepFunction
 from okforest.metrics.alignment import kernel_alignment
+from okforest.metrics.curves import integrated_squared_error, integrated_squared_error_scorer
 from okforest.metrics.hierarchies import au_prc, au_prc_scorer
 from okforest.metrics.label_rankings import (
     kendall_tau,
@@ -36,6 +37,12 @@ from okforest.metrics.scorers import (
     output_loss_scorer,
 )
 from okforest.metrics.segmentation import boundary_f1, intersection_over_union
+from okforest.metrics.sequences import (
+    edit_distance,
+    edit_distance_scorer,
+    exact_match,
+    exact_match_scorer,
+)
 from okforest.metrics.survival import (
     BrierScore,
     brier_score,
@@ -62,10 +69,16 @@ __all__ = [
     "concordance_ipcw",
     "concordance_ipcw_scorer",
     "concordance_scorer",
+    "edit_distance",
+    "edit_distance_scorer",
+    "exact_match",
+    "exact_match_scorer",
     "example_f1_scorer",
     "hamming_scorer",
     "integrated_brier_score",
     "integrated_brier_scorer",
+    "integrated_squared_error",
+    "integrated_squared_error_scorer",
     "intersection_over_union",
     "kendall_tau",
     "kendall_tau_scorer",

@@ -48,7 +48,7 @@ def tune_later(model: Any, decoder: Decoder) -> Decoder:
         raise ValueError(
             f"{decoder!r} is not tuned, and this {type(model).__name__} has no out-of-bag weights "
             "to tune it with; fit it again, with this decoder or with oob_score=True, or pass "
-            "decoder=okforest.tune_decoder(model, X, y)."
+            f"decoder=okforest.tune_decoder(model, X, y, {decoder!r})."
         )
     decoder.check(model.span_)
     return tune_out_of_bag(decoder, weights, model.span_)

@@ -10,9 +10,10 @@ from sklearn.base import clone
 from sklearn.utils import ClassifierTags, RegressorTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
-from okforest._memory import check_memory
+from okforest._memory import check_memory, csr_bytes
+from okforest._output_names import output_names, with_names
 from okforest._typing import Floats, Outputs
-from okforest._validation import check_outputs
+from okforest._validation import check_decoded, check_kernel, check_outputs
 from okforest.decode import Decoder, TrainingSet, as_decoder
 from okforest.kernels import OutputKernel, as_kernel
 from okforest.kernels._parameters import NestedParametersMixin
@@ -21,9 +22,6 @@ from okforest.models._out_of_bag import tune_later
 from okforest.models._probabilities import ProbabilityMixin, has_classes
 from okforest.models._survival import SurvivalMixin
 from okforest.weights import Span, WeightMatrix, as_weights
-
-ESTIMATED = 2**30  # bytes from which the size of a matrix of weights is estimated ...
-SAMPLE = 16  # ... from this number of rows
 
 
 class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
@@ -43,6 +41,8 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         The kernel, with parameters that depend on the outputs filled in.
     outputs_ : ndarray
         The training outputs.
+    output_names_ : list or None
+        The columns of y, if it is a frame of vectors or curves.
 
     Examples
     --------
@@ -75,6 +75,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     decoder: Any
     kernel_: OutputKernel
     outputs_: Outputs
+    output_names_: list[Any] | None
     decoder_: Decoder
 
     @abstractmethod
@@ -107,7 +108,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         """
         W = self._checked_weights(X)
         check_memory(
-            _csr_bytes(W),
+            csr_bytes(W),
             f"the matrix of weights of {W.shape[0]} predictions over {W.shape[1]} training outputs",
             "Predict fewer rows at a time, or call weight_matrix, which does not store the matrix.",
         )
@@ -128,15 +129,17 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         Returns
         -------
         y : ndarray of n outputs
-            With a precomputed kernel, positions in its Gram matrix. Label sets that were given as
-            a sparse matrix or a frame come back as one.
+            With a precomputed kernel, positions in its Gram matrix. Outputs that were given as a
+            frame of pandas (vectors, curves, label sets, ranks) or as a sparse matrix (label sets)
+            come back as one.
         """
         span, W = self.span_, self._checked_weights(X)
         if candidates is None:
             decoder = self._decoder()
         else:
             decoder = as_decoder(self.decoder, span.kernel).with_candidates(candidates)
-        return span.kernel.in_form(decoder.decode(W, span))
+        decoded = check_decoded(decoder, decoder.decode(W, span), W.shape[0])
+        return with_names(span.kernel.in_form(decoded), getattr(self, "output_names_", None))
 
     def predict_top(self, X: Any, k: int = 5, candidates: Any = None) -> tuple[Outputs, Floats]:
         """Return the k outputs nearest to each prediction, and their distances.
@@ -271,15 +274,18 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         kernel = clone(as_kernel(self.kernel)).learn_form(y)
         outputs = check_outputs(self, kernel, X, y)
         used = outputs if sample_weight is None else outputs[sample_weight > 0]
+        names = output_names(kernel, y, outputs)
         kernel = kernel.resolve(used)
+        check_kernel(kernel, outputs)
         decoder = as_decoder(self.decoder, kernel)
         decoder.check(Span(kernel, outputs))
         if not decoder.is_tuned and not getattr(self, "bootstrap", False):
             raise ValueError(
                 f"{decoder!r} is tuned from out-of-bag predictions, and this {type(self).__name__} "
                 "has none; use a forest with bootstrap=True, or tune it by cross-validation: "
-                "decoder=okforest.tune_decoder(model, X, y)."
+                f"decoder=okforest.tune_decoder(model, X, y, {decoder!r})."
             )
+        self.output_names_ = names
         return kernel, outputs
 
     def store_outputs(self, kernel: OutputKernel, outputs: Outputs) -> None:
@@ -386,12 +392,3 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
             tags.classifier_tags = ClassifierTags()
             tags.target_tags.multi_output = False
         return tags
-
-
-def _csr_bytes(W: WeightMatrix) -> int:
-    """Estimate the size of a sparse matrix of weights from some of its rows."""
-    n = W.shape[0]
-    if n <= SAMPLE or 12 * W.max_entries < ESTIMATED:
-        return 12 * W.max_entries
-    rows = [slice(i, i + 1) for i in np.linspace(0, n - 1, SAMPLE).astype(int)]
-    return round(12 * n * np.mean([W[row].tocsr().nnz for row in rows]))

@@ -5,8 +5,8 @@ probabilities, quantiles and bands follow from them, without a guarantee. Confor
 one: calibrated on rows that a model was not fitted to, :class:`ConformalSets` and
 :class:`ConformalIntervals` contain the true output with a given probability, whatever the model.
 
-Weights of boosting and ridge regression may be negative; what follows from them is clipped to the
-possible range.
+Weights of boosting and ridge regression may be negative; probabilities and quantiles that follow
+from them are within the possible range.
 """
 
 from okforest.uncertainty.conformal_intervals import ConformalIntervals

@@ -74,13 +74,14 @@ def calibrate(
     return Calibration(clone(estimator).fit(X, y), parts)
 
 
-def warn_if_few_rows(coverage: float, n: int, what: str) -> None:
+def warn_if_few_rows(coverage: float, n: int, method: Method, what: str) -> None:
     """Warn that there are too few calibration rows for a coverage."""
     needed = math.ceil(coverage / (1 - coverage) - 1e-9)
     if n < needed:
+        remedy = "more rows, method='cross' or 'oob'" if method == "split" else "more rows"
         warnings.warn(
             f"coverage={coverage:g} needs at least {needed} calibration rows, and there are {n}: "
-            f"{what}. Use more rows, method='cross' or 'oob', or a lower coverage.",
+            f"{what}. Use {remedy}, or a lower coverage.",
             UserWarning,
             stacklevel=3,
         )

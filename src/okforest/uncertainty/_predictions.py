@@ -23,7 +23,7 @@ class Predictions(NamedTuple):
         if outputs.dtype.kind != "f" or not self.span.kernel.numeric:
             raise ValueError(
                 f"quantiles, intervals and bands need numbers or vectors as outputs; the kernel is "
-                f"{self.span.kernel!r}. For other outputs, use ConformalSets."
+                f"of type {type(self.span.kernel).__name__}. For other outputs, use ConformalSets."
             )
         return outputs.reshape(len(outputs), -1)
 
@@ -41,6 +41,32 @@ def moments(W: WeightMatrix, values: Floats) -> tuple[Floats, Floats]:
     means = sums + (total - 1.0) * origin  # F, centred
     squares = W @ centred**2 - 2.0 * sums * means + total * means**2
     return means + origin, np.maximum(squares, 0.0)
+
+
+def spread_around(means: Floats, predicted: Predictions) -> Floats:
+    """Return Σ_i |w_i| (v_i − F)² / Σ_i |w_i|, coordinate by coordinate: a scale for errors.
+
+    For non-negative weights of sum one this is the variance. The signed sum Σ_i w_i (v_i − F)² can
+    be zero or negative, and is then not a scale. Where a weight is negative, the mean over all
+    coordinates is returned for each: these weights reach far beyond similar outputs, and where a
+    curve varies among all outputs is not where its prediction errs.
+    """
+    values = predicted.vectors()
+    origin = values.mean(axis=0)
+    centred = values - origin
+    result = np.empty_like(means)
+    for rows in predicted.span.blocks(len(means), 2 * len(values)):
+        entries: Any = predicted.W[rows].entries()
+        signed = np.asarray((entries < 0).sum(axis=1)).ravel() > 0
+        weights = abs(entries)
+        total = np.asarray(weights.sum(axis=1)).reshape(-1, 1)
+        total[total == 0] = 1.0
+        own = means[rows] - origin
+        parts = weights @ centred**2 - 2.0 * (weights @ centred) * own
+        spread = parts / total + own**2
+        spread[signed] = spread[signed].mean(axis=1, keepdims=True)
+        result[rows] = spread
+    return np.maximum(result, 0.0)
 
 
 def predictions(model: Any, X: Any) -> Predictions:

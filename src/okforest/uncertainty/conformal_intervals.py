@@ -13,6 +13,7 @@ from okforest.uncertainty._predictions import (
     check_coverage,
     moments,
     predictions,
+    spread_around,
 )
 from okforest.uncertainty._scores import FLOOR, row_blocks
 from okforest.uncertainty.quantiles import quantiles_of
@@ -57,7 +58,9 @@ class ConformalIntervals(Conformal):
     conformity_score : {"normalized", "absolute", "quantiles"}, default="normalized"
         "absolute" gives every interval the same width; "normalized" widths proportional to the
         standard deviation of the predicted distribution; "quantiles" moves the quantiles of the
-        predicted distribution (conformalised quantile regression).
+        predicted distribution (conformalised quantile regression). With negative weights, as of
+        ridge regression and boosting, the standard deviation is that of the absolute weights, and
+        the band of a curve has one width at all places.
     levels : tuple of two floats, default=(0.05, 0.95)
         The quantiles of ``conformity_score="quantiles"``.
     calibration_size : float, default=0.25
@@ -163,7 +166,7 @@ class ConformalIntervals(Conformal):
         """
         coverage = check_coverage(coverage)
         check_is_fitted(self)
-        warn_if_few_rows(coverage, self.n_calibration_, "intervals are infinite")
+        warn_if_few_rows(coverage, self.n_calibration_, self.method, "intervals are infinite")
         predicted = [predictions(model, X) for model in self.estimators_]
         n, width = predicted[0].W.shape[0], predicted[0].vectors().shape[1]
         rank = rank_of(coverage, self.n_calibration_)
@@ -201,9 +204,10 @@ class ConformalIntervals(Conformal):
         if self.conformity_score == "quantiles":
             low, high = np.moveaxis(quantiles_of(predicted, np.asarray(self.levels)), 2, 0)
             return Bounds(low, high, np.ones_like(low))
-        means, variances = moments(predicted.W, vectors)
+        means, _ = moments(predicted.W, vectors)
         if self.conformity_score == "absolute":
             return Bounds(means, means, np.ones_like(means))
         total = vectors.var(axis=0)
+        variances = spread_around(means, predicted)
         scale = np.sqrt(variances + FLOOR * np.where(total > 0, total, 1.0))
         return Bounds(means, means, scale)

@@ -170,7 +170,7 @@ class ConformalSets(Conformal):
         """
         coverage = check_coverage(coverage)
         check_is_fitted(self)
-        warn_if_few_rows(coverage, self.n_calibration_, "sets hold every candidate")
+        warn_if_few_rows(coverage, self.n_calibration_, self.method, "sets hold every candidate")
         n_missing = sum(int(np.isinf(known).sum()) for known in self.scores_)
         if n_missing and rank_of(coverage, self.n_calibration_) > self.n_calibration_ - n_missing:
             warnings.warn(

@@ -58,7 +58,9 @@ class PredictionSets:
             return [self[j] for j in range(len(self))[i]]
         i = range(len(self))[i]
         own = slice(self.members.indptr[i], self.members.indptr[i + 1])
-        return self.kernel.as_given(self.candidates[self.members.indices[own]])
+        chosen = self.candidates[self.members.indices[own]]
+        shown = self.kernel.in_form(chosen)
+        return self.kernel.as_given(chosen) if sp.issparse(shown) else shown
 
     def __iter__(self) -> Iterator[Outputs]:
         return (self[i] for i in range(len(self)))

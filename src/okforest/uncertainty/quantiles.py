@@ -13,9 +13,10 @@ ROUNDING = 1e-12  # sums of weights may miss a level by this
 def quantiles(model: Any, X: Any, levels: Any = 0.5) -> Floats:
     """Return quantiles of the predicted distribution: for forests, quantile regression forests.
 
-    The quantile of level q is the smallest training output at which the weights of the outputs up
-    to it reach q, as a share of their sum. If no weight is positive, all training outputs count
-    alike. Vectors have a quantile in each coordinate.
+    The quantile of level q is the smallest training output up to which the weights of the outputs
+    sum to at least the share q of the total. With negative weights the sum may fall; where it does,
+    its largest value so far counts. If no sum is positive, all training outputs count alike.
+    Vectors have a quantile in each coordinate.
 
     Parameters
     ----------

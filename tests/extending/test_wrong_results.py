@@ -1,0 +1,113 @@
+"""What a kernel, decoder or loss of the user returns is checked, and the error names it."""
+
+import numpy as np
+import pytest
+
+from okforest import OKBoost, OKRandomForest, tune_decoder
+from okforest.decode import Decoder, ExpectedLoss, Threshold
+from okforest.kernels import OutputKernel
+
+X = np.random.default_rng(0).normal(size=(60, 2))
+PAIRS = [(float(row[0]), 1.0) for row in X]
+
+
+class Pairs(OutputKernel):
+    def __init__(self, read=None, shape=None):
+        self.read = read
+        self.shape = shape
+
+    def check(self, y):
+        return self.read(y)
+
+    def __call__(self, a, b=None):
+        b = a if b is None else b
+        K = np.array([[float(np.dot(u, v)) for v in b] for u in a])
+        return K if self.shape is None else K.reshape(self.shape)
+
+
+class Decoded(Decoder):
+    def __init__(self, outputs=None):
+        self.outputs = outputs
+
+    def decode(self, W, span):
+        return self.outputs(W, span)
+
+
+def one_each(y):
+    outputs = np.empty(len(y), dtype=object)
+    outputs[:] = y
+    return outputs
+
+
+def forest(**parameters):
+    return OKRandomForest(5, random_state=0, **parameters)
+
+
+def test_tuples_are_outputs():
+    assert forest(kernel=Pairs(one_each)).fit(X, PAIRS).predict(X[:2]).shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (
+            Pairs(lambda y: np.array(y, dtype=object)),
+            r"Pairs.check returned an array of objects of shape \(60, 2\).*np.empty\(len\(y\)",
+        ),
+        (Pairs(list), r"Pairs.check returned an object of type list; return an array"),
+        (
+            Pairs(one_each, shape=-1),
+            r"Pairs.__call__ returned an array of shape \(2,\) for 2 and 1 outputs; the shape must",
+        ),
+    ],
+)
+def test_wrong_kernels(kernel, message):
+    with pytest.raises(ValueError, match=message):
+        forest(kernel=kernel).fit(X, PAIRS)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        (lambda W, span: span.outputs, r"Decoded.decode returned an array of shape \(60,\) for 2"),
+        (lambda W, span: [0.0, 1.0], "Decoded.decode returned an object of type list"),
+    ],
+)
+def test_wrong_decoders(outputs, message):
+    model = forest(decoder=Decoded(outputs)).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match=message):
+        model.predict(X[:2])
+
+
+def test_a_loss_of_two_single_outputs():
+    def longer(true, predicted):
+        return float(predicted[1] - true[1])
+
+    pairs = one_each(PAIRS)
+    kernel = Pairs(one_each)
+    with pytest.raises(ValueError, match=r"takes two single outputs.*elementwise=True"):
+        forest(kernel=kernel, decoder=ExpectedLoss(longer, elementwise=False)).fit(X, pairs)
+    forest(kernel=kernel, decoder=ExpectedLoss(longer)).fit(X, pairs).predict(X[:2])
+
+    def fails(true, predicted):
+        raise KeyError("of its own")
+
+    with pytest.raises(KeyError, match="of its own"):
+        forest(kernel=kernel, decoder=ExpectedLoss(fails, elementwise=False)).fit(X, pairs)
+
+
+def test_the_advice_on_tuning_works_literally():
+    Y = (np.c_[X, X.sum(axis=1)] > 0).astype(int)
+    model = OKBoost(5, kernel="hamming", random_state=0)
+    advice = r"tune_decoder\(model, X, y, Threshold\(threshold='macro_f1'\)\)"
+    with pytest.raises(ValueError, match=advice):
+        model.set_params(decoder=Threshold("macro_f1")).fit(X, Y)
+    decoder = tune_decoder(model.set_params(decoder="auto"), X, Y, Threshold("macro_f1"))
+    assert model.set_params(decoder=decoder).fit(X, Y).predict(X).shape == Y.shape
+
+
+def test_errors_name_the_kernels_of_text_and_sets():
+    with pytest.raises(ValueError, match=r"for strings, Spectrum\(\), EditDistance\(\)"):
+        forest().fit(X, ["abc", "abcd"] * 30)
+    with pytest.raises(ValueError, match="kernel='hamming', 'jaccard' or 'dice'"):
+        forest().fit(X, [{"a"}, {"b"}] * 30)

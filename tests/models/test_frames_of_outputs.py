@@ -1,0 +1,72 @@
+"""Vectors and curves that are given in a frame come back in one."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+import okforest
+from okforest import OKBoost, OKExtraTrees, OKNeighbors, OKRandomForest, OKRidge
+from okforest.kernels import RBF, Curves, GlobalAlignment, Wasserstein
+from okforest.metrics import make_output_scorer
+from okforest.uncertainty import ConformalIntervals, ConformalSets, bands
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 2))
+VALUES = X @ rng.normal(size=(2, 3)) + 0.1 * rng.normal(size=(60, 3))
+FRAME = pd.DataFrame(VALUES, columns=["red", "green", "blue"])
+
+
+@pytest.mark.parametrize("kernel", ["linear", RBF(), Curves(points=[0.0, 0.2, 1.0])])
+@pytest.mark.parametrize("model", [OKExtraTrees(5), OKBoost(5), OKNeighbors(), OKRidge()])
+def test_names_of_columns_are_kept(tmp_path, model, kernel):
+    model = model.set_params(kernel=kernel).fit(X, FRAME)
+    if "random_state" in model.get_params():
+        model.set_params(random_state=0).fit(X, FRAME)
+    found = model.predict(X[:4])
+    assert list(found.columns) == list(FRAME.columns)
+    assert clone(model).fit(X, VALUES).predict(X[:4]).shape == (4, 3)
+    okforest.save(model, tmp_path / "model.okf")
+    pd.testing.assert_frame_equal(okforest.load(tmp_path / "model.okf").predict(X[:4]), found)
+    assert isinstance(model.fit(X, VALUES).predict(X[:4]), np.ndarray)
+    np.testing.assert_array_equal(model.predict(X[:4]), found)
+
+
+def test_other_coordinates_have_no_names():
+    for kernel in (Curves(n_points=7), Wasserstein(n_levels=5), Wasserstein(n_levels=3)):
+        found = OKRidge(kernel=kernel).fit(X, FRAME).predict(X[:4])
+        assert isinstance(found, np.ndarray)
+
+
+def test_scores_and_conformal_predictions():
+    def largest_error(true, predicted):
+        return np.abs(true - predicted).max()
+
+    model = OKRandomForest(30, random_state=0)
+    scores = [
+        cross_val_score(model, X, y, scoring=make_output_scorer(largest_error), cv=3)
+        for y in (VALUES, FRAME)
+    ]
+    np.testing.assert_array_equal(*scores)
+    conformal = ConformalIntervals(model, method="oob").fit(X, FRAME)
+    assert list(conformal.predict(X[:4]).columns) == list(FRAME.columns)
+    assert conformal.predict_interval(X[:4]).shape == (4, 3, 2)  # one row for each column
+    assert bands(model.fit(X, FRAME), X[:4]).shape == (4, 3, 2)
+
+
+def test_conformal_sets_of_a_frame_are_frames():
+    ranks = FRAME.rank(axis=1)
+    model = ConformalSets(OKRandomForest(20, kernel="kendall", random_state=0), method="oob")
+    own = model.fit(X, ranks).predict_sets(X[:4])[0]
+    assert list(own.columns) == list(ranks.columns)
+    assert isinstance(model.fit(X, ranks.to_numpy()).predict_sets(X[:4])[0], np.ndarray)
+
+
+def test_curves_of_any_length_are_arrays():
+    y = [np.linspace(0.0, row[0], 4 + (row[1] > 0)) for row in X]
+    model = OKRandomForest(30, kernel=GlobalAlignment(), random_state=0, oob_score=True).fit(X, y)
+    assert all(isinstance(curve, np.ndarray) for curve in model.predict(X))
+    assert all((model.predict(X)[i] - 1.0).ndim == 1 for i in range(3))
+    same = make_output_scorer(lambda a, b: float(len(a) == len(b)), greater_is_better=True)
+    assert same(model, X, y) > 0.8
