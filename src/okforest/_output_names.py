@@ -13,11 +13,20 @@ def output_names(kernel: OutputKernel, y: Any, outputs: Outputs) -> list[Any] | 
     """Return the columns of a frame of vectors; None if outputs are not its rows, unchanged.
 
     Curves that are resampled, and samples of numbers, have other coordinates than the frame. Label
-    sets and ranks have their own names: the labels of their kernels.
+    sets and ranks have their own names: the labels of their kernels. Names that a saved model
+    cannot hold, such as dates, are left out.
     """
     if not kernel.numeric or not is_frame(y) or outputs.shape != y.shape:
         return None
-    return list(y.columns) if np.array_equal(outputs, y) else None
+    if not np.array_equal(outputs, y):
+        return None
+    return list(y.columns) if all(map(_is_plain, y.columns)) else None
+
+
+def _is_plain(name: Any) -> bool:
+    if isinstance(name, tuple):
+        return all(map(_is_plain, name))
+    return name is None or isinstance(name, str | int | float)
 
 
 def with_names(outputs: Any, names: list[Any] | None) -> Any:
@@ -26,4 +35,4 @@ def with_names(outputs: Any, names: list[Any] | None) -> Any:
         return outputs
     import pandas as pd
 
-    return pd.DataFrame(outputs, columns=names)
+    return pd.DataFrame(outputs, columns=pd.Index(names))

@@ -8,7 +8,7 @@ from sklearn.model_selection import cross_val_score
 
 import okforest
 from okforest import OKBoost, OKExtraTrees, OKNeighbors, OKRandomForest, OKRidge
-from okforest.kernels import RBF, Curves, GlobalAlignment, Wasserstein
+from okforest.kernels import RBF, Curves, GlobalAlignment, Hierarchy, Wasserstein
 from okforest.metrics import make_output_scorer
 from okforest.uncertainty import ConformalIntervals, ConformalSets, bands
 
@@ -31,6 +31,27 @@ def test_names_of_columns_are_kept(tmp_path, model, kernel):
     pd.testing.assert_frame_equal(okforest.load(tmp_path / "model.okf").predict(X[:4]), found)
     assert isinstance(model.fit(X, VALUES).predict(X[:4]), np.ndarray)
     np.testing.assert_array_equal(model.predict(X[:4]), found)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        pd.date_range("2020-01-01", periods=3),
+        pd.MultiIndex.from_product([["a"], [1, 2, 3]]),
+        pd.Index([0.5, 1.0, 1.5]),
+    ],
+)
+def test_names_of_other_types(tmp_path, columns):
+    """Dates, which cannot be saved, are left out."""
+    model = OKRidge().fit(X, FRAME.set_axis(columns, axis=1))
+    found = model.predict(X[:4])
+    okforest.save(model, tmp_path / "model.okf")
+    np.testing.assert_array_equal(okforest.load(tmp_path / "model.okf").predict(X[:4]), found)
+    if isinstance(columns, pd.DatetimeIndex):
+        assert isinstance(found, np.ndarray)
+    else:
+        assert found.columns.equals(columns)
+        assert found.columns.nlevels == columns.nlevels
 
 
 def test_other_coordinates_have_no_names():
@@ -70,3 +91,15 @@ def test_curves_of_any_length_are_arrays():
     assert all((model.predict(X)[i] - 1.0).ndim == 1 for i in range(3))
     same = make_output_scorer(lambda a, b: float(len(a) == len(b)), greater_is_better=True)
     assert same(model, X, y) > 0.8
+
+
+@pytest.mark.parametrize(("kernel", "y"), [("linear", FRAME), (Hierarchy(), ["a/b", "a/c"] * 30)])
+def test_staged_predictions_have_the_form_of_predictions(kernel, y):
+    model = OKBoost(3, kernel=kernel, random_state=0).fit(X, y)
+    *_, last = model.staged_predict(X[:4])
+    expected = model.predict(X[:4])
+    assert type(last) is type(expected)
+    if kernel == "linear":
+        pd.testing.assert_frame_equal(last, expected)
+    else:
+        assert last.tolist() == expected.tolist()

@@ -52,7 +52,9 @@ def test_candidates_in_any_form_are_those_of_the_training_form(X, orders, form, 
     same = ConformalSets(forest(), method="oob", candidates=FORMS[form](PERMUTATIONS)).fit(X, y)
     assert model.achievable_coverage_ == 1.0
     sets, expected = (one.predict_sets(X) for one in (model, same))
-    assert all(type(a[0]) is type(b[0]) for a, b in zip(sets, expected, strict=True))
+    assert all(type(a) is type(b) for a, b in zip(sets, expected, strict=True))
+    pairs = ((np.asarray(a)[0], np.asarray(b)[0]) for a, b in zip(sets, expected, strict=True))
+    assert all(type(a) is type(b) for a, b in pairs)
     np.testing.assert_array_equal(np.concatenate(list(sets)), np.concatenate(list(expected)))
     contained = sets.contain(y)
     assert contained.mean() > 0.8

@@ -42,7 +42,8 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     outputs_ : ndarray
         The training outputs.
     output_names_ : list or None
-        The columns of y, if it is a frame of vectors or curves.
+        The columns of y, if it is a frame of vectors or curves and they are text, numbers or tuples
+        of these.
 
     Examples
     --------
@@ -131,15 +132,14 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         y : ndarray of n outputs
             With a precomputed kernel, positions in its Gram matrix. Outputs that were given as a
             frame of pandas (vectors, curves, label sets, ranks) or as a sparse matrix (label sets)
-            come back as one.
+            come back as one. (Columns of vectors and curves that have dates as names do not.)
         """
         span, W = self.span_, self._checked_weights(X)
         if candidates is None:
             decoder = self._decoder()
         else:
             decoder = as_decoder(self.decoder, span.kernel).with_candidates(candidates)
-        decoded = check_decoded(decoder, decoder.decode(W, span), W.shape[0])
-        return with_names(span.kernel.in_form(decoded), getattr(self, "output_names_", None))
+        return self._decoded(decoder, W, span)
 
     def predict_top(self, X: Any, k: int = 5, candidates: Any = None) -> tuple[Outputs, Floats]:
         """Return the k outputs nearest to each prediction, and their distances.
@@ -331,6 +331,11 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
                 f"one for each of the {len(self.outputs_)} training outputs."
             )
         return W
+
+    def _decoded(self, decoder: Decoder, W: WeightMatrix, span: Span) -> Any:
+        """Return what a decoder, which may be a user's, predicts, in the form of y."""
+        decoded = check_decoded(decoder, decoder.decode(W, span), W.shape[0])
+        return with_names(span.kernel.in_form(decoded), getattr(self, "output_names_", None))
 
     def _decoder(self) -> Decoder:
         """Return the decoder, with what the fit has tuned."""

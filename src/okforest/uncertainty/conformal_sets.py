@@ -165,8 +165,9 @@ class ConformalSets(Conformal):
         Returns
         -------
         sets : PredictionSets
-            ``sets[i]`` holds the outputs of row i, most typical first; ``sets.sizes`` their
-            numbers, and ``sets.contain(y)`` whether they contain given outputs.
+            ``sets[i]`` holds the outputs of row i, most typical first (in a frame, if label sets or
+            ranks were given as one); ``sets.sizes`` their numbers, and ``sets.contain(y)`` whether
+            they contain given outputs.
         """
         coverage = check_coverage(coverage)
         check_is_fitted(self)

@@ -103,7 +103,7 @@ class BoostedModel(Grower):
             decoder = decoder.with_candidates(candidates)
         rounds, coordinates = self._rounds_at(X)
         return (
-            decoder.decode(W, span)
+            self._decoded(decoder, W, span)
             for m, W in enumerate(rounds.staged_weights(coordinates, span), start=1)
             if m % step == 0 or m == len(rounds)
         )
