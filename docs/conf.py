@@ -24,9 +24,11 @@ extensions = [
     "sphinx_design",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
+    "api_index",
     "api_links",
     "outside_pages",
     "guide_galleries",
+    "search_words",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_*", "**/README.md", "gallery/**/*.ipynb", "gallery/**/*.py"]
@@ -108,6 +110,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"okforest {release}"
 html_static_path = ["_static"]
 html_css_files = ["okforest.css"]
+html_search_scorer = str(HERE / "search.js")
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False

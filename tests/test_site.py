@@ -108,3 +108,43 @@ def test_guides_with_scripts(extension):
     """Guides that show scripts of the gallery exist."""
     galleries = extension("guide_galleries")
     assert all((DOCS / f"{page}.md").exists() for page in galleries.SCRIPTS)
+
+
+def test_index_of_the_reference(extension, tmp_path):
+    """The index lists the names of every page of its table of contents."""
+    index = extension("api_index")
+    source = [(DOCS / "api" / "index.rst").read_text(encoding="utf-8")]
+    index.append(SimpleNamespace(srcdir=DOCS), "api/index", source)
+    for page in sorted((DOCS / "api").glob("*.rst")):
+        _, names = index.names_in(page.read_text(encoding="utf-8"))
+        assert all(f"   ~{name}\n" in source[0] for name in names)
+    assert source[0].count("   ~okforest.") > 200
+    source = ["other"]
+    index.append(SimpleNamespace(srcdir=DOCS), "tuning", source)
+    assert source == ["other"]
+
+
+def test_words_of_the_search(extension):
+    """Every phrase belongs to a page that exists and to one only, and is below the title."""
+    pytest.importorskip("docutils", reason="docutils is not installed")
+    words = extension("search_words")
+    phrases = [phrase.lower() for own in words.PHRASES.values() for phrase in own]
+    assert len(set(phrases)) == len(phrases)
+    assert all((DOCS / f"{page}.md").exists() for page in words.PHRASES)
+    source = ["# Rankings\n\nText.\n"]
+    words.add_entries(None, "rankings", source)
+    assert source[0].startswith(
+        "# Rankings\n\n```{eval-rst}\n.. index::\n   ! single: label ranking"
+    )
+    assert source[0].endswith("```\n\nText.\n")
+
+
+def test_summaries_of_pages(extension):
+    """The first paragraph that says something, cut between words."""
+    nodes = pytest.importorskip("docutils.nodes", reason="docutils is not installed")
+    words = extension("search_words")
+    page = nodes.section("", nodes.paragraph("", "Short."), nodes.paragraph("", "word " * 60))
+    found = words.summary_of(page)
+    assert found.endswith("word …")
+    assert len(found) <= words.LENGTH + 2
+    assert words.summary_of(nodes.section()) == ""

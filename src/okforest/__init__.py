@@ -20,7 +20,7 @@ from okforest.models import (
     select_ccp_alpha,
     tune_decoder,
 )
-from okforest.persistence import load, save
+from okforest.persistence import describe, load, save
 
 __version__ = version("okforest")
 
@@ -51,6 +51,7 @@ __all__ = [
     "OKTree",
     "__version__",
     "decode",
+    "describe",
     "kernels",
     "load",
     "metrics",

@@ -18,6 +18,19 @@ def test_version():
     assert result.output == f"okforest {okforest.__version__}\n"
 
 
+def test_info(tmp_path):
+    """A description on the standard output; files that are not models exit with code 2."""
+    path = tmp_path / "tree.okforest"
+    okforest.save(okforest.OKTree(kernel="dirac").fit([[0], [1]], ["a", "b"]), path)
+    result = CliRunner().invoke(app, ["info", str(path)])
+    assert result.exit_code == 0
+    assert result.output == f"{okforest.describe(path)}\n"
+    path.write_text("no model")
+    result = CliRunner().invoke(app, ["info", str(path)])
+    assert result.exit_code == 2
+    assert "was not written by okforest.save" in result.output
+
+
 def test_without_the_extra():
     """The error names the extra to install."""
     code = "import sys; sys.modules['typer'] = None; from okforest.cli import main; main()"

@@ -227,8 +227,9 @@ def test_decoders_of_rankings_are_optimal(data):
     orders = st.lists(st.sampled_from(LABELS), min_size=1, max_size=4, unique=True).map(tuple)
     y = data.draw(st.lists(orders, min_size=n, max_size=n))
     w = data.draw(weights(n))
-    everything = [tuple(p) for p in permutations(sorted({label for o in y for label in o}))]
-    for kernel, decoder in ((Kendall(), Kemeny()), (Spearman(), Borda())):
+    labels = sorted({label for o in y for label in o})
+    everything = [tuple(p) for p in permutations(labels)]
+    for kernel, decoder in ((Kendall(labels), Kemeny()), (Spearman(labels), Borda())):
         span = span_of(kernel, y)
         found = decoder.decode([w], span)
         inner = span.inner([w], kernel.check(everything))[0]

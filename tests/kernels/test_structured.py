@@ -38,11 +38,13 @@ PARTIAL = st.lists(
     st.lists(st.sampled_from("abcd"), min_size=1, max_size=4, unique=True).map(tuple),
     min_size=2,
     max_size=8,
-)
+).filter(lambda orders: max(map(len, orders)) > 1)
 NUMBERS = st.floats(-3.0, 3.0).map(lambda value: round(value, 2))
 CURVES = st.lists(st.lists(NUMBERS, min_size=4, max_size=4), min_size=2, max_size=6)
 RAGGED = st.lists(st.lists(NUMBERS, min_size=1, max_size=5), min_size=2, max_size=6)
-TIED = st.lists(st.sampled_from(["a>b>c", "a=b>c", "c>a", "b=c", "c>b=a"]), min_size=2, max_size=8)
+TIED = st.lists(
+    st.sampled_from(["a>b>c", "a=b>c", "c>a", "b=c", "c>b=a"]), min_size=2, max_size=8
+).filter(lambda rankings: set(rankings) != {"b=c"})
 
 CASES = {
     "Hamming": (Hamming(), SETS),
@@ -287,6 +289,11 @@ BAD = {
     "labels as text": (Hamming(), [["a", "b"], ["b", "c"]], "pass sets"),
     "one column": (Jaccard(), [1, 0, 1], "one column per label"),
     "missing set": (Hamming(), [{"a"}, None], "among sets of labels"),
+    "text with a separator": (Hamming(), ["a;b", "b"], r"set\(text.split\(';'\)\) - \{''\}"),
+    "array of text": (Jaccard(), np.array(["a,b", "b"]), r"set\(text.split\(','\)\)"),
+    "series of text": (Jaccard(), pd.Series(["a|b", None]), r"split\('\|'\).*fillna"),
+    "one label as text": (Hamming(), ["a", "b"], 'kernel="dirac"'),
+    "the empty label": (Hamming(), [{"a"}, {""}], "an empty set has no labels"),
     "repeated label": (Kendall(), ["a>b>a"], "'a' more than once"),
     "repeated label in an order": (Spearman(), [("a", "b", "b")], "'b' more than once"),
     "empty ranking": (Kendall(), [()], "is empty"),

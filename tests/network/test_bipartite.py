@@ -121,6 +121,8 @@ def test_ranked_links():
     seen = model.rank_links(top=10_000)
     assert len(seen) == (Y[:45] == 0).sum()
     assert set(model.rank_links(rows[45:], columns, top=3)["kind"]) == {"unseen-unseen"}
+    with pytest.raises(ValueError, match=r"among the new ones \(45\): 'drug0'"):
+        model.rank_links(rows[:45], row_names=names[0][:45])
 
 
 @pytest.mark.parametrize("side", ["row", "column"])

@@ -315,3 +315,12 @@ def test_progress_and_errors(network):
     ):
         with pytest.raises(ValueError, match=f"the graph has {counts} unlinked pairs"):
             PairClassifier().fit(network.X[:4], graph)
+
+
+def test_evaluations_print_a_line_for_each_kind(network):
+    result = cross_validate_links(InputSimilarity(), network.X, network.graph, cv=4)
+    first, *kinds = repr(result).splitlines()
+    assert first == "Evaluation of 4 folds:"
+    assert len(kinds) == 3
+    auc = result.kinds["seen-unseen"].auc
+    assert kinds[0].startswith(f"  seen-unseen: AUC {auc.mean():.3f} ± {auc.std():.3f}, AUPR ")

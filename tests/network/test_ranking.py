@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -119,3 +120,12 @@ def test_ranked_links_name_rows_by_the_frame(network):
     table = model.rank_links(frame.set_axis([f"f{i}" for i in range(5)], axis=1).to_numpy(), top=3)
     assert all(isinstance(name, int) for name in table["source"].tolist())
     assert all(name in network.names for name in table["target"][table["kind"] == "seen-unseen"])
+
+
+def test_known_vertices_are_not_new_ones(network):
+    """A known vertex among new ones would be linked best with itself."""
+    model = fit_seen(network)
+    frame = pd.DataFrame(network.X[SEEN[:3]], index=network.names[SEEN[:3]])
+    for arguments in ((frame,), (network.X[SEEN[:3]], network.names[SEEN[:3]])):
+        with pytest.raises(ValueError, match=r"among the new ones \(3\).*Call rank_links\(\)"):
+            model.rank_links(*arguments)

@@ -123,3 +123,20 @@ def test_other_separators_are_refused(X, y, advice):
         forest().fit(X, y * 30)
     with pytest.raises(ValueError, match=advice):
         kendall_tau(y, ["a>b"] * len(y))
+
+
+@pytest.mark.parametrize(
+    "y", [["Paris", "Rome", "Oslo"], [("Paris",), ("Rome",), ("Oslo",)], ["a=b"] * 3, [[1, 1]] * 3]
+)
+@pytest.mark.parametrize("kernel", ["kendall", "spearman", "mallows"])
+def test_rankings_that_order_nothing_are_refused(X, y, kernel):
+    """Classes would be fitted by a constant, with a perfect score."""
+    with pytest.raises(ValueError, match=r"prefers a label to another.*kernel=\"dirac\""):
+        OKRandomForest(2, kernel=kernel).fit(X[:30], y * 10)
+
+
+def test_scores_on_rows_that_order_nothing(X):
+    """Rows of a test set may all be partial; only training needs an order."""
+    model = forest().fit(X[:30], ["a>b", "b>a", "c"] * 10)
+    assert np.isfinite(model.score(X[:2], ["c", "c"]))
+    assert np.isnan(kendall_tau(["c", "c"], ["c", "c"]))

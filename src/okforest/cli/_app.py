@@ -6,11 +6,13 @@ import typer
 
 import okforest
 from okforest.cli.index import app as index
+from okforest.cli.info import info
 from okforest.cli.network import network
 from okforest.cli.reproduce import reproduce
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(network)
+app.command()(info)
 app.command()(reproduce)
 app.add_typer(index, name="index")
 

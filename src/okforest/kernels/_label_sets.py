@@ -11,6 +11,7 @@ from okforest.kernels._outputs import array_of_objects, check_collection, read_a
 
 Form = Literal["array", "sparse", "frame", "paths", "ranks", "text", "orders"]
 AS_SETS = "pass sets, such as [set(labels) for labels in y], or a matrix of 0 and 1"
+SEPARATORS = ";,|> "
 
 
 def read_label_sets(y: Any) -> Outputs:
@@ -21,9 +22,9 @@ def read_label_sets(y: Any) -> Outputs:
     y = check_collection(y)
     if not hasattr(y, "__array__"):
         y = list(y)
-        if any(isinstance(labels, set | frozenset) for labels in y):
+        if any(isinstance(labels, set | frozenset | str) for labels in y):
             return _read_sets(y)
-    elif np.ndim(y) == 1 and np.asarray(y).dtype == object:
+    elif np.ndim(y) == 1 and np.asarray(y).dtype.kind in "OUT":
         return _read_sets(np.asarray(y).tolist())
     try:
         return _check_indicators(read_array(y))
@@ -35,9 +36,34 @@ def read_label_sets(y: Any) -> Outputs:
 
 def _read_sets(y: Sequence[Any]) -> Outputs:
     for labels in y:
+        if isinstance(labels, str):
+            raise ValueError(_explain_text(labels, y))
         if not isinstance(labels, set | frozenset):
             raise ValueError(f"y holds {labels!r} among sets of labels; {AS_SETS}.")
+    if any("" in labels for labels in y):
+        raise ValueError(
+            "y holds the label '', as splitting an empty text gives; an empty set has no labels: "
+            "[labels - {''} for labels in y]."
+        )
     return array_of_objects([frozenset(labels) for labels in y])
+
+
+def _explain_text(text: str, y: Sequence[Any]) -> str:
+    """Say how to make sets of text such as "a;b"; set("a;b") has the labels "a", ";" and "b"."""
+    texts = [labels for labels in y if isinstance(labels, str)]
+    counts = {one: sum(one in labels for labels in texts) for one in SEPARATORS}
+    separator = max(counts, key=lambda one: counts[one])
+    if not counts[separator]:
+        return (
+            f"y holds the text {text!r} among sets of labels. If a row has one label, use "
+            "kernel=\"dirac\"; if it may have several, pass sets, such as {'a', 'b'}."
+        )
+    example = next(labels for labels in texts if separator in labels)
+    return (
+        f"y holds text such as {example!r}; split it into sets of labels: "
+        f"[set(text.split({separator!r})) - {{''}} for text in y]. A missing text has no labels: "
+        "replace it by '' first, y.fillna('') for a series."
+    )
 
 
 def _check_indicators(matrix: Outputs) -> Outputs:

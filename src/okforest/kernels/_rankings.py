@@ -107,6 +107,18 @@ def check_separators(outputs: Outputs) -> None:
     )
 
 
+def check_orders(outputs: Outputs) -> None:
+    """Raise a ValueError if no ranking prefers a label to another: they would all be alike."""
+    columns = range(outputs.shape[1]) if outputs.ndim == 2 else ()
+    if not len(outputs) or any(len(groups) > 1 for groups in _all_groups(outputs, columns)):
+        return
+    first = outputs[0].tolist() if outputs.ndim == 2 else outputs[0]
+    raise ValueError(
+        f"no ranking in y prefers a label to another: y holds {first!r}, for example. Pass "
+        "rankings such as 'b>a>c'; if y holds one class for each row, use kernel=\"dirac\"."
+    )
+
+
 def _is_text(outputs: Outputs) -> bool:
     return outputs.dtype.kind == "U" or (len(outputs) > 0 and isinstance(outputs[0], str))
 

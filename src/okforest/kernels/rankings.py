@@ -9,6 +9,7 @@ from okforest._typing import Floats, Outputs
 from okforest.kernels._base import OutputKernel
 from okforest.kernels._label_sets import Form, in_form, in_order, is_frame, learnt_form
 from okforest.kernels._rankings import (
+    check_orders,
     check_separators,
     form_of,
     in_form_of,
@@ -65,7 +66,10 @@ class RankingKernel(OutputKernel):
     def resolve(self, y: Outputs) -> Self:
         """Fill in the labels."""
         check_separators(y)
-        return self._changed(labels=labels_in(y) if self.labels is None else self.labels)
+        if self.labels is not None:
+            return self._changed()
+        check_orders(y)
+        return self._changed(labels=labels_in(y))
 
     def ranks(self, a: Outputs) -> Floats:
         """Return the ranks of the labels, of shape (n, n_labels), NaN where there is none."""

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_consistent_length
 from okforest._compat import check_sample_weight
 from okforest._typing import Floats
 from okforest.kernels import Spearman
-from okforest.kernels._rankings import check_separators
+from okforest.kernels._rankings import check_separators, labels_in, ranks_of
 from okforest.kernels.rankings import expected_ranks, pair_signs
 
 
@@ -86,9 +86,9 @@ def _ranks(y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Floats, Floats
             "same labels in the same form."
         )
     check_separators(true)
-    kernel = kernel.resolve(true if true.ndim == 2 else np.concatenate([true, predicted]))
+    labels = labels_in(true if true.ndim == 2 else np.concatenate([true, predicted]))
     weight = check_sample_weight(sample_weight, true, ensure_non_negative=True)
-    return kernel.ranks(true), kernel.ranks(predicted), weight
+    return ranks_of(true, labels), ranks_of(predicted, labels), weight
 
 
 def _mean(sums: Floats, totals: Floats, weight: Floats) -> float:

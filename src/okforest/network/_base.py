@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import fit_context
 from okforest._typing import Floats, Outputs
-from okforest.network._graphs import Graph, name_rows, read_graph
+from okforest.network._graphs import Graph, name_unseen, read_graph
 from okforest.network._pairs import SEEN_SEEN, SEEN_UNSEEN, UNSEEN_UNSEEN
 from okforest.network._ranking import (
     RankedLinks,
@@ -108,9 +108,10 @@ class LinkPredictor(ABC, BaseEstimator):
         ----------
         X_new : array-like, frame or sparse matrix of shape (n, p), optional
             Features of unseen vertices: all pairs with at least one of them are ranked. By default,
-            pairs of seen vertices that are not linked are ranked.
+            pairs of seen vertices that are not linked are ranked: the missing links of the graph.
         names : array-like of shape (n,), optional
-            Names of the rows of X_new; by default the index of a data frame, or positions.
+            Names of the rows of X_new; by default the index of a data frame, or positions in X_new.
+            A name that a seen vertex has is an error.
         top : int, default=100
             Number of links to return; all of them if there are fewer.
         per_vertex : bool, default=False
@@ -142,8 +143,8 @@ class LinkPredictor(ABC, BaseEstimator):
         if X_new is None:
             pairs = self._top_pairs(seen, seen, TopPairs(top, per_vertex), known=self.adjacency_)
             return ranked_links(pairs, self.names_, self.names_, SEEN_SEEN)
+        unseen_names = name_unseen(X_new, names, self.names_)
         unseen = self._represent(X_new)
-        unseen_names = name_rows(X_new, names)
         across = self._top_pairs(unseen, seen, TopPairs(top, per_vertex))
         within = self._top_pairs(unseen, unseen, TopPairs(top, per_vertex))
         links = np.concatenate(

@@ -81,7 +81,9 @@ def read_edges(edges: Iterable[tuple[Any, Any]], names: Outputs) -> sp.csr_array
     if unknown:
         raise ValueError(
             f"the edge list has names without features ({len(unknown)}): "
-            f"{list_names(list(unknown))}. Add their features, or remove their links."
+            f"{list_names(list(unknown))}; names with features: {list_names(names.tolist())}. "
+            "Names are the index of a data frame of features (pd.read_csv(..., index_col=0)), or "
+            "names=. Add the missing features, or remove the links."
         )
     ends = np.array(list(links), dtype=np.intp).reshape(-1, 2)
     rows, columns = np.concatenate([ends, ends[:, ::-1]]).T
@@ -117,6 +119,22 @@ def order_frame(frame: Any, names: Any, n_names: int, axis: int) -> Any:
 def name_rows(X: Any, names: Any = None) -> Outputs:
     """Return one name per row: the given ones, the index of a data frame, or positions."""
     return _check_names(given_names(X, names), count_rows(X))
+
+
+def name_unseen(X: Any, names: Any, seen: Outputs) -> Outputs:
+    """Return the names of unseen vertices; raise an error if some of them are seen ones."""
+    given = given_names(X, names)
+    own = _check_names(given, count_rows(X))
+    known = set(seen.tolist())
+    repeated = [] if given is None else [name for name in own.tolist() if name in known]
+    if repeated:
+        raise ValueError(
+            f"vertices of the training graph are among the new ones ({len(repeated)}): "
+            f"{list_names(repeated)}. Call rank_links() without features to rank the missing links "
+            "between known vertices; give vertices that are really new names of their own, by "
+            "names= or by the index of a data frame."
+        )
+    return own
 
 
 def count_rows(X: Any, name: str = "X") -> int:

@@ -12,7 +12,7 @@ from okforest._compat import Interval, fit_context
 from okforest._outputs import refuse_masked
 from okforest._typing import Floats, Outputs
 from okforest.kernels import as_kernel
-from okforest.network._graphs import count_rows, given_names, name_rows, order_frame
+from okforest.network._graphs import count_rows, given_names, name_rows, name_unseen, order_frame
 from okforest.network._models import new_model, predicted_weights
 from okforest.network._pairs import SEEN_SEEN, SEEN_UNSEEN, UNSEEN_UNSEEN
 from okforest.network._ranking import RankedLinks, TopPairs, check_top, ranked_links, row_blocks
@@ -199,6 +199,7 @@ class BipartiteCompletion(BaseEstimator):
             only pairs that are not linked are ranked.
         row_names, column_names : array-like, optional
             Names of the new rows and columns; by default the index of a data frame, or positions.
+            A name of a seen row or column is an error.
         top : int, default=100
             Number of links to return; all of them if there are fewer.
         per_vertex : {"row", "column"}, optional
@@ -214,6 +215,11 @@ class BipartiteCompletion(BaseEstimator):
         if per_vertex not in (None, "row", "column"):
             raise ValueError(f"per_vertex={per_vertex!r}; use 'row', 'column' or None.")
         pairs = TopPairs(check_top(top), per_row=per_vertex is not None)
+        rows, columns = self.row_names_, self.column_names_
+        if X_rows is not None:
+            rows = name_unseen(X_rows, row_names, rows)
+        if X_columns is not None:
+            columns = name_unseen(X_columns, column_names, columns)
         W, V = self._row_weights(X_rows), self._column_weights(X_columns)
         all_seen = X_rows is None and X_columns is None
         if per_vertex == "column":
@@ -222,12 +228,7 @@ class BipartiteCompletion(BaseEstimator):
         else:
             _add_pairs(pairs, W, self.links_, V, all_seen)
         n_new = (X_rows is not None) + (X_columns is not None)
-        return ranked_links(
-            pairs,
-            self.row_names_ if X_rows is None else name_rows(X_rows, row_names),
-            self.column_names_ if X_columns is None else name_rows(X_columns, column_names),
-            (SEEN_SEEN, SEEN_UNSEEN, UNSEEN_UNSEEN)[n_new],
-        )
+        return ranked_links(pairs, rows, columns, (SEEN_SEEN, SEEN_UNSEEN, UNSEEN_UNSEEN)[n_new])
 
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""

@@ -25,7 +25,7 @@ from okforest.network._pairs import (
 Metric = Literal["auc", "aupr"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KindScores:
     """The scores of predictions for one kind of pair, in each fold; NaN in folds without links.
 
@@ -65,8 +65,15 @@ class KindScores:
     n_links: Floats
     n_pairs: Floats
 
+    def __repr__(self) -> str:
+        means = [
+            f"{name} {np.nanmean(scores):.3f} ± {np.nanstd(scores):.3f}"
+            for name, scores in (("AUC", self.auc), ("AUPR", self.aupr))
+        ]
+        return ", ".join(means)
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """The result of cross-validation over vertices.
 
@@ -90,6 +97,10 @@ class Evaluation:
 
     kinds: dict[PairKind, KindScores]
     seconds: Floats
+
+    def __repr__(self) -> str:
+        kinds = [f"  {kind}: {scores!r}" for kind, scores in self.kinds.items()]
+        return "\n".join([f"Evaluation of {len(self.seconds)} folds:", *kinds])
 
 
 def cross_validate_links(

@@ -50,10 +50,12 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     See Also
     --------
     load : Load the model.
+    describe : Tell what a file holds.
 
     Notes
     -----
-    The format is documented in ``okforest.persistence.container``.
+    The format is documented in the module ``okforest.persistence.container``:
+    ``help("okforest.persistence.container")``.
 
     Examples
     --------
@@ -131,6 +133,7 @@ def load(
     See Also
     --------
     save : Save a model.
+    describe : Tell what a file holds, without loading it.
 
     Examples
     --------
