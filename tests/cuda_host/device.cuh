@@ -19,8 +19,11 @@
 #define KERNEL(threads, blocks) static void
 
 using std::fmax;
+using std::frexp;
+using std::ldexp;
 using std::max;
 using std::min;
+using std::rint;
 using std::sqrt;
 
 struct Dim {

@@ -6,16 +6,17 @@ the inner products of its outputs. The features, the cuts and the rule for ties 
 CPU: without near-ties, so are the trees.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import frexp, ldexp
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from okforest._typing import Floats, Progress
+from okforest._typing import Progress
 from okforest.engine.cuda.collecting import Collector
 from okforest.engine.cuda.layout import ARRAYS, CONSTANTS, ITEM, PACKING, PLAN, sizes_of
+from okforest.engine.cuda.records import SHARE, Weights, empty, fill_record
 from okforest.engine.drawing import draw
 from okforest.engine.plan import GrowthPlan
 from okforest.engine.trees import Trees
@@ -26,7 +27,6 @@ MOST_POSITIONS = 2**30 - 1  # child numbers are twice as large
 MOST_SLOTS = 256
 MOST_COLUMNS = 4096
 MOST_TIMES = 2048  # a row's draws are exact in float16
-SHARE = 0.9  # of the free memory that may be taken
 # Packed outputs are scaled to at most this: twice as much fits in float16.
 LARGEST_OUTPUT = 2.0**13
 LEAST_EIGENVALUE = 1e-15  # of a Gram matrix, relative to the largest; smaller ones are rounding
@@ -54,28 +54,6 @@ def unsupported(plan: GrowthPlan) -> str | None:
     if n_rows > MOST_POSITIONS:
         return f"more than {MOST_POSITIONS:,} rows"
     return None
-
-
-@dataclass(frozen=True)
-class Weights:
-    """The weights of the rows, the largest scaled to [1, 2); see native/core/grow.cpp."""
-
-    weight: Floats
-    count: Floats
-    plain: bool
-    unit: float  # by which they were divided
-    total: float
-
-    @staticmethod
-    def of(plan: GrowthPlan) -> "Weights":
-        """Return the weights of a plan; with draws, those of the draws are not known yet."""
-        row_weight = plan.row_weight
-        unit = ldexp(1.0, frexp(float(row_weight.max()))[1] - 1)
-        if plan.n_draws:
-            return Weights(row_weight, row_weight, False, 1.0, float(plan.n_draws))
-        weight = row_weight / unit
-        plain = bool((row_weight == 1.0).all())
-        return Weights(weight, np.maximum(row_weight, 1.0), plain, unit, float(weight.sum()))
 
 
 class Grower:
@@ -228,7 +206,7 @@ class Batch:
         shapes = sizes.shapes(self.n_positions, self.n_trees)
         self.arrays = {
             **grower.data,
-            **{name: _empty(xp, kind, n) for name, (kind, n) in shapes.items()},
+            **{name: empty(xp, kind, n) for name, (kind, n) in shapes.items()},
             **own,
         }
         self.arrays["first"] = xp.asarray(offsets)
@@ -260,10 +238,6 @@ class Batch:
     def _record(self) -> Any:
         grower, sizes, rules = self.grower, self.grower.sizes, self.grower.plan.rules
         weights = grower.weights
-        record = np.zeros(1, dtype=PLAN)
-        for name in PLAN.names or ():
-            if name in self.arrays:
-                record[name] = self.device.address(self.arrays[name])
         tolerance = 1.0 - 1e-9
         values = {
             "n_rows": sizes.n_rows,
@@ -288,9 +262,7 @@ class Batch:
             "weight_unit": weights.unit,
             "variance_unit": weights.unit / grower.unit**2,
         }
-        for name, value in values.items():
-            record[name] = value
-        return self.device.upload(record)
+        return fill_record(self.device, PLAN, self.arrays, values)
 
     def split_large_nodes(self) -> None:
         """Split nodes level by level, as long as any is large."""
@@ -369,10 +341,3 @@ def _mix(z: int) -> int:
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % 2**64
     return z ^ (z >> 31)
-
-
-def _empty(xp: Any, kind: Any, n: int) -> Any:
-    """Return an array; one of nodes as words of eight bytes."""
-    if kind is ITEM:
-        return xp.empty(n * ITEM.itemsize // 8, dtype=np.uint64)
-    return xp.empty(n, dtype=kind)
