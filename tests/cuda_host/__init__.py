@@ -12,11 +12,16 @@ from pathlib import Path
 import numpy as np
 
 from okforest.engine import cuda
+from okforest.engine.cuda.best_tree import BEST_SOURCES
 from okforest.engine.cuda.layout import SOURCES
 from okforest.engine.cuda.rounds_layout import ROUND_SOURCES
 
 HERE = Path(__file__).parent
-TABLES = {SOURCES: "launch.cu", ROUND_SOURCES: "launch_rounds.cu"}  # of the kernels by name
+TABLES = {  # of the kernels by name
+    SOURCES: "launch.cu",
+    ROUND_SOURCES: "launch_rounds.cu",
+    BEST_SOURCES: "launch_best.cu",
+}
 SHARED_BYTES = 2**20  # as in device.cuh
 available = shutil.which("g++") is not None
 

@@ -174,10 +174,10 @@ def test_sparse_inputs_are_not_supported():
 def test_other_base_learners_are_not_supported():
     """Only trees are boosted on a GPU."""
     X, Y = make_data(50)
-    with pytest.raises(
-        ValueError, match=r"device='cuda' grows trees; base learners of other kinds"
-    ):
+    with pytest.raises(ValueError, match=r"device='cuda' grows trees; other base .* Set base="):
         boost(X, Y, "cuda", base=OKRidge())
+    with pytest.warns(UserWarning, match="device='auto' grows trees; other base learners run on"):
+        boost(X, Y, "auto", base=OKRidge())
 
 
 def test_not_enough_memory(monkeypatch):

@@ -83,9 +83,9 @@ PARAMETERS = {
     "n_jobs": """int, optional
         Number of threads for fitting and prediction; -1 for all cores.""",
     "device": """{"cpu", "cuda", "auto"}, default="cpu"
-        Where trees are grown. "cuda" takes the GPU, by CuPy, for random splits of numeric features;
-        the trees are those of the CPU, up to near-ties. "auto" takes the GPU where it can, and
-        warns where it cannot. Predictions are made on the CPU.""",
+        Where trees are grown. "cuda" takes the GPU, by CuPy, for numeric features; the trees are
+        those of the CPU, up to near-ties. "auto" takes the GPU where it can, and warns where it
+        cannot. Predictions are made on the CPU.""",
     "verbose": """int, default=0
         Whether to show a progress bar while fitting.""",
     "callback": """callable, optional

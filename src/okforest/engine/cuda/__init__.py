@@ -1,6 +1,7 @@
 """Growing trees on a GPU, with CuPy. The function is that of :mod:`okforest.engine.cpu`."""
 
 from okforest._typing import Progress
+from okforest.engine.cuda.best import grow_best_on
 from okforest.engine.cuda.device import Device, NoDeviceError
 from okforest.engine.cuda.growing import grow_on, unsupported
 from okforest.engine.cuda.rounds import GrownRound, Rounds, unsupported_rounds
@@ -27,7 +28,8 @@ def grow(
     ``n_threads`` is not used. ``progress`` is called after each group of trees that grow at once.
     """
     _check_supported(unsupported(plan))
-    return grow_on(Device(), plan, trees, progress)
+    on = grow_on if plan.rules.random_splits else grow_best_on
+    return on(Device(), plan, trees, progress)
 
 
 def start_rounds(plan: GrowthPlan, learning_rate: float) -> Rounds:

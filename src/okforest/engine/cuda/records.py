@@ -8,9 +8,10 @@ import numpy as np
 
 from okforest._typing import Floats
 from okforest.engine.cuda.layout import ITEM
-from okforest.engine.plan import GrowthPlan
+from okforest.engine.plan import GrowthPlan, GrowthRules
 
 SHARE = 0.9  # of the free memory that may be taken
+LEAST_EIGENVALUE = 1e-15  # of a Gram matrix, relative to the largest; smaller ones are rounding
 
 
 @dataclass(frozen=True)
@@ -51,3 +52,34 @@ def fill_record(device: Any, kind: Any, arrays: dict[str, Any], values: dict[str
         elif name in arrays:
             record[name] = device.address(arrays[name])
     return device.upload(record)
+
+
+def rule_values(rules: GrowthRules, weight: float) -> dict[str, Any]:
+    """Return the limits of nodes for a tree of this weight, less a tolerance; see rules.hpp."""
+    tolerance = 1.0 - 1e-9
+    return {
+        "max_depth": rules.max_depth,
+        "stop_when_pure": rules.stop_when_pure,
+        "min_split": rules.min_samples_split * tolerance,
+        "min_both": 2 * rules.min_samples_leaf * tolerance,
+        "min_leaf": rules.min_samples_leaf * tolerance,
+        "min_gain": rules.min_impurity_decrease * weight,
+    }
+
+
+def factor_of(xp: Any, gram: Any) -> Any:
+    """Return a factor of a Gram matrix, by its eigenvectors."""
+    values, vectors = xp.linalg.eigh(xp.asarray(gram))
+    sound = values > LEAST_EIGENVALUE * max(float(values[-1]), 0.0)
+    return xp.ascontiguousarray(vectors[:, sound] * xp.sqrt(values[sound]))
+
+
+def derive(seed: int, key: int) -> int:
+    """Return a new seed from a seed; see native/core/random.hpp."""
+    return _mix(seed ^ _mix((key + 0x9E3779B97F4A7C15) % 2**64))
+
+
+def _mix(z: int) -> int:
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % 2**64
+    return z ^ (z >> 31)

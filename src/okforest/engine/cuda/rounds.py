@@ -12,7 +12,7 @@ import numpy as np
 
 from okforest._typing import Floats, Ints
 from okforest.engine.cuda.layout import CONSTANTS, ITEM, PLAN, sizes_of
-from okforest.engine.cuda.records import SHARE, Weights, empty, fill_record
+from okforest.engine.cuda.records import SHARE, Weights, empty, fill_record, rule_values
 from okforest.engine.cuda.rounds_layout import CHUNKS, ROUND_SOURCES, ROUNDS, RoundSizes
 from okforest.engine.plan import GrowthPlan, GrowthRules
 from okforest.engine.trees import Trees
@@ -176,7 +176,6 @@ class Rounds:
 
     def _records(self, rules: GrowthRules) -> tuple[Any, Any]:
         sizes, weights = self.sizes.sizes, self.weights
-        tolerance = 1.0 - 1e-9
         plan = {
             "n_rows": sizes.n_rows,
             "n_features": sizes.n_features,
@@ -188,13 +187,8 @@ class Rounds:
             "n_slots": sizes.n_slots,
             "n_passes": self.sizes.n_passes,
             "n_kept": self.sizes.n_kept,
-            "max_depth": rules.max_depth,
-            "stop_when_pure": rules.stop_when_pure,
             "plain": weights.plain,
-            "min_split": rules.min_samples_split * tolerance,
-            "min_both": 2 * rules.min_samples_leaf * tolerance,
-            "min_leaf": rules.min_samples_leaf * tolerance,
-            "min_gain": rules.min_impurity_decrease * weights.total,
+            **rule_values(rules, weights.total),
         }
         rounds = {
             "n_parts": self.sizes.n_parts,
