@@ -86,10 +86,12 @@ class HostDevice:
     xp = np
     n_processors = 2
 
-    def __init__(self, memory=2**33):
-        self.memory = memory
+    def __init__(self, memory=2**33, *, backwards=False):
+        self.memory, self.backwards = memory, backwards
 
     def kernels(self, constants, shared, sources=SOURCES):
+        if self.backwards:
+            constants = {**constants, "BACKWARDS": 1}
         return HostKernels(compiled(tuple(constants.items()), sources), shared)
 
     def address(self, array):

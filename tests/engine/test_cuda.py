@@ -99,6 +99,16 @@ def test_order_of_memory(grow_there):
     assert_same_trees(replace(plan, X=np.asfortranarray(plan.X)), grow_there)
 
 
+@pytest.mark.skipif(not cuda_host.available, reason="g++ is not installed")
+def test_order_of_threads():
+    """Trees do not depend on the order in which threads and blocks run."""
+    device = cuda_host.HostDevice(backwards=True)
+    plan = make_plan(missing=0.1, weight="dyadic")
+    assert_same_trees(
+        plan, lambda plan, trees: grow_on(device, plan, trees, large=LARGE_ON_HOST), range(1)
+    )
+
+
 def test_batches_are_joined():
     """If memory is short, fewer trees grow at once, and the result is the same."""
     plan = make_plan(200)

@@ -110,6 +110,17 @@ def test_teams(rank, own, n_warps):
     assert team.width >= rank
 
 
+@pytest.mark.skipif(not cuda_host.available, reason="g++ is not installed")
+@pytest.mark.parametrize("rank", [20, 300])
+def test_order_of_threads(rank):
+    """Trees do not depend on the order in which threads and blocks run."""
+    device = cuda_host.HostDevice(backwards=True)
+    plan = make_best(rank=rank, missing=0.1, weight="dyadic", max_features=2, min_samples_leaf=3.0)
+    assert_same_trees(
+        plan, lambda plan, trees: grow_best_on(device, plan, trees, chunk=CHUNK_ON_HOST), range(2)
+    )
+
+
 def test_not_enough_memory():
     """The error has what is needed and what is free."""
     with pytest.raises(MemoryError, match=r"best splits on 200 rows, 10 features .* GiB of the"):

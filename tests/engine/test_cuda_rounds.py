@@ -124,6 +124,18 @@ def test_rounds_are_those_of_the_cpu(device, case):
     assert_same_models(one, other, X)
 
 
+@pytest.mark.skipif(not cuda_host.available, reason="g++ is not installed")
+def test_order_of_threads(monkeypatch):
+    """Rounds do not depend on the order in which threads and blocks run."""
+    monkeypatch.setattr(cuda, "Device", partial(cuda_host.HostDevice, backwards=True))
+    monkeypatch.setattr(cuda, "Rounds", partial(cuda.Rounds, chunk=64))
+    X, Y = make_data(missing=0.2, few=True, p=30)
+    weight = np.random.default_rng(0).choice([0.25, 1.0, 8.0], len(X))
+    for params in ({"growth": "gain"}, {"max_features": None}):
+        one, other = (boost(X, Y, name, weight, **params) for name in ("cpu", "cuda"))
+        assert_same_models(one, other, X)
+
+
 def test_warm_start(device):
     """Rounds are added to those of another fit, on either device."""
     X, Y = make_data()

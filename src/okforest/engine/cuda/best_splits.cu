@@ -145,7 +145,7 @@ __device__ inline void write_cut(const Plan& plan, const Level& level, int item,
   find_missing(plan, list, feature, begin, end, missing);
   const double below = value_at(plan, list[cut], feature);
   const double above = cut == missing.first - 1 ? INFINITE : value_at(plan, list[cut + 1], feature);
-  const double middle = below / 2 + above / 2;
+  const double middle = __dadd_rn(below / 2, above / 2);  // not fused, as on the CPU
   const bool inside = middle >= below && (middle < above || above == INFINITE);
   const int n_left = cut + 1 - begin + (other ? end - missing.first : 0);
   const bool enough = is_enough(plan, gain, level.noise[item]);

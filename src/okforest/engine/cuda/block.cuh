@@ -235,13 +235,10 @@ __device__ __noinline__ double exact_norm(const Plan& plan, const Item& node, co
   return sum_of_block(norm, scratch);
 }
 
-// Tries further features, one by one, until one splits the node; by the whole block. With `scored`,
-// its gain is computed, given norm_of(split, left_weight).
-template <class Norm>
+// Tries further features, one by one, until one splits the node; by the whole block.
 __device__ __noinline__ bool draw_more(const Plan& plan, const Item& node, const int* rows, int n,
-                                       double weight, double count, double noise, bool scored,
-                                       int* order, double* scratch, const Norm& norm_of,
-                                       Split& split, double& gain) {
+                                       double weight, double count, double noise, int* order,
+                                       double* scratch, Split& split) {
   __shared__ int shared_feature;
   __shared__ Key shared_low, shared_high;
   __shared__ int shared_missing;
@@ -313,9 +310,9 @@ __device__ __noinline__ bool draw_more(const Plan& plan, const Item& node, const
     split.threshold = cut.threshold;
     split.middle = node.begin + static_cast<int>(n_left);
     found = gain_of(plan, 0.0, weight, count, left_weight, left_count) >= 0.0;
-    if (found && scored) {
-      const double norm = norm_of(split, left_weight);
-      gain = gain_of(plan, norm, weight, count, left_weight, left_count);
+    if (found && plan.min_gain > 0.0) {
+      const double norm = exact_norm(plan, node, rows, n, split, weight, left_weight, scratch);
+      const double gain = gain_of(plan, norm, weight, count, left_weight, left_count);
       if (!is_enough(plan, gain, noise)) {  // the node is a leaf
         found = false;
         break;

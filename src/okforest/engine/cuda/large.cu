@@ -104,14 +104,8 @@ __device__ inline void choose_split(const Plan& plan, int item, int level, bool 
              node.begin + sides.left_rows[chosen]};
     found = is_enough(plan, sides.gain[chosen], noise);
   } else if (open) {
-    const int* const rows = plan.rows[level & 1] + node.begin;
-    const int n = node.end - node.begin;
-    const auto norm_of = [&plan, &node, rows, n, weight, scratch](const Split& tried, double left) {
-      return exact_norm(plan, node, rows, n, tried, weight, left, scratch);
-    };
-    double gain;
-    found = draw_more(plan, node, rows, n, weight, count, noise, plan.min_gain > 0.0, order,
-                      scratch, norm_of, split, gain);
+    found = draw_more(plan, node, plan.rows[level & 1] + node.begin, node.end - node.begin, weight,
+                      count, noise, order, scratch, split);
   }
   if (found && chosen < 0) {
     // Count the rows on the left of each chunk.

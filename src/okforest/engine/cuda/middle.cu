@@ -362,14 +362,7 @@ KERNEL(MIDDLE_THREADS, MIDDLE_BLOCKS) grow_middle(const Plan* given, int n_items
           __syncthreads();
         } else {
           Split more;
-          double gain;
-          // Captured by value: the variables stay in registers elsewhere.
-          const auto norm_of = [&plan, rows = m.rows, n, weight, scratch = m.scratch](
-                                   const Split& tried, double left) {
-            return exact_norm(plan, node, rows, n, tried, weight, left, scratch);
-          };
-          found = draw_more(plan, node, m.rows, n, weight, count, noise, plan.min_gain > 0.0, order,
-                            m.scratch, norm_of, more, gain);
+          found = draw_more(plan, node, m.rows, n, weight, count, noise, order, m.scratch, more);
           if (threadIdx.x == 0 && found) split = more;
           __syncthreads();
         }

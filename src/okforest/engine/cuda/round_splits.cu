@@ -7,23 +7,32 @@ __device__ inline double coarse(double value) {
   return ldexp(rint(mantissa * 1073741824.0), exponent - 30);
 }
 
-// The norm of the left side of a split, from all rows of its node.
-__device__ __noinline__ double left_norm(const Plan& plan, const Rounds& rounds, const int* rows,
-                                         int n, const Split& split, const double* mean,
-                                         double left_weight, double* scratch) {
-  double norm = 0.0;
+__device__ inline bool is_left_of(const Plan& plan, const Split& split, int row) {
+  const Value x = static_cast<Value>(plan.X[row * plan.n_features + split.feature]);
+  return is_missing(x) ? split.missing_left : x <= split.threshold;
+}
+
+// The gain of a split that was not among the cuts, from all rows of its node.
+__device__ __noinline__ double gain_of_split(const Plan& plan, const Rounds& rounds,
+                                             const int* rows, int n, const Split& split,
+                                             double weight, const double* mean, double* scratch) {
+  double left_weight = 0.0, norm = 0.0;
+  for (int k = threadIdx.x; k < n; k += THREADS) {
+    if (is_left_of(plan, split, rows[k])) left_weight += weight_at(plan, 0, rows[k]);
+  }
+  left_weight = sum_of_block(left_weight, scratch);
 #pragma unroll 1
   for (i64 column = threadIdx.x; column < plan.width; column += THREADS) {
     double left = 0.0;
     for (int k = 0; k < n; ++k) {
-      const Value x = static_cast<Value>(plan.X[rows[k] * plan.n_features + split.feature]);
-      const bool is_left = is_missing(x) ? split.missing_left : x <= split.threshold;
-      if (is_left) left += weight_at(plan, 0, rows[k]) * rounds.phi[rows[k] * plan.width + column];
+      if (!is_left_of(plan, split, rows[k])) continue;
+      left += weight_at(plan, 0, rows[k]) * rounds.phi[rows[k] * plan.width + column];
     }
     const double d = left - left_weight * mean[column];
     norm += d * d;
   }
-  return sum_of_block(norm, scratch);
+  norm = sum_of_block(norm, scratch);
+  return norm * weight / (left_weight * (weight - left_weight));
 }
 
 // Writes, for each chunk of a node, the rows on the left in the chunks before it.
@@ -43,11 +52,7 @@ __device__ inline void count_before(const Plan& plan, const Rounds& rounds, int 
       own = of_chunk[0] + (add_missing ? of_chunk[1] : 0);
     } else if (c < n_chunks) {  // a split that was not among the cuts
       const int begin = node.begin + c * size, end = min(node.end, begin + size);
-      for (int i = begin; i < end; ++i) {
-        const Value x =
-            static_cast<Value>(plan.X[plan.rows[1][i] * plan.n_features + split.feature]);
-        own += is_missing(x) ? split.missing_left : x <= split.threshold;
-      }
+      for (int i = begin; i < end; ++i) own += is_left_of(plan, split, plan.rows[1][i]);
     }
     int sum = own;  // of this lane and those before it
     for (int d = 1; d < 32; d *= 2) {
@@ -142,11 +147,10 @@ KERNEL(THREADS, 1) choose_for_items(const Plan* given, const Rounds* of) {
     gain = sides.gain[chosen];
     found = is_enough(plan, gain, noise);
   } else if (open) {
-    const auto norm_of = [&plan, &rounds, rows, n, mean, scratch](const Split& tried, double left) {
-      return left_norm(plan, rounds, rows, n, tried, mean, left, scratch);
-    };
-    found = draw_more(plan, node, rows, n, weight, count, noise,
-                      rounds.by_gain || plan.min_gain > 0.0, order, scratch, norm_of, split, gain);
+    found = draw_more(plan, node, rows, n, weight, count, noise, order, scratch, split);
+    if (found && rounds.by_gain) {
+      gain = gain_of_split(plan, rounds, rows, n, split, weight, mean, scratch);
+    }
   }
   if (found) {
     const bool add_missing =

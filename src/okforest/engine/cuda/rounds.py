@@ -51,6 +51,8 @@ def unsupported_rounds(plan: GrowthPlan) -> str | None:
         return "categorical features"
     if not rules.random_splits:
         return "best splits in boosting (only random ones are there: splitter='random')"
+    if rules.min_impurity_decrease > 0:
+        return "min_impurity_decrease in boosting"
     if plan.gram:
         return "residuals as a Gram matrix (set embedding='factor')"
     if min(rules.max_leaf_nodes, len(plan.X)) - 1 > MOST_SPLITS:
