@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 from benchmarks.machine import describe
 
-from okforest import OKExtraTrees
+from okforest import OKBoost, OKExtraTrees
 from okforest.engine import GrowthPlan, GrowthRules, grow
 from okforest.engine.cuda import Device
+from okforest.engine.cuda.best import BestGrower, grow_best_on
 from okforest.engine.cuda.growing import Batch, Grower, grow_on
 
 P = 128
@@ -150,6 +151,57 @@ def scores(cp):
     return found
 
 
+def best_splits(cp, device, n, n_trees=100):
+    """Return the seconds of a random forest from NumPy arrays, and of one tree on the CPU."""
+    plan = on_host(cp, make_plan(cp, n, 64, SQRT))
+    rules = GrowthRules(max_features=SQRT, max_depth=16)
+    plan = GrowthPlan(**{**vars(plan), "rules": rules, "n_draws": n})
+    grow_best_on(device, plan, range(1))  # compiles the kernels
+    start = time.perf_counter()
+    grower = BestGrower(device, plan)
+    cp.cuda.Device().synchronize()
+    prepared = time.perf_counter()
+    trees = grower.grow(range(n_trees))
+    end = time.perf_counter()
+    one = grow(plan, range(1), n_threads=1)
+    cpu = time.perf_counter() - end
+    same = all(
+        np.array_equal(getattr(one[0], name), getattr(trees[0], name))
+        for name in ("feature", "threshold", "left", "members")
+    )
+    return {
+        "n": n,
+        "trees": n_trees,
+        "seconds": end - start,
+        "ms": 1e3 * (end - prepared) / n_trees,
+        "cpu_tree": cpu,
+        "same": same,
+    }
+
+
+def boosting(cp, n=100_000, n_rounds=500):
+    """Return the seconds of a boosted model from NumPy arrays, and the milliseconds per round."""
+    plan = on_host(cp, make_plan(cp, n, 256, SQRT))
+    params = {"splitter": "random", "max_features": SQRT, "max_splits": 15, "random_state": 0}
+    OKBoost(2, device="cuda", **params).fit(plan.X, plan.outputs)  # compiles the kernels
+    ends = []
+    model = OKBoost(
+        n_rounds, device="cuda", callback=lambda _: ends.append(time.perf_counter()), **params
+    )
+    start = time.perf_counter()
+    model.fit(plan.X, plan.outputs)
+    seconds = time.perf_counter() - start
+    model = OKBoost(4, callback=lambda _: ends.append(time.perf_counter()), **params)
+    model.fit(plan.X, plan.outputs)
+    return {
+        "n": n,
+        "rounds": n_rounds,
+        "seconds": seconds,
+        "ms": 1e3 * float(np.median(np.diff(ends[:n_rounds]))),
+        "cpu_ms": 1e3 * float(np.median(np.diff(ends[n_rounds:]))),
+    }
+
+
 def report(found):
     """Return the results as a page of Markdown."""
     lines = ["# Trees on a GPU", "", "By `python -m benchmarks.cuda`. The machine:", ""]
@@ -189,6 +241,30 @@ def report(found):
             f"| {r['n']:,} | {r['seconds']:.2f} | {r['cpu_tree']:.2f} | "
             f"{1e3 * r['cpu_tree'] / on_gpu[0]:.0f}× |"
         )
+    lines += [
+        "",
+        "## Random forests with best splits, 64 dimensions, max_depth 16, from NumPy arrays",
+        "",
+        "| rows | trees | candidate features | seconds | ms per tree | "
+        "one tree on one CPU core, s | first tree equal to that of the CPU |",
+        "|---:|---:|---:|---:|---:|---:|---|",
+    ]
+    lines += [
+        f"| {r['n']:,} | {r['trees']} | {SQRT} | {r['seconds']:.2f} | {r['ms']:.1f} | "
+        f"{r['cpu_tree']:.2f} | {'yes' if r['same'] else 'no'} |"
+        for r in found["best"]
+    ]
+    boosted = found["boosting"]
+    lines += [
+        "",
+        "## Boosting, 256 dimensions, at most 15 splits a tree, from NumPy arrays",
+        "",
+        "| rows | rounds | candidate features | seconds | ms per round | "
+        "one CPU core, ms per round |",
+        "|---:|---:|---:|---:|---:|---:|",
+        f"| {boosted['n']:,} | {boosted['rounds']} | {SQRT} | {boosted['seconds']:.2f} | "
+        f"{boosted['ms']:.2f} | {boosted['cpu_ms']:.0f} |",
+    ]
     lines += [
         "",
         "## The same trees",
@@ -241,6 +317,8 @@ def main():
         "copy": copy_rate(cp),
         "growth": growth_table(cp, device, options.most),
         "whole": [whole_forest(cp, device, n) for n in (100_000, 1_000_000) if n <= options.most],
+        "best": [best_splits(cp, device, n) for n in (100_000, 1_000_000) if n <= options.most],
+        "boosting": boosting(cp),
         "same": same_trees(cp, device),
         "scores": scores(cp),
     }

@@ -12,24 +12,31 @@ from pathlib import Path
 import numpy as np
 
 from okforest.engine import cuda
+from okforest.engine.cuda.best_tree import BEST_SOURCES
 from okforest.engine.cuda.layout import SOURCES
+from okforest.engine.cuda.rounds_layout import ROUND_SOURCES
 
 HERE = Path(__file__).parent
+TABLES = {  # of the kernels by name
+    SOURCES: "launch.cu",
+    ROUND_SOURCES: "launch_rounds.cu",
+    BEST_SOURCES: "launch_best.cu",
+}
 SHARED_BYTES = 2**20  # as in device.cuh
 available = shutil.which("g++") is not None
 
 
-def source():
+def source(sources):
     """Return the kernels, with the emulated device before them and their table after them."""
     folder = Path(cuda.__file__).parent
-    parts = [HERE / "device.cuh", *(folder / name for name in SOURCES), HERE / "launch.cu"]
+    parts = [HERE / "device.cuh", *(folder / name for name in sources), HERE / TABLES[sources]]
     return "".join(f'#line 1 "{part}"\n{part.read_text()}\n' for part in parts)
 
 
 @functools.cache
-def compiled(constants):
+def compiled(constants, sources):
     """Compile the kernels with these constants, once per content."""
-    code = source()
+    code = source(sources)
     definitions = [f"-D{name}={value}" for name, value in constants]
     key = hashlib.sha256(repr((code, definitions)).encode()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir()) / f"okforest-cuda-host-{os.getuid()}"
@@ -79,11 +86,13 @@ class HostDevice:
     xp = np
     n_processors = 2
 
-    def __init__(self, memory=2**33):
-        self.memory = memory
+    def __init__(self, memory=2**33, *, backwards=False):
+        self.memory, self.backwards = memory, backwards
 
-    def kernels(self, constants, shared):
-        return HostKernels(compiled(tuple(constants.items())), shared)
+    def kernels(self, constants, shared, sources=SOURCES):
+        if self.backwards:
+            constants = {**constants, "BACKWARDS": 1}
+        return HostKernels(compiled(tuple(constants.items()), sources), shared)
 
     def address(self, array):
         return array.ctypes.data

@@ -1,5 +1,7 @@
 // Emulates the device on the host: the threads of a block are fibers that take turns, and switch at
 // barriers. It is slow, and checks that all threads of a warp or block reach the same barriers.
+// With BACKWARDS, threads and blocks take turns from the last to the first: a missing barrier then
+// gives different results.
 #include <ucontext.h>
 
 #include <algorithm>
@@ -19,8 +21,11 @@
 #define KERNEL(threads, blocks) static void
 
 using std::fmax;
+using std::frexp;
+using std::ldexp;
 using std::max;
 using std::min;
+using std::rint;
 using std::sqrt;
 
 struct Dim {
@@ -64,6 +69,12 @@ switch_stacks:
 #endif
 
 constexpr std::size_t kStack = 1 << 16;
+
+#ifdef BACKWARDS
+constexpr bool kBackwards = true;
+#else
+constexpr bool kBackwards = false;
+#endif
 
 struct Barrier {
   unsigned generation = 0;
@@ -124,7 +135,7 @@ inline void wait(Barrier& barrier, int first, int n) {
   while (barrier.generation == generation) {
     int next = own;
     do {
-      next = first + (next - first + 1) % n;
+      next = first + (next - first + (kBackwards ? n - 1 : 1)) % n;
     } while (fibers[next].done);
     if (++n_turns > 100000) {
       std::fprintf(stderr, "thread %d waits at a barrier that others do not reach\n", own);
@@ -144,7 +155,7 @@ inline void run_thread() {
   release(warp.barrier);
   release(block);
   for (int k = 1; k < n_threads; ++k) {
-    const int next = (current + k) % n_threads;
+    const int next = (current + (kBackwards ? n_threads - k : k)) % n_threads;
     if (!fibers[next].done) go_to(next);
   }
   leave_to(own, scheduler);
@@ -176,16 +187,17 @@ inline void launch(Dim grid, int threads, std::function<void()> kernel) {
   blockDim.x = static_cast<unsigned>(threads);
   if (static_cast<int>(fibers.size()) < threads) fibers.resize(threads);
   warps.resize((threads + 31) / 32);
-  for (blockIdx.y = 0; blockIdx.y < grid.y; ++blockIdx.y) {
-    for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x) {
+  for (unsigned y = 0; y < grid.y; ++y) {
+    for (unsigned x = 0; x < grid.x; ++x) {
+      blockIdx = kBackwards ? Dim{grid.x - 1 - x, grid.y - 1 - y} : Dim{x, y};
       block = {0, 0, threads};
       for (std::size_t w = 0; w < warps.size(); ++w) {
         warps[w].barrier = {0, 0, std::min(32, threads - 32 * static_cast<int>(w))};
       }
       for (int k = 0; k < threads; ++k) start(fibers[k]);
-      current = 0;
-      threadIdx.x = 0;
-      leave_to(scheduler, fibers[0]);
+      current = kBackwards ? threads - 1 : 0;
+      threadIdx.x = static_cast<unsigned>(current);
+      leave_to(scheduler, fibers[current]);
     }
   }
 }

@@ -13,7 +13,7 @@ from okforest.engine.cpu import (
     pruning_path,
     reach_leaves,
 )
-from okforest.engine.devices import DeviceName, grow_function
+from okforest.engine.devices import DeviceName, grow_function, start_rounds
 from okforest.engine.drawing import draw
 from okforest.engine.leaf_partition import LeafPartition
 from okforest.engine.plan import GrowthPlan, GrowthRules
@@ -40,4 +40,5 @@ __all__ = [
     "prune",
     "pruning_path",
     "reach_leaves",
+    "start_rounds",
 ]

@@ -83,9 +83,9 @@ PARAMETERS = {
     "n_jobs": """int, optional
         Number of threads for fitting and prediction; -1 for all cores.""",
     "device": """{"cpu", "cuda", "auto"}, default="cpu"
-        Where trees are grown. "cuda" takes the GPU, by CuPy, for random splits of numeric features;
-        the trees are those of the CPU, up to near-ties. "auto" takes the GPU where it can, and
-        warns where it cannot. Predictions are made on the CPU.""",
+        Where trees are grown. "cuda" takes the GPU, by CuPy, for numeric features; the trees are
+        those of the CPU, up to near-ties. "auto" takes the GPU where it can, and warns where it
+        cannot. Predictions are made on the CPU.""",
     "verbose": """int, default=0
         Whether to show a progress bar while fitting.""",
     "callback": """callable, optional
@@ -181,6 +181,10 @@ BOOSTING = {
     "n_jobs": """int, optional
         Number of threads for prediction and for updating large residuals; -1 for all cores. Rounds
         run one after the other, and a tree is grown by one thread.""",
+    "device": """{"cpu", "cuda", "auto"}, default="cpu"
+        Where rounds are run. "cuda" takes the GPU, by CuPy, for trees with random splits of numeric
+        features, and residuals as vectors; the trees are those of the CPU, up to near-ties. "auto"
+        takes the GPU where it can, and warns where it cannot. Predictions are made on the CPU.""",
     "callback": """callable, optional
         Called after each round with the number of rounds so far. An exception that it raises stops
         the fit.""",

@@ -1,12 +1,23 @@
 """Growing trees on a GPU, with CuPy. The function is that of :mod:`okforest.engine.cpu`."""
 
 from okforest._typing import Progress
+from okforest.engine.cuda.best import grow_best_on
 from okforest.engine.cuda.device import Device, NoDeviceError
 from okforest.engine.cuda.growing import grow_on, unsupported
+from okforest.engine.cuda.rounds import GrownRound, Rounds, unsupported_rounds
 from okforest.engine.plan import GrowthPlan
 from okforest.engine.trees import Trees
 
-__all__ = ["Device", "NoDeviceError", "grow", "unsupported"]
+__all__ = [
+    "Device",
+    "GrownRound",
+    "NoDeviceError",
+    "Rounds",
+    "grow",
+    "start_rounds",
+    "unsupported",
+    "unsupported_rounds",
+]
 
 
 def grow(
@@ -16,9 +27,20 @@ def grow(
 
     ``n_threads`` is not used. ``progress`` is called after each group of trees that grow at once.
     """
-    if reason := unsupported(plan):
+    _check_supported(unsupported(plan))
+    on = grow_on if plan.rules.random_splits else grow_best_on
+    return on(Device(), plan, trees, progress)
+
+
+def start_rounds(plan: GrowthPlan, learning_rate: float) -> Rounds:
+    """Start boosting on the GPU; the outputs of the plan are the first residuals."""
+    _check_supported(unsupported_rounds(plan))
+    return Rounds(Device(), plan, learning_rate)
+
+
+def _check_supported(reason: str | None) -> None:
+    if reason is not None:
         raise ValueError(
             f"device='cuda' does not support {reason}. Set device='cpu', or device='auto', which "
             "takes the GPU only where it can."
         )
-    return grow_on(Device(), plan, trees, progress)

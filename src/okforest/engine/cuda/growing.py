@@ -6,16 +6,25 @@ the inner products of its outputs. The features, the cuts and the rule for ties 
 CPU: without near-ties, so are the trees.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import frexp, ldexp
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from okforest._typing import Floats, Progress
+from okforest._typing import Progress
 from okforest.engine.cuda.collecting import Collector
 from okforest.engine.cuda.layout import ARRAYS, CONSTANTS, ITEM, PACKING, PLAN, sizes_of
+from okforest.engine.cuda.records import (
+    SHARE,
+    Weights,
+    derive,
+    empty,
+    factor_of,
+    fill_record,
+    rule_values,
+)
 from okforest.engine.drawing import draw
 from okforest.engine.plan import GrowthPlan
 from okforest.engine.trees import Trees
@@ -25,11 +34,10 @@ MOST_AT_ONCE = 32
 MOST_POSITIONS = 2**30 - 1  # child numbers are twice as large
 MOST_SLOTS = 256
 MOST_COLUMNS = 4096
+MOST_FEATURES = 2**16 - 2  # a list of rows for each is a row of blocks
 MOST_TIMES = 2048  # a row's draws are exact in float16
-SHARE = 0.9  # of the free memory that may be taken
 # Packed outputs are scaled to at most this: twice as much fits in float16.
 LARGEST_OUTPUT = 2.0**13
-LEAST_EIGENVALUE = 1e-15  # of a Gram matrix, relative to the largest; smaller ones are rounding
 
 
 def unsupported(plan: GrowthPlan) -> str | None:
@@ -42,11 +50,11 @@ def unsupported(plan: GrowthPlan) -> str | None:
         return "categorical features"
     if rules.frobenius:
         return "criterion='frobenius'"
-    if not rules.random_splits:
-        return "best splits (only random ones are there: OKExtraTrees, OKTotallyRandomTrees)"
     if rules.order != "depth" and rules.max_leaf_nodes < n_rows:
         return "max_leaf_nodes"
-    if sizes_of(plan, True, False).n_slots > MOST_SLOTS:
+    if not rules.random_splits and plan.X.shape[1] > MOST_FEATURES:
+        return f"best splits with more than {MOST_FEATURES:,} features"
+    if rules.random_splits and sizes_of(plan, True, False).n_slots > MOST_SLOTS:
         return f"more than {MOST_SLOTS // 2 - 1} candidate features (max_features)"
     if plan.outputs.shape[1] > MOST_COLUMNS:
         advice = "embedding='nystrom'" if plan.gram else "search_rank"
@@ -54,28 +62,6 @@ def unsupported(plan: GrowthPlan) -> str | None:
     if n_rows > MOST_POSITIONS:
         return f"more than {MOST_POSITIONS:,} rows"
     return None
-
-
-@dataclass(frozen=True)
-class Weights:
-    """The weights of the rows, the largest scaled to [1, 2); see native/core/grow.cpp."""
-
-    weight: Floats
-    count: Floats
-    plain: bool
-    unit: float  # by which they were divided
-    total: float
-
-    @staticmethod
-    def of(plan: GrowthPlan) -> "Weights":
-        """Return the weights of a plan; with draws, those of the draws are not known yet."""
-        row_weight = plan.row_weight
-        unit = ldexp(1.0, frexp(float(row_weight.max()))[1] - 1)
-        if plan.n_draws:
-            return Weights(row_weight, row_weight, False, 1.0, float(plan.n_draws))
-        weight = row_weight / unit
-        plain = bool((row_weight == 1.0).all())
-        return Weights(weight, np.maximum(row_weight, 1.0), plain, unit, float(weight.sum()))
 
 
 class Grower:
@@ -228,7 +214,7 @@ class Batch:
         shapes = sizes.shapes(self.n_positions, self.n_trees)
         self.arrays = {
             **grower.data,
-            **{name: _empty(xp, kind, n) for name, (kind, n) in shapes.items()},
+            **{name: empty(xp, kind, n) for name, (kind, n) in shapes.items()},
             **own,
         }
         self.arrays["first"] = xp.asarray(offsets)
@@ -260,11 +246,6 @@ class Batch:
     def _record(self) -> Any:
         grower, sizes, rules = self.grower, self.grower.sizes, self.grower.plan.rules
         weights = grower.weights
-        record = np.zeros(1, dtype=PLAN)
-        for name in PLAN.names or ():
-            if name in self.arrays:
-                record[name] = self.device.address(self.arrays[name])
-        tolerance = 1.0 - 1e-9
         values = {
             "n_rows": sizes.n_rows,
             "n_features": sizes.n_features,
@@ -276,21 +257,14 @@ class Batch:
             "n_slots": sizes.n_slots,
             "n_passes": sizes.n_passes,
             "n_kept": sizes.n_kept,
-            "max_depth": rules.max_depth,
-            "stop_when_pure": rules.stop_when_pure,
             "plain": weights.plain,
             "bootstrap": grower.plan.n_draws > 0,
             "weight_stride": sizes.n_rows if grower.plan.n_draws else 0,
-            "min_split": rules.min_samples_split * tolerance,
-            "min_both": 2 * rules.min_samples_leaf * tolerance,
-            "min_leaf": rules.min_samples_leaf * tolerance,
-            "min_gain": rules.min_impurity_decrease * weights.total * grower.unit**2,
+            **rule_values(rules, weights.total * grower.unit**2),
             "weight_unit": weights.unit,
             "variance_unit": weights.unit / grower.unit**2,
         }
-        for name, value in values.items():
-            record[name] = value
-        return self.device.upload(record)
+        return fill_record(self.device, PLAN, self.arrays, values)
 
     def split_large_nodes(self) -> None:
         """Split nodes level by level, as long as any is large."""
@@ -351,28 +325,3 @@ def grow_on(
 ) -> Trees:
     """Grow some of the trees of a plan on a device."""
     return Grower(device, plan, **options).grow(trees, progress)
-
-
-def factor_of(xp: Any, gram: Any) -> Any:
-    """Return a factor of a Gram matrix, by its eigenvectors."""
-    values, vectors = xp.linalg.eigh(xp.asarray(gram))
-    sound = values > LEAST_EIGENVALUE * max(float(values[-1]), 0.0)
-    return xp.ascontiguousarray(vectors[:, sound] * xp.sqrt(values[sound]))
-
-
-def derive(seed: int, key: int) -> int:
-    """Return a new seed from a seed; see native/core/random.hpp."""
-    return _mix(seed ^ _mix((key + 0x9E3779B97F4A7C15) % 2**64))
-
-
-def _mix(z: int) -> int:
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % 2**64
-    return z ^ (z >> 31)
-
-
-def _empty(xp: Any, kind: Any, n: int) -> Any:
-    """Return an array; one of nodes as words of eight bytes."""
-    if kind is ITEM:
-        return xp.empty(n * ITEM.itemsize // 8, dtype=np.uint64)
-    return xp.empty(n, dtype=kind)

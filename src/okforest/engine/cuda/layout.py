@@ -25,7 +25,7 @@ CONSTANTS = {
 }
 SOURCES = (
     *("common.cuh", "block.cuh", "slots.cuh", "middle.cu", "gram.cuh", "small.cu"),
-    *("chunks.cu", "large.cu", "number.cu", "prepare.cu"),
+    *("chunks.cu", "sums.cu", "large.cu", "number.cu", "prepare.cu"),
 )
 
 ITEM = np.dtype(
@@ -204,12 +204,12 @@ class Sizes:
         key = 8 if self.input_bytes == 8 else 4
         parts = middle_warps * passes * CONSTANTS["SLOTS"]
         tile = self.large + 8 * middle_warps
-        sides = _pool(
+        sides = pool_bytes(
             4 * k, 32 * k, 4 * k, *4 * [8 * k], 4 * k, 4 * k, 8 * slots, 8 * slots, 4 * slots
         )
         sums = 8 * CONSTANTS["SLOTS"]
-        chunk = _pool(sums * CONSTANTS["COLUMNS"], 4 * 128, 8 * 128, 8 * 128, 8 * warps)
-        middle = _pool(
+        chunk = pool_bytes(sums * CONSTANTS["COLUMNS"], 4 * 128, 8 * 128, 8 * 128, 8 * warps)
+        middle = pool_bytes(
             *(
                 4 * 1024 * middle_warps,
                 4 * CONSTANTS["COLUMNS"],
@@ -221,20 +221,20 @@ class Sizes:
             *(key * k, key * k, 8 * k, 8 * 3 * middle_warps, 16 * ITEM.itemsize),
         )
         cuts = -(-k // 32) * 32
-        small = _pool(
+        small = pool_bytes(
             *(8 * 32 * 33, 8 * 32, 8 * 32, 8 * 32, 8 * cuts, 8 * cuts, 4 * cuts, 4 * cuts),
             *(8 * cuts, 4 * cuts, key * 512, 4 * 32, 4 * 32, 8 * 24),
         )
         return {
             "sum_chunks": sides + chunk,
             "sum_chunks_exactly": sides + chunk,
-            "choose_splits": sides + _pool(8 * self.width, 8 * warps),
+            "choose_splits": sides + pool_bytes(8 * self.width, 8 * warps),
             "grow_middle": sides + middle,
             "grow_small": CONSTANTS["SMALL_WARPS"] * small,
         }
 
 
-def _pool(*n_bytes: int) -> int:
+def pool_bytes(*n_bytes: int) -> int:
     """Return the size of arrays that each begin at a multiple of 16 bytes."""
     return sum(-(-n // 16) * 16 for n in n_bytes)
 

@@ -56,11 +56,11 @@ def run_rounds(
     progress : Watchers, optional
         Called after each round with the number of new rounds.
     """
-    curve, squares = LearningCurve(), learner.residuals.squares()
+    curve, squares = LearningCurve(), learner.squares()
     validation_losses = [plan.validation_loss(squares)]
     if previous is not None:
         learner.replay(previous.rounds)
-        curve, squares = previous.curve, learner.residuals.squares()
+        curve, squares = previous.curve, learner.squares()
         validation_losses += curve.validation_loss
     first = len(curve)
     for m in range(first, plan.n_rounds):
@@ -68,7 +68,7 @@ def run_rounds(
             break
         weight, before = plan.draw(m), squares
         learner.add(m, weight)
-        squares = learner.residuals.squares()
+        squares = learner.squares()
         validation_losses.append(plan.validation_loss(squares))
         curve.train_loss.append(float(plan.initial @ squares))
         curve.validation_loss.append(validation_losses[-1])

@@ -24,7 +24,7 @@ from okforest._validation import (
     missing_features,
 )
 from okforest.embedding import EmbeddingKind, embed
-from okforest.engine import GrowthRules
+from okforest.engine import DeviceName, GrowthRules
 from okforest.engine.inputs import Inputs
 from okforest.kernels import OutputKernel
 from okforest.models._docs import document
@@ -166,6 +166,7 @@ class OKBoost(BoostedModel):
         random_state: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        device: DeviceName = "cpu",
         verbose: int = 0,
         callback: Any = None,
     ):
@@ -191,6 +192,7 @@ class OKBoost(BoostedModel):
         self.random_state = random_state
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
         self.callback = callback
 
@@ -315,7 +317,13 @@ class OKBoost(BoostedModel):
                 learning_rate=self.learning_rate,
                 max_splits=self.max_splits,
                 n_threads=thread_count(self.n_jobs),
+                device=self.device,
             )
+        if self.device != "cpu":
+            message = f"device={self.device!r} grows trees; other base learners run on the CPU."
+            if self.device == "cuda":
+                raise ValueError(f"{message} Set base='tree' or device='cpu'.")
+            warn(message, stacklevel=5)
         return BaseLearner(
             plan, self.base, learning_rate=self.learning_rate, line_search=self.line_search
         )

@@ -172,6 +172,10 @@ class RoundLearner(ABC):
         self.initial, self.residuals = initial, residuals
         self.scales: list[float] = []
 
+    def squares(self) -> Floats:
+        """Return the squared norms of the residuals."""
+        return self.residuals.squares()
+
     @abstractmethod
     def add(self, m: int, weight: Floats) -> None:
         """Learn round m from rows of these weights, and subtract it from the residuals."""

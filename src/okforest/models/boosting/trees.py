@@ -6,6 +6,7 @@ The leaves of a tree are numbered in the order of their members.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,16 @@ import scipy.sparse as sp
 from okforest._categories import category_counts
 from okforest._typing import Floats, Ints
 from okforest.embedding import Embedding
-from okforest.engine import GrowthPlan, GrowthRules, LeafPartition, Trees, apply, grow
+from okforest.engine import (
+    DeviceName,
+    GrowthPlan,
+    GrowthRules,
+    LeafPartition,
+    Trees,
+    apply,
+    grow,
+    start_rounds,
+)
 from okforest.engine.cpu import subtract_means, subtract_means_from_gram
 from okforest.engine.inputs import Inputs, Layouts
 from okforest.models._growing import sample_count
@@ -181,6 +191,8 @@ class TreeLearner(RoundLearner):
         Maximum number of splits of a tree.
     n_threads : int
         Number of threads that update large residuals.
+    device : {"cpu", "cuda", "auto"}
+        Where trees are grown. On a GPU, the residuals stay there from the first new round on.
     """
 
     def __init__(
@@ -191,6 +203,7 @@ class TreeLearner(RoundLearner):
         learning_rate: float,
         max_splits: int,
         n_threads: int,
+        device: DeviceName = "cpu",
     ):
         embedding = plan.embedding
         self.keeps_means = embedding.kind == "features" and embedding.rank <= len(plan.row_weight)
@@ -208,10 +221,36 @@ class TreeLearner(RoundLearner):
         self.trees: list[Trees] = []
         self.training_leaves: list[LeafNumbers] = []
         self.leaf_vectors: list[Floats] = []
+        self.device: DeviceName = device
+        self.on_device: Any = None  # rounds there, once they have started
+
+    def squares(self) -> Floats:
+        """Return the squared norms of the residuals."""
+        return super().squares() if self.on_device is None else self.on_device.squares()
 
     def add(self, m: int, weight: Floats) -> None:
         """Grow tree m on rows of these weights, and subtract the means of its leaves."""
-        growth = GrowthPlan(
+        growth = self._growth(weight)
+        if self.device != "cpu":
+            self.on_device = start_rounds(self.device, growth, self.learning_rate)
+            self.device = "cpu"  # chosen only once
+        if self.on_device is None:
+            tree = self._own_weights(grow(growth, range(m, m + 1)))
+            numbers = number_leaves(tree)[1][apply(tree, self.layouts.rows)[:, 0]]
+            step = LeafRound(self.learning_rate, leaf_partition(tree, numbers), self.n_threads)
+            vectors = self.residuals.subtract(step)
+        else:
+            grown = self.on_device.grow(m, growth.rules, weight)
+            tree, numbers, vectors = self._own_weights(grown.tree), grown.places, grown.means
+        self.trees.append(tree)
+        self.training_leaves.append(numbers.astype(self.number_type))
+        self._keep(self.learning_rate, vectors)
+
+    def _own_weights(self, tree: Trees) -> Trees:
+        return replace(tree, row_weight=self.plan.row_weight)  # the same array for all trees
+
+    def _growth(self, weight: Floats) -> GrowthPlan:
+        return GrowthPlan(
             X=self.layouts.columns,
             outputs=self.residuals.values,
             gram=self.residuals.is_gram,
@@ -220,23 +259,17 @@ class TreeLearner(RoundLearner):
             n_categories=category_counts(self.plan.inputs.categories),
             seed=self.plan.seed,
         )
-        tree = grow(growth, range(m, m + 1))
-        tree = replace(tree, row_weight=self.plan.row_weight)  # the same array for all trees
-        numbers = number_leaves(tree)[1][apply(tree, self.layouts.rows)[:, 0]]
-        self.trees.append(tree)
-        self.training_leaves.append(numbers.astype(self.number_type))
-        self._subtract(LeafRound(self.learning_rate, leaf_partition(tree, numbers), self.n_threads))
 
     def replay(self, rounds: TreeRounds) -> None:
         """Subtract the trees of a previous fit, and keep them."""
         self.trees = [rounds.trees[m] for m in range(len(rounds))]
         self.training_leaves = [*rounds.training_leaves]
         for m in range(len(rounds)):
-            self._subtract(rounds[m])
+            step = rounds[m]
+            self._keep(step.scale, self.residuals.subtract(step))
 
-    def _subtract(self, step: LeafRound) -> None:
-        vectors = self.residuals.subtract(step)
-        self.scales.append(step.scale)
+    def _keep(self, scale: float, vectors: Floats | None) -> None:
+        self.scales.append(scale)
         if vectors is not None and (self.keeps_means or self.keeps_coefficients):
             self.leaf_vectors.append(vectors)
 
