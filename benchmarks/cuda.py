@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from benchmarks import cuda_predicting
 from benchmarks.machine import describe
 
 from okforest import OKExtraTrees
@@ -197,6 +198,8 @@ def report(found):
         "those of the CPU: features, thresholds, nodes and members.",
         f"The kernel R² of 50 trees on 5,000 held-out rows is {found['scores'][0]:.6f} on the CPU "
         f"and {found['scores'][1]:.6f} on the GPU.",
+        "",
+        *cuda_predicting.report(found),
     ]
     return "\n".join(lines) + "\n"
 
@@ -243,6 +246,7 @@ def main():
         "whole": [whole_forest(cp, device, n) for n in (100_000, 1_000_000) if n <= options.most],
         "same": same_trees(cp, device),
         "scores": scores(cp),
+        **cuda_predicting.measure(cp),
     }
     options.results.write_text(report(found))
     options.results.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cuda_host import arrays
 from okforest.engine import cuda
 from okforest.engine.cuda.layout import SOURCES
 
@@ -19,17 +20,18 @@ SHARED_BYTES = 2**20  # as in device.cuh
 available = shutil.which("g++") is not None
 
 
-def source():
+def source(sources):
     """Return the kernels, with the emulated device before them and their table after them."""
     folder = Path(cuda.__file__).parent
-    parts = [HERE / "device.cuh", *(folder / name for name in SOURCES), HERE / "launch.cu"]
+    table = "launch.cu" if sources == SOURCES else "launch_predict.cu"
+    parts = [HERE / "device.cuh", *(folder / name for name in sources), HERE / table]
     return "".join(f'#line 1 "{part}"\n{part.read_text()}\n' for part in parts)
 
 
 @functools.cache
-def compiled(constants):
+def compiled(constants, sources):
     """Compile the kernels with these constants, once per content."""
-    code = source()
+    code = source(sources)
     definitions = [f"-D{name}={value}" for name, value in constants]
     key = hashlib.sha256(repr((code, definitions)).encode()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir()) / f"okforest-cuda-host-{os.getuid()}"
@@ -82,8 +84,8 @@ class HostDevice:
     def __init__(self, memory=2**33):
         self.memory = memory
 
-    def kernels(self, constants, shared):
-        return HostKernels(compiled(tuple(constants.items())), shared)
+    def kernels(self, constants, shared, sources=SOURCES):
+        return HostKernels(compiled(tuple(constants.items()), sources), shared)
 
     def address(self, array):
         return array.ctypes.data
@@ -101,3 +103,20 @@ class HostDevice:
 
     def free_memory(self):
         return self.memory
+
+
+class ArrayDevice(HostDevice):
+    """The same with arrays that NumPy does not take; install the stand-in for CuPy first."""
+
+    def __init__(self, memory=2**33):
+        super().__init__(memory)
+        self.xp = arrays.make_module()
+
+    def address(self, array):
+        return array.host.ctypes.data
+
+    def to_host(self, array):
+        return array.get()
+
+    def start_copies(self, pairs):
+        return super().start_copies([(array.host, out) for array, out in pairs])

@@ -36,7 +36,9 @@ class Mean(Decoder):
         """Return W y."""
         W = as_weights(W)
         if isinstance(span.kernel, Linear) and span.features is not None:  # these are the outputs
-            return W.feature_sums(span).reshape(W.shape[0], *span.outputs.shape[1:])
+            means = span.computed_on_device(W, lambda there: there.feature_sums(W))
+            means = W.feature_sums(span) if means is None else means
+            return means.reshape(W.shape[0], *span.outputs.shape[1:])
         return W @ span.outputs
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from okforest._categories import category_counts
 from okforest._compat import fit_context
+from okforest._namespace import to_host
 from okforest._progress import progress_of
 from okforest._threads import thread_count
 from okforest._typing import Floats, Outputs
@@ -123,6 +124,9 @@ class TreeModel(Grower):
         # The device is read only now, when parameters have been validated.
         return grow_function(self.device)(plan, trees, **options)
 
+    def _uses_device(self) -> bool:
+        return self.device != "cpu"
+
     def _continues(self) -> bool:
         """Return whether trees are added to those of the previous fit."""
         return self.warm_start and hasattr(self, "trees_")
@@ -130,9 +134,11 @@ class TreeModel(Grower):
     def _plan(self, X: Any, y: Any, sample_weight: Any) -> "FitPlan":
         """Validate the data, embed the outputs and fix the seed: all that the trees depend on."""
         if self._continues():
-            inputs, seed = continue_inputs(self, check_inputs(self, X)), self.seed_
+            X = check_inputs(self, X, on_device=self._uses_device())
+            inputs, seed = continue_inputs(self, X), self.seed_
         else:
-            inputs, seed = learn_inputs(self, X, sample_weight), self._draw_seed()
+            inputs = learn_inputs(self, X, sample_weight, on_device=self._uses_device())
+            seed = self._draw_seed()
         weight = check_weights(sample_weight, inputs.X)
         n_draws = self._n_draws(weight)
         target = self._embed(inputs, y, weight, seed)
@@ -308,7 +314,7 @@ class TreeModel(Grower):
         Ws : list of LeafWeights of shape (n, n_train)
             One matrix for each tree; their mean is :meth:`weight_matrix`.
         """
-        leaves = self._leaves(X)
+        leaves = to_host(self._leaves(X))
         return [
             LeafWeights(self.trees_[t], np.ascontiguousarray(leaves[:, t : t + 1]))
             for t in range(leaves.shape[1])

@@ -11,10 +11,12 @@ from sklearn.utils import ClassifierTags, RegressorTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._memory import check_memory, csr_bytes
+from okforest._namespace import like, to_host
 from okforest._output_names import output_names, with_names
 from okforest._typing import Floats, Outputs
 from okforest._validation import check_decoded, check_kernel, check_outputs
 from okforest.decode import Decoder, TrainingSet, as_decoder
+from okforest.engine import DeviceName
 from okforest.kernels import OutputKernel, as_kernel
 from okforest.kernels._parameters import NestedParametersMixin
 from okforest.metrics import kernel_r2_scorer
@@ -132,14 +134,15 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         y : ndarray of n outputs
             With a precomputed kernel, positions in its Gram matrix. Outputs that were given as a
             frame of pandas (vectors, curves, label sets, ranks) or as a sparse matrix (label sets)
-            come back as one. (Columns of vectors and curves that have dates as names do not.)
+            come back as one. (Columns of vectors and curves that have dates as names do not.) If X
+            is an array of CuPy, numbers come back as one.
         """
         span, W = self.span_, self._checked_weights(X)
         if candidates is None:
             decoder = self._decoder()
         else:
             decoder = as_decoder(self.decoder, span.kernel).with_candidates(candidates)
-        return self._decoded(decoder, W, span)
+        return like(self._decoded(decoder, W, span), X)
 
     def predict_top(self, X: Any, k: int = 5, candidates: Any = None) -> tuple[Outputs, Floats]:
         """Return the k outputs nearest to each prediction, and their distances.
@@ -171,7 +174,8 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
             decoder = TrainingSet()
         outputs, losses = decoder.top(W, span, k)
         flat = span.kernel.as_given(outputs.reshape(losses.size, *outputs.shape[2:]))
-        return flat.reshape(*losses.shape, *flat.shape[1:]), losses
+        found = flat.reshape(*losses.shape, *flat.shape[1:])
+        return like(found, X), like(losses, X)
 
     def predict_kernel(
         self, X: Any, Z: Any = None, scheme: Literal["convolve"] = "convolve"
@@ -246,8 +250,14 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
                 "tree kernel, but no outputs. Fit it with y."
             )
         span: Span | None = self.__dict__.get("_span")
-        if span is None or span.kernel is not self.kernel_ or span.outputs is not self.outputs_:
-            return Span(self.kernel_, self.outputs_)
+        device: DeviceName = getattr(self, "device", "cpu")
+        if (
+            span is None
+            or span.kernel is not self.kernel_
+            or span.outputs is not self.outputs_
+            or span.device != device
+        ):
+            return Span(self.kernel_, self.outputs_, device)
         return span
 
     def validate_outputs(
@@ -299,7 +309,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
             The training outputs, in canonical form.
         """
         self.kernel_, self.outputs_ = kernel, outputs
-        self._span = Span(kernel, outputs)
+        self._span = Span(kernel, outputs, getattr(self, "device", "cpu"))
         if self._span.features is None:
             _ = self._span.training.squares  # once, instead of in the first prediction
 
@@ -335,7 +345,10 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     def _decoded(self, decoder: Decoder, W: WeightMatrix, span: Span) -> Any:
         """Return what a decoder, which may be a user's, predicts, in the form of y."""
         decoded = check_decoded(decoder, decoder.decode(W, span), W.shape[0])
-        return with_names(span.kernel.in_form(decoded), getattr(self, "output_names_", None))
+        names = getattr(self, "output_names_", None)
+        return with_names(
+            span.kernel.in_form(decoded if names is None else to_host(decoded)), names
+        )
 
     def _decoder(self) -> Decoder:
         """Return the decoder, with what the fit has tuned."""
@@ -377,7 +390,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
         if hasattr(self, "outputs_"):
-            self._span = Span(self.kernel_, self.outputs_)
+            self._span = Span(self.kernel_, self.outputs_, getattr(self, "device", "cpu"))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

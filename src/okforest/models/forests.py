@@ -6,6 +6,7 @@ from inspect import signature
 from types import FunctionType
 from typing import Any, ClassVar, Literal
 
+from okforest._namespace import to_host
 from okforest._threads import thread_count
 from okforest._typing import Floats
 from okforest._validation import TrainingInputs
@@ -87,7 +88,7 @@ class _Forest(TreeModel):
         if not self.oob_score and decoder.is_tuned:
             return
         span = self.span_
-        leaves = apply(self.trees_, plan.growth.X, thread_count(self.n_jobs))
+        leaves = to_host(apply(self.trees_, plan.growth.X, thread_count(self.n_jobs), self.device))
         W = out_of_bag_weights(self.trees_, leaves)
         if not decoder.is_tuned:
             decoder = self.decoder_ = tune_out_of_bag(decoder, W, span)

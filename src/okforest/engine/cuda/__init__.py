@@ -1,12 +1,22 @@
-"""Growing trees on a GPU, with CuPy. The function is that of :mod:`okforest.engine.cpu`."""
+"""Trees on a GPU, with CuPy: growing them as :mod:`okforest.engine.cpu` does, and predicting."""
 
 from okforest._typing import Progress
 from okforest.engine.cuda.device import Device, NoDeviceError
 from okforest.engine.cuda.growing import grow_on, unsupported
+from okforest.engine.cuda.predicting import SparseMatrix, apply_on, check_fits, leaf_means_on
 from okforest.engine.plan import GrowthPlan
 from okforest.engine.trees import Trees
 
-__all__ = ["Device", "NoDeviceError", "grow", "unsupported"]
+__all__ = [
+    "Device",
+    "NoDeviceError",
+    "SparseMatrix",
+    "apply_on",
+    "check_fits",
+    "grow",
+    "leaf_means_on",
+    "unsupported",
+]
 
 
 def grow(

@@ -43,9 +43,11 @@ class Device:
         self.n_processors = int(properties["multiProcessorCount"])
         self.pool = ThreadPoolExecutor(COPY_THREADS)
 
-    def kernels(self, constants: dict[str, int], shared: dict[str, int]) -> Kernels:
-        """Return the kernels for these constants; they are compiled once."""
-        return Kernels(_compiled(tuple(constants.items())), shared)
+    def kernels(
+        self, constants: dict[str, int], shared: dict[str, int], sources: tuple[str, ...] = SOURCES
+    ) -> Kernels:
+        """Return the kernels of some files for these constants; they are compiled once."""
+        return Kernels(_compiled(tuple(constants.items()), sources), shared)
 
     def address(self, array: Any) -> int:
         """Return where an array is."""
@@ -78,11 +80,11 @@ class Device:
 
 
 @cache
-def _compiled(constants: tuple[tuple[str, int], ...]) -> Any:
+def _compiled(constants: tuple[tuple[str, int], ...], sources: tuple[str, ...]) -> Any:
     """Return the compiled kernels. CuPy keeps them on disk, too."""
     folder = Path(__file__).parent
     code = "".join(
-        f'#line 1 "{name}"\n{(folder / name).read_text()}\n' for name in ("device.cuh", *SOURCES)
+        f'#line 1 "{name}"\n{(folder / name).read_text()}\n' for name in ("device.cuh", *sources)
     )
     definitions = [f"-D{name}={value}" for name, value in constants]
     return _cupy().RawModule(code=code, options=("-std=c++17", *definitions))
