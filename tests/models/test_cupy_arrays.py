@@ -115,3 +115,24 @@ def test_other_models_and_outputs(cp):
         some.fit(cp.asarray(codes), cp.asarray(y))
     expected = OKExtraTrees(3, categorical_features=[1], random_state=0).fit(codes, y)
     assert_array_equal(some.apply(cp.asarray(codes)).get(), expected.apply(codes))
+
+
+def test_names_of_outputs(cp):
+    """Outputs that were given as a frame come back as one, wherever X is."""
+    pd = pytest.importorskip("pandas")
+    X, y = data()
+    frame = pd.DataFrame(y, columns=list("abcd"))
+    model = OKExtraTrees(3, device="cuda", random_state=0).fit(cp.asarray(X), frame)
+    found = model.predict(cp.asarray(X))
+    pd.testing.assert_frame_equal(found, model.set_params(device="cpu").predict(X))
+
+
+def test_copies_on_the_device_are_kept(cp):
+    """A model that is moved to the GPU after its fit copies the training outputs there once."""
+    X, y = data()
+    model = OKExtraTrees(3, random_state=0).fit(X, y).set_params(device="cuda")
+    model.predict(X)
+    features = model.span_.on_device.features
+    model.predict(X)
+    assert model.span_.on_device.features is features
+    assert model.set_params(device="cpu").span_.on_device is None

@@ -11,12 +11,11 @@ from sklearn.utils import ClassifierTags, RegressorTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._memory import check_memory, csr_bytes
-from okforest._namespace import like, to_host
+from okforest._namespace import like
 from okforest._output_names import output_names, with_names
 from okforest._typing import Floats, Outputs
 from okforest._validation import check_decoded, check_kernel, check_outputs
 from okforest.decode import Decoder, TrainingSet, as_decoder
-from okforest.engine import DeviceName
 from okforest.kernels import OutputKernel, as_kernel
 from okforest.kernels._parameters import NestedParametersMixin
 from okforest.metrics import kernel_r2_scorer
@@ -76,6 +75,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
 
     kernel: Any
     decoder: Any
+    device: Any = "cpu"  # of predictions; models that have a choice make it a parameter
     kernel_: OutputKernel
     outputs_: Outputs
     output_names_: list[Any] | None
@@ -134,8 +134,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         y : ndarray of n outputs
             With a precomputed kernel, positions in its Gram matrix. Outputs that were given as a
             frame of pandas (vectors, curves, label sets, ranks) or as a sparse matrix (label sets)
-            come back as one. (Columns of vectors and curves that have dates as names do not.) If X
-            is an array of CuPy, numbers come back as one.
+            come back as one. (Columns of vectors and curves that have dates as names do not.)
         """
         span, W = self.span_, self._checked_weights(X)
         if candidates is None:
@@ -174,8 +173,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
             decoder = TrainingSet()
         outputs, losses = decoder.top(W, span, k)
         flat = span.kernel.as_given(outputs.reshape(losses.size, *outputs.shape[2:]))
-        found = flat.reshape(*losses.shape, *flat.shape[1:])
-        return like(found, X), like(losses, X)
+        return like(flat.reshape(*losses.shape, *flat.shape[1:]), X), like(losses, X)
 
     def predict_kernel(
         self, X: Any, Z: Any = None, scheme: Literal["convolve"] = "convolve"
@@ -250,14 +248,10 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
                 "tree kernel, but no outputs. Fit it with y."
             )
         span: Span | None = self.__dict__.get("_span")
-        device: DeviceName = getattr(self, "device", "cpu")
-        if (
-            span is None
-            or span.kernel is not self.kernel_
-            or span.outputs is not self.outputs_
-            or span.device != device
-        ):
-            return Span(self.kernel_, self.outputs_, device)
+        if span is None or span.kernel is not self.kernel_ or span.outputs is not self.outputs_:
+            return Span(self.kernel_, self.outputs_, self.device)
+        if span.device != self.device:  # kept, with what is copied to the device
+            self._span = span = span.moved(self.device)
         return span
 
     def validate_outputs(
@@ -309,7 +303,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
             The training outputs, in canonical form.
         """
         self.kernel_, self.outputs_ = kernel, outputs
-        self._span = Span(kernel, outputs, getattr(self, "device", "cpu"))
+        self._span = Span(kernel, outputs, self.device)
         if self._span.features is None:
             _ = self._span.training.squares  # once, instead of in the first prediction
 
@@ -345,10 +339,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     def _decoded(self, decoder: Decoder, W: WeightMatrix, span: Span) -> Any:
         """Return what a decoder, which may be a user's, predicts, in the form of y."""
         decoded = check_decoded(decoder, decoder.decode(W, span), W.shape[0])
-        names = getattr(self, "output_names_", None)
-        return with_names(
-            span.kernel.in_form(decoded if names is None else to_host(decoded)), names
-        )
+        return with_names(span.kernel.in_form(decoded), getattr(self, "output_names_", None))
 
     def _decoder(self) -> Decoder:
         """Return the decoder, with what the fit has tuned."""
@@ -390,7 +381,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
         if hasattr(self, "outputs_"):
-            self._span = Span(self.kernel_, self.outputs_, getattr(self, "device", "cpu"))
+            self._span = Span(self.kernel_, self.outputs_, self.device)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

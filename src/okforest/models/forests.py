@@ -72,12 +72,12 @@ class _Forest(TreeModel):
         self.verbose = verbose
         self.callback = callback
 
-    def _plan(self, X: Any, y: Any, sample_weight: Any) -> FitPlan:
+    def _plan(self, X: Any, y: Any, sample_weight: Any, device: DeviceName = "cpu") -> FitPlan:
         if self.oob_score and not self.bootstrap:
             raise ValueError(
                 "oob_score=True needs bootstrap=True: without it every tree is grown on all rows."
             )
-        return super()._plan(X, y, sample_weight)
+        return super()._plan(X, y, sample_weight, device)
 
     def _finish(self, plan: FitPlan, grown: Trees | None) -> None:
         super()._finish(plan, grown)
@@ -276,8 +276,10 @@ class OKTotallyRandomTrees(_Forest):
         super().fit(X, y, sample_weight)
         return self
 
-    def _embed(self, inputs: TrainingInputs, y: Any, weight: Floats, seed: int) -> Target | None:
-        return None if y is None else super()._embed(inputs, y, weight, seed)
+    def _embed(
+        self, inputs: TrainingInputs, y: Any, weight: Floats, seed: int, device: DeviceName
+    ) -> Target | None:
+        return None if y is None else super()._embed(inputs, y, weight, seed, device)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -76,6 +76,12 @@ class Span:
         gpu = prediction_device(self.device) if self.kernel.on_device else None
         return None if gpu is None else SpanOnDevice(gpu, self)
 
+    def moved(self, device: DeviceName) -> "Span":
+        """Return the span for another device, with what is known of the training outputs."""
+        span = Span(self.kernel, self.outputs, device)
+        span.training = self.training
+        return span
+
     def computed_on_device(self, W: WeightMatrix, compute: Callable[[SpanOnDevice], Any]) -> Any:
         """Return one or more arrays that a function computes on the GPU; None if the CPU must.
 
