@@ -45,8 +45,11 @@ def make_model(kernel, n, p, q, device, n_trees, **rules):
 def preimages(cp, n_candidates=1_000_000, n_queries=10_000, q=256, n_train=10_000, n_checked=20):
     """Time the search of candidates, which are on the GPU or not, and compare with the CPU."""
     rows = []
-    for name, kernel in (("linear", Linear()), ("RBF", RBF(float(np.sqrt(q))))):
-        model, rng = make_model(kernel, n_train, 32, q, "cuda", 20)
+    for name, kernel, kind in (
+        ("linear", Linear(), "auto"),
+        ("RBF", RBF(float(np.sqrt(q))), "nystrom"),  # trees are grown from 256 columns
+    ):
+        model, rng = make_model(kernel, n_train, 32, q, "cuda", 20, embedding=kind)
         X = rng.standard_normal((n_queries, 32), dtype=np.float32)
         there = cp.random.default_rng(SEED).standard_normal((n_candidates, q))
         here = cp.asnumpy(there)

@@ -229,8 +229,8 @@ def check_weights(sample_weight: Any, X: Inputs | Outputs) -> Floats:
     sample_weight = to_host(sample_weight)
     if np.ma.is_masked(sample_weight):
         raise ValueError("sample_weight has masked entries; pass a weight for every row.")
-    weight: Floats = check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    weight: Floats = to_host(
+        check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     )
     if np.count_nonzero(weight) < 2:
         raise ValueError(
