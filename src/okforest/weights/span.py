@@ -20,6 +20,7 @@ from okforest.engine import DeviceName, prediction_device
 from okforest.kernels import OutputKernel
 from okforest.weights._base import WeightMatrix
 from okforest.weights.dense import DenseWeights
+from okforest.weights.leaves import LeafWeights
 from okforest.weights.on_device import SpanOnDevice
 from okforest.weights.output_set import OutputSet
 from okforest.weights.sparse import SparseWeights, as_weights
@@ -230,9 +231,10 @@ class Span:
     def losses(self, W: Any, y: Outputs) -> Floats:
         """Return ‖φ(y_i) − F_i‖² for every row i of W and its own output y_i."""
         W = as_weights(W)
-        losses = self.computed_on_device(W, lambda there: there.losses(W, y))
-        if losses is not None:
-            return np.asarray(to_host(losses))
+        if self.features is None or isinstance(W, LeafWeights):
+            losses = self.computed_on_device(W, lambda there: there.losses(W, y))
+            if losses is not None:
+                return np.asarray(to_host(losses))
         if self.features is None:
             losses = self.kernel.diag(y) - 2.0 * self.inner_pairs(W, y) + self.squared_norms(W)
             return np.maximum(losses, 0.0)
