@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from benchmarks import cuda_predicting
 from benchmarks.machine import describe
 
 from okforest import OKBoost, OKExtraTrees
@@ -273,6 +274,8 @@ def report(found):
         "those of the CPU: features, thresholds, nodes and members.",
         f"The kernel R² of 50 trees on 5,000 held-out rows is {found['scores'][0]:.6f} on the CPU "
         f"and {found['scores'][1]:.6f} on the GPU.",
+        "",
+        *cuda_predicting.report(found),
     ]
     return "\n".join(lines) + "\n"
 
@@ -321,6 +324,7 @@ def main():
         "boosting": boosting(cp),
         "same": same_trees(cp, device),
         "scores": scores(cp),
+        **cuda_predicting.measure(cp),
     }
     options.results.write_text(report(found))
     options.results.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -22,3 +23,24 @@ def data_folder():
     if not folder or not Path(folder).is_dir():
         pytest.skip("OKFOREST_DATA does not name a folder of data sets")
     return Path(folder)
+
+
+@pytest.fixture(params=["host", pytest.param("gpu", marks=pytest.mark.cuda)])
+def device(request, monkeypatch):
+    """Return a device on which models grow trees and predict: an emulated one, and a GPU."""
+    import cuda_host
+    from okforest.engine import cuda, devices
+
+    if request.param == "gpu":
+        try:
+            found = cuda.Device()
+        except cuda.NoDeviceError as error:
+            pytest.skip(str(error))
+    else:
+        if not cuda_host.available:
+            pytest.skip("g++ is not installed")
+        found = cuda_host.ArrayDevice()
+        monkeypatch.setitem(sys.modules, "cupy", found.xp)
+        monkeypatch.setattr(cuda, "Device", lambda: found)
+    monkeypatch.setattr(devices, "gpu", lambda: found)
+    return found

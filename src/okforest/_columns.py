@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from okforest._namespace import on_gpu, to_host
 from okforest._typing import Booleans, Floats
 
 # Types that scikit-learn's check of arrays converts, or refuses with a clear error.
@@ -53,7 +54,7 @@ def label(X: Any, j: int) -> str:
 def column(X: Any, j: int) -> npt.NDArray[Any]:
     """Return the values of a column."""
     if not is_frame(X):
-        return np.asarray(X)[:, j]
+        return np.asarray(to_host(X[:, j]) if on_gpu(X) else np.asarray(X)[:, j])
     series = X.iloc[:, j] if hasattr(X, "iloc") else X.to_series(j)
     return np.asarray(series.to_numpy())
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from okforest._namespace import to_host
 from okforest._typing import Outputs
 from okforest.kernels import OutputKernel
 from okforest.kernels._label_sets import is_frame
@@ -31,7 +32,10 @@ def _is_plain(name: Any) -> bool:
 
 def with_names(outputs: Any, names: list[Any] | None) -> Any:
     """Return predicted vectors in a frame, if their coordinates have names."""
-    if names is None or not isinstance(outputs, np.ndarray) or outputs.shape[1:] != (len(names),):
+    if names is None:
+        return outputs
+    outputs = to_host(outputs)
+    if not isinstance(outputs, np.ndarray) or outputs.shape[1:] != (len(names),):
         return outputs
     import pandas as pd
 

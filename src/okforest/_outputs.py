@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from okforest._namespace import namespace, to_host
 from okforest._typing import Outputs
 
 Positions = npt.NDArray[np.intp]
@@ -55,10 +56,11 @@ def distinct(outputs: Outputs) -> Distinct:
         group = _group_floats(outputs)
     else:
         group = np.unique(outputs, axis=0, return_inverse=True)[1].ravel()
-    _, first, group = np.unique(group, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
+    xp = namespace(group)
+    _, first, group = xp.unique(group, return_index=True, return_inverse=True)
+    order = xp.argsort(first)
+    rank = xp.empty_like(order)
+    rank[order] = xp.arange(len(order))
     return Distinct(first[order], rank[group])
 
 
@@ -80,16 +82,19 @@ def _hashable(output: object) -> object:
 
 def _group_floats(outputs: Outputs) -> Positions:
     """Group rows by a hash of their bits: much faster than sorting them."""
-    rows = np.ascontiguousarray(outputs, dtype=np.float64).reshape(len(outputs), -1)
+    xp = namespace(outputs)
+    rows = xp.ascontiguousarray(outputs, dtype=np.float64).reshape(len(outputs), -1)
     factors = np.random.default_rng(0).integers(2**63, size=rows.shape[1], dtype=np.uint64) * 2 + 1
-    hashes = np.empty(len(rows), dtype=np.uint64)
+    factors = xp.asarray(factors)
+    hashes = xp.empty(len(rows), dtype=np.uint64)
     size = max(1, HASH_BYTES // (8 * max(1, rows.shape[1])))
     for i in range(0, len(rows), size):
         bits = (rows[i : i + size] + 0.0).view(np.uint64)  # −0.0 becomes 0.0
         bits ^= bits >> np.uint64(29)
         bits *= factors
         hashes[i : i + size] = bits.sum(axis=1, dtype=np.uint64)
-    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
-    if np.array_equal(rows, rows[first[group]], equal_nan=True):
+    _, first, group = xp.unique(hashes, return_index=True, return_inverse=True)
+    if xp.array_equal(rows, rows[first[group]], equal_nan=True):
         return group
-    return np.unique(rows, axis=0, return_inverse=True)[1].ravel()  # two hashes collided
+    # Two hashes collided.
+    return xp.asarray(np.unique(to_host(rows), axis=0, return_inverse=True)[1].ravel())

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, valid
 from okforest._categories import Categories, categorical_names, encode, learn_categories
 from okforest._columns import as_columns, needs_conversion
 from okforest._compat import check_sample_weight
+from okforest._namespace import namespace, on_gpu, to_host
 from okforest._typing import Booleans, Floats, Outputs
 from okforest.engine.inputs import Inputs
 from okforest.kernels import FromCallable, OutputKernel
@@ -46,15 +47,21 @@ class TrainingInputs:
 
 
 def learn_inputs(
-    estimator: BaseEstimator, X: Any, sample_weight: Any = None, least_rows: int = 2
+    estimator: BaseEstimator,
+    X: Any,
+    sample_weight: Any = None,
+    least_rows: int = 2,
+    *,
+    on_device: bool = False,
 ) -> TrainingInputs:
     """Validate the X of a fit, for models that take missing values and categories.
 
     X becomes a float32, float64 or uint8 array, or a sparse matrix of floats, copied only if it is
-    not one already. Categories become codes, in a copy. It must have ``least_rows`` rows.
+    not one already. Categories become codes, in a copy. It must have ``least_rows`` rows. An array
+    of numbers on a GPU stays there with ``on_device``.
     """
-    X = as_columns(X)
-    categories = learn_categories(X, estimator.categorical_features, sample_weight)
+    X = as_columns(X if on_device else to_host(X))
+    categories = learn_categories(X, estimator.categorical_features, to_host(sample_weight))
     scratch = copy(estimator)  # scikit-learn writes what it learns to the estimator
     X = _check_trees_X(scratch, X, categories, reset=True, least_rows=least_rows)
     return _training_inputs(scratch, X, categories)
@@ -72,9 +79,10 @@ def continue_inputs(estimator: BaseEstimator, X: Inputs) -> TrainingInputs:
     return _training_inputs(estimator, X, categories)
 
 
-def check_inputs(estimator: BaseEstimator, X: Any) -> Inputs:
+def check_inputs(estimator: BaseEstimator, X: Any, *, on_device: bool = False) -> Inputs:
     """Validate the X of a prediction in the same way, with the categories of the fit."""
-    return _check_trees_X(estimator, as_columns(X), estimator.categories_, reset=False)
+    X = as_columns(X if on_device else to_host(X))
+    return _check_trees_X(estimator, X, estimator.categories_, reset=False)
 
 
 def learn_numbers(estimator: BaseEstimator, X: Any, missing: str = "") -> TrainingInputs:
@@ -121,14 +129,27 @@ def _check_trees_X(
             advice = "There were only numbers in training."
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return check_array(encode(X, categories, advice), input_name="X", **rules)
+    if on_gpu(X):
+        return _check_trees_X_there(estimator, X, reset, least_rows)
     X = validate_data(estimator, X, reset=reset, accept_sparse=("csr", "csc"), **rules)
     if not sp.issparse(X) and any(stride % X.itemsize for stride in X.strides):
         X = X.copy()  # a field of a structured array, whose strides the engine does not support
     return X
 
 
+def _check_trees_X_there(estimator: BaseEstimator, X: Any, reset: bool, least_rows: int) -> Inputs:
+    """Check an array on a GPU; whatever is wrong is explained on the host."""
+    infinite = X.dtype.kind == "f" and bool(namespace(X).isinf(X).any())
+    if X.ndim != 2 or X.dtype.kind not in "biuf" or infinite or X.shape[0] < least_rows:
+        return _check_trees_X(estimator, to_host(X), [], reset=reset, least_rows=least_rows)
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    kept = X.dtype in (np.float64, np.float32, np.uint8)
+    checked: Inputs = X if kept else X.astype(np.float64)
+    return checked
+
+
 def _check_numeric_X(estimator: BaseEstimator, X: Any, missing: str, *, reset: bool) -> Inputs:
-    X = as_columns(X)
+    X = as_columns(to_host(X))
     advice = (
         f"{type(estimator).__name__} requires numbers: encode categories, for example with "
         "scikit-learn's OneHotEncoder in a pipeline, or use trees."
@@ -168,13 +189,16 @@ def missing_features(X: Inputs) -> Booleans:
     """Return which features have missing values."""
     if X.dtype == np.uint8:
         return np.zeros(X.shape[1], dtype=bool)
+    if on_gpu(X):
+        missing = to_host(namespace(X).isnan(X).any(axis=0))
+        return np.asarray(missing, dtype=bool)
     if not sp.issparse(X):
         return np.isnan(np.asarray(X)).any(axis=0, keepdims=True)[0]
     columns = sp.csc_array(X)
     column_of = np.repeat(np.arange(X.shape[1]), np.diff(columns.indptr))
-    missing = np.zeros(X.shape[1], dtype=bool)
-    missing[column_of[np.isnan(columns.data)]] = True
-    return missing
+    any_missing = np.zeros(X.shape[1], dtype=bool)
+    any_missing[column_of[np.isnan(columns.data)]] = True
+    return any_missing
 
 
 def check_outputs(estimator: BaseEstimator, kernel: OutputKernel, X: Any, y: Any) -> Outputs:
@@ -183,7 +207,7 @@ def check_outputs(estimator: BaseEstimator, kernel: OutputKernel, X: Any, y: Any
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
-    outputs = kernel.check(y)
+    outputs = to_host(kernel.check(y))  # models hold arrays of NumPy
     name = type(kernel).__name__
     if not isinstance(outputs, np.ndarray):
         raise ValueError(
@@ -202,10 +226,11 @@ def check_outputs(estimator: BaseEstimator, kernel: OutputKernel, X: Any, y: Any
 
 def check_weights(sample_weight: Any, X: Inputs | Outputs) -> Floats:
     """Return a non-negative float64 weight for each row of X, 1 by default."""
+    sample_weight = to_host(sample_weight)
     if np.ma.is_masked(sample_weight):
         raise ValueError("sample_weight has masked entries; pass a weight for every row.")
-    weight: Floats = check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    weight: Floats = to_host(
+        check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     )
     if np.count_nonzero(weight) < 2:
         raise ValueError(
@@ -235,6 +260,8 @@ def check_kernel(kernel: OutputKernel, outputs: Outputs) -> None:
 
 def check_decoded(decoder: Any, decoded: Any, n: int) -> Outputs:
     """Return what a decoder, which may be a user's, returned: one output for each row."""
+    if on_gpu(decoded):
+        return decoded
     if not isinstance(decoded, np.ndarray) or decoded.ndim < 1 or len(decoded) != n:
         returned = f"an object of type {type(decoded).__name__}"
         if isinstance(decoded, np.ndarray):

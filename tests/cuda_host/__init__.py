@@ -11,9 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from cuda_host import arrays
 from okforest.engine import cuda
 from okforest.engine.cuda.best_tree import BEST_SOURCES
 from okforest.engine.cuda.layout import SOURCES
+from okforest.engine.cuda.predicting import PREDICT_SOURCES
 from okforest.engine.cuda.rounds_layout import ROUND_SOURCES
 
 HERE = Path(__file__).parent
@@ -21,6 +23,7 @@ TABLES = {  # of the kernels by name
     SOURCES: "launch.cu",
     ROUND_SOURCES: "launch_rounds.cu",
     BEST_SOURCES: "launch_best.cu",
+    PREDICT_SOURCES: "launch_predict.cu",
 }
 SHARED_BYTES = 2**20  # as in device.cuh
 available = shutil.which("g++") is not None
@@ -110,3 +113,20 @@ class HostDevice:
 
     def free_memory(self):
         return self.memory
+
+
+class ArrayDevice(HostDevice):
+    """The same with arrays that NumPy does not take; install the stand-in for CuPy first."""
+
+    def __init__(self, memory=2**33):
+        super().__init__(memory)
+        self.xp = arrays.make_module()
+
+    def address(self, array):
+        return array.host.ctypes.data
+
+    def to_host(self, array):
+        return array.get()
+
+    def start_copies(self, pairs):
+        return super().start_copies([(array.host, out) for array, out in pairs])

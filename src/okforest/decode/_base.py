@@ -13,6 +13,7 @@ from okforest._integers import is_integer
 from okforest._typing import Floats, Outputs
 from okforest.decode._found import Found
 from okforest.decode._search import bounds_pay_off, search_all, search_with_bounds
+from okforest.decode._search_on_device import search_on_device
 from okforest.weights import OutputSet, Span, WeightMatrix, as_weights
 
 ROWS = 4096  # predictions searched at a time, by blocks of candidates
@@ -107,7 +108,8 @@ class CandidateSearch(Decoder):
         parts = []
         for rows in _parts(W):
             best: Found | None = None
-            for candidates in self._candidate_blocks(span):
+            for given in self._candidate_blocks(span):
+                candidates = given.on_host()
                 nearest, costs = self._nearest(rows, span, candidates, min(k, len(candidates)))
                 found = Found(candidates.outputs[nearest], costs)
                 best = found if best is None else best.merged(found, k)
@@ -162,6 +164,20 @@ class SearchDecoder(CandidateSearch):
         Nonzero entries of a sparse matrix are allowed; None allows all.
         """
         return None
+
+    def _search(self, W: WeightMatrix, span: Span, k: int, with_losses: bool = False) -> Found:
+        """Search on the GPU where the span is there, else on the CPU."""
+        W = as_weights(W)
+        if type(self).allowed is SearchDecoder.allowed:
+            found = span.computed_on_device(
+                W,
+                lambda there: search_on_device(
+                    there, W, lambda: self._candidate_blocks(span), k, with_losses
+                ),
+            )
+            if found is not None:
+                return Found(*found)
+        return super()._search(W, span, k, with_losses)
 
     def _candidate_blocks(self, span: Span) -> Iterator[OutputSet]:
         yield self.candidates(span)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from okforest._namespace import namespace
 from okforest._outputs import distinct
 from okforest._typing import Floats, Outputs
 from okforest.decode._search import smallest
@@ -20,14 +21,16 @@ class Found(NamedTuple):
         outputs = np.concatenate([self.outputs, other.outputs], axis=1)
         costs = np.hstack([self.costs, other.costs])
         n, width = costs.shape
-        numbers = distinct(outputs.reshape(n * width, *outputs.shape[2:])).group.reshape(n, width)
-        own = self.costs.shape[1]
-        repeated = np.zeros((n, width), dtype=bool)
-        for place in range(own, width):
-            repeated[:, place] = (numbers[:, :own] == numbers[:, place : place + 1]).any(axis=1)
-        costs[repeated] = np.inf
-        n_different = int((~repeated).sum(axis=1).min())
-        order = smallest(costs, min(k, n_different))
+        if k > 1:
+            flat = outputs.reshape(n * width, *outputs.shape[2:])
+            numbers = distinct(flat).group.reshape(n, width)
+            own = self.costs.shape[1]
+            repeated = namespace(costs).zeros((n, width), dtype=bool)
+            for place in range(own, width):
+                repeated[:, place] = (numbers[:, :own] == numbers[:, place : place + 1]).any(axis=1)
+            costs[repeated] = np.inf
+            k = min(k, int((~repeated).sum(axis=1).min()))
+        order = smallest(costs, k)
         index = order.reshape(*order.shape, *[1] * (outputs.ndim - 2))
         return Found(
             np.take_along_axis(outputs, index, axis=1), np.take_along_axis(costs, order, axis=1)

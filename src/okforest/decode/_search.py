@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from okforest._namespace import namespace, on_gpu
 from okforest._typing import Floats, Outputs
 from okforest.weights import OutputSet, Span, WeightMatrix
+from okforest.weights.on_device import GROUP
 
 Positions = npt.NDArray[np.intp]
 
@@ -124,8 +126,29 @@ def smallest(values: Floats, k: int) -> Positions:
     n, width = values.shape
     if width <= SORTED * k:
         return np.argsort(values, axis=1, kind="stable")[:, :k]
+    if on_gpu(values):
+        return smallest_by_groups(values, k)
     limits = np.partition(values, k - 1, axis=1)[:, k - 1 : k]
     rows, places = np.nonzero(~(values > limits))  # at least k in each row, in order of place
     order = np.lexsort((values[rows, places], rows))  # stable: the first of equals
     starts = np.searchsorted(rows, np.arange(n))
     return places[order][starts[:, None] + np.arange(k)]
+
+
+def smallest_by_groups(values: Floats, k: int) -> Positions:
+    """Return what :func:`smallest` returns, by sorting few values: a GPU has no fast partition.
+
+    The k smallest values are in the k groups of the smallest minima, the first of equals.
+    """
+    xp, (n, width) = namespace(values), values.shape
+    n_groups = -(-width // GROUP)
+    if width % GROUP:
+        full = xp.full((n, n_groups * GROUP), np.inf)
+        full[:, :width] = values
+        values = full
+    groups = values.reshape(n, n_groups, GROUP)
+    chosen = xp.argsort(groups.min(axis=2), axis=1, kind="stable")[:, :k]
+    chosen = xp.sort(chosen, axis=1)  # so that places ascend
+    some = xp.take_along_axis(groups, chosen[:, :, None], axis=1).reshape(n, -1)
+    order = xp.argsort(some, axis=1, kind="stable")[:, :k]
+    return xp.take_along_axis(chosen, order // GROUP, axis=1) * GROUP + order % GROUP

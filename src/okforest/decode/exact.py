@@ -5,7 +5,7 @@ import numpy as np
 from okforest._typing import Outputs
 from okforest.decode._base import Decoder
 from okforest.kernels import Dirac, Linear
-from okforest.weights import Span, WeightMatrix, as_weights
+from okforest.weights import LeafWeights, Span, WeightMatrix, as_weights
 
 
 class Mean(Decoder):
@@ -36,7 +36,11 @@ class Mean(Decoder):
         """Return W y."""
         W = as_weights(W)
         if isinstance(span.kernel, Linear) and span.features is not None:  # these are the outputs
-            return W.feature_sums(span).reshape(W.shape[0], *span.outputs.shape[1:])
+            means = None
+            if isinstance(W, LeafWeights):  # others know these sums
+                means = span.computed_on_device(W, lambda there: there.feature_sums(W))
+            means = W.feature_sums(span) if means is None else means
+            return means.reshape(W.shape[0], *span.outputs.shape[1:])
         return W @ span.outputs
 
 

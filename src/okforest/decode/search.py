@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from okforest._namespace import on_gpu
 from okforest._outputs import check_same_type
 from okforest.decode._base import SearchDecoder
 from okforest.weights import OutputSet, Span, WeightMatrix
@@ -124,7 +125,7 @@ def read_candidates(outputs: Any, span: Span) -> OutputSet:
     except ValueError as error:
         raise ValueError(f"the candidates are not valid outputs: {error}") from None
     check_same_type(checked, span.outputs, "candidates")
-    return OutputSet(span.kernel, np.asarray(checked))
+    return OutputSet(span.kernel, checked if on_gpu(checked) else np.asarray(checked))
 
 
 def count_candidates(outputs: Any) -> int:

@@ -1,6 +1,13 @@
 """Outputs as numbers, from which trees are grown."""
 
-from okforest.embedding.choice import Embedding, EmbeddingKind, embed, gram_of
+from okforest.embedding.choice import Embedding, EmbeddingKind, embed, embedding_bytes, gram_of
 from okforest.embedding.principal import principal_directions
 
-__all__ = ["Embedding", "EmbeddingKind", "embed", "gram_of", "principal_directions"]
+__all__ = [
+    "Embedding",
+    "EmbeddingKind",
+    "embed",
+    "embedding_bytes",
+    "gram_of",
+    "principal_directions",
+]

@@ -14,9 +14,10 @@ import scipy.linalg.lapack as lapack
 from sklearn.utils import gen_batches
 
 from okforest._memory import check_memory
+from okforest._namespace import namespace, on_gpu, to_host
 from okforest._typing import Floats, Outputs
-from okforest.embedding.low_rank import LowRankKind, low_rank_factor
-from okforest.kernels import OutputKernel
+from okforest.embedding.low_rank import DEFAULT_RANK, LowRankKind, low_rank_factor
+from okforest.kernels import Linear, OutputKernel
 from okforest.kernels._gram_checks import check_gram
 
 EmbeddingKind = Literal["features", "gram", "factor"] | LowRankKind
@@ -28,6 +29,7 @@ LOW_RANK = 0.25
 FEATURES = 4
 # Rows of features that are processed together, to avoid a second copy of all features.
 BLOCK = 1024
+BLOCK_THERE = 2**18  # on a GPU
 # What to do if the Gram matrix does not fit in memory.
 APPROXIMATE = (
     "Use embedding='cholesky', 'nystrom' or 'fourier', which approximate it by embedding_rank "
@@ -70,7 +72,8 @@ def embed(
 
     With "auto", explicit features are used if the kernel has them and their dimension is at most
     the number of outputs; else the Gram matrix, or its factor if its rank is low. Approximate
-    factors have at most ``rank`` columns, and depend on the seed.
+    factors have at most ``rank`` columns, and depend on the seed. Outputs on a GPU are embedded
+    there, except by "cholesky".
     """
     if kind != "auto" and kind in LOW_RANK_KINDS:
         diag = kernel.diag(y)
@@ -105,10 +108,24 @@ def embed(
     return Embedding("gram", K)
 
 
+def embedding_bytes(
+    kernel: OutputKernel, y: Outputs, kind: EmbeddingKind | Literal["auto"], rank: int | None
+) -> int:
+    """Return the memory that outputs and their embedding take, with what is computed on the way."""
+    n, dim = len(y), kernel.feature_dim(y)
+    if kind in LOW_RANK_KINDS:
+        columns = 3 * min(n, DEFAULT_RANK if rank is None else rank)
+    elif dim is not None and (kind == "features" or (kind != "gram" and dim <= n)):
+        columns = 4 * dim
+    else:
+        columns = 5 * n
+    return 3 * int(y.nbytes) + 8 * n * columns
+
+
 def centred_factor(factor: Floats, diag: Floats) -> Floats:
     """Return an approximate factor around its centre, given the diagonal of the Gram matrix."""
     factor = centred_features(factor)
-    if np.vdot(factor, factor) < 1e-28 * diag.sum():  # equal outputs, up to rounding
+    if float(np.vdot(factor, factor)) < 1e-28 * float(diag.sum()):  # equal outputs, up to rounding
         factor[:] = 0.0
     return factor
 
@@ -120,16 +137,17 @@ def _check_gram_memory(n: int, advice: str = APPROXIMATE) -> None:
 
 def centred_features(features: Floats) -> Floats:
     """Return features of φ(y) around their centre; indicators of classes as they are."""
-    if np.count_nonzero(features) == len(features) and (features.max(axis=1) == 1.0).all():
-        return np.ascontiguousarray(features)  # the engine counts classes
+    xp = namespace(features)
+    if xp.count_nonzero(features) == len(features) and (features.max(axis=1) == 1.0).all():
+        return xp.ascontiguousarray(features)  # the engine counts classes
     mean = features.mean(axis=0)
-    squares = np.empty(len(features))
-    for rows in gen_batches(len(features), BLOCK):
+    squares = xp.empty(len(features))
+    for rows in gen_batches(len(features), BLOCK_THERE if on_gpu(features) else BLOCK):
         around_mean = features[rows] - mean
-        squares[rows] = np.einsum("ij,ij->i", around_mean, around_mean)
+        squares[rows] = Linear().diag(around_mean)
     _check_scale(squares, is_zero=not (features != mean).any())
     # From the original features: subtracting a mean moved by outliers would lose digits.
-    return np.ascontiguousarray(features - features[_central(squares)].mean(axis=0))
+    return xp.ascontiguousarray(features - features[_central(squares)].mean(axis=0))
 
 
 def gram_of(kernel: OutputKernel, y: Outputs, advice: str = APPROXIMATE) -> Floats:
@@ -137,8 +155,9 @@ def gram_of(kernel: OutputKernel, y: Outputs, advice: str = APPROXIMATE) -> Floa
 
     ``advice`` tells users what to do if it does not fit in memory.
     """
-    _check_gram_memory(len(y), advice)
-    K = np.ascontiguousarray(kernel(y))
+    if not on_gpu(y):
+        _check_gram_memory(len(y), advice)
+    K = namespace(y).ascontiguousarray(kernel(y))
     if not kernel.known_psd:
         check_gram(K, f"the Gram matrix of {kernel!r}")
     _check_scale(np.diagonal(K), is_zero=not K.diagonal().any())
@@ -167,11 +186,13 @@ def _central(squares: Floats) -> npt.NDArray[np.intp]:
 
     Their own mean is the centre, so that a few outliers do not move it away from all the others.
     """
+    if on_gpu(squares):  # which sorts faster than it finds the median
+        return squares.argsort()[: len(squares) // 2 + 1]
     return np.argpartition(squares, len(squares) // 2)[: len(squares) // 2 + 1]
 
 
 def _check_scale(squares: Floats, is_zero: bool) -> None:
-    largest = squares.max(initial=0.0)
+    largest = float(squares.max()) if len(squares) else 0.0
     if not np.isfinite(largest) or (largest < 1e-290 and not is_zero):
         raise ValueError(
             f"outputs have squared norms of up to {largest:.3g}, at the limit of float64; "
@@ -185,14 +206,22 @@ def _may_have_low_rank(K: Floats) -> bool:
     some = np.linspace(0, n - 1, int(LOW_RANK * n) + 2).astype(int)
     if len(some) > n // 2:  # too few outputs for a factor to pay off
         return False
-    return _exact_factor(K[np.ix_(some, some)], len(some) - 1) is not None
+    some = namespace(K).asarray(some)
+    return _exact_factor(to_host(K[some[:, None], some]), len(some) - 1) is not None
 
 
 def _exact_factor(K: Floats, most: int) -> Floats | None:
     """Return Φ with rank(K) columns and ΦΦᵀ = K up to rounding, by pivoted Cholesky.
 
-    Return None if the rank exceeds ``most``.
+    Return None if the rank exceeds ``most``. On a GPU, which has no pivoted Cholesky decomposition,
+    Φ comes from eigenvectors.
     """
+    if on_gpu(K):
+        values, vectors = np.linalg.eigh(K)
+        sound = values > len(K) * np.finfo(np.float64).eps * values[-1]
+        if int(sound.sum()) > most:
+            return None
+        return namespace(K).ascontiguousarray(vectors[:, sound] * np.sqrt(values[sound]))
     factor, pivots, rank, _ = lapack.dpstrf(K, lower=1)  # copies K: it is C-contiguous
     if rank > most:
         return None

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import scipy.linalg as sla
 import scipy.linalg.lapack as lapack
 
+from okforest._namespace import namespace
 from okforest._typing import Floats, Outputs
 from okforest.kernels import OutputKernel
 from okforest.kernels._gram_checks import TOLERANCE as INDEFINITE
@@ -89,7 +90,7 @@ def pivoted_cholesky(
 
 def nystrom(kernel: OutputKernel, y: Outputs, rank: int, seed: int) -> tuple[Floats, float]:
     """Return K_nm K_mm^(−1/2) for m random landmarks, and its error."""
-    landmarks = y[nystrom_landmarks(len(y), rank, seed)]
+    landmarks = y[namespace(y).asarray(nystrom_landmarks(len(y), rank, seed))]
     phi = nystrom_features(kernel, y, landmarks, nystrom_roots(kernel, landmarks))
     return phi, nystrom_residual(kernel, y, phi)
 
@@ -103,12 +104,13 @@ def nystrom_roots(kernel: OutputKernel, landmarks: Outputs) -> Floats:
     """Return K_mm^(−1/2), without the directions of tiny eigenvalues."""
     values, vectors = np.linalg.eigh(kernel(landmarks))
     sound = values > TOLERANCE * values[-1]
-    return np.asarray(vectors[:, sound] / np.sqrt(values[sound]))
+    roots: Floats = vectors[:, sound] / np.sqrt(values[sound])
+    return roots
 
 
 def nystrom_features(kernel: OutputKernel, y: Outputs, landmarks: Outputs, roots: Floats) -> Floats:
     """Return K_nm K_mm^(−1/2) of any outputs, given the landmarks and the roots."""
-    phi = np.empty((len(y), roots.shape[1]))
+    phi = namespace(y).empty((len(y), roots.shape[1]))
     for i in range(0, len(y), ROWS):
         phi[i : i + ROWS] = kernel(y[i : i + ROWS], landmarks) @ roots
     return phi
@@ -135,7 +137,7 @@ def fourier_features(kernel: OutputKernel, y: Outputs, rank: int, seed: int) -> 
             "be at least 2."
         )
     phases = kernel.phases(y, n_frequencies, np.random.default_rng(seed))
-    phi = np.empty((len(y), 2 * n_frequencies))
+    phi = namespace(phases).empty((len(y), 2 * n_frequencies))
     np.cos(phases, out=phi[:, :n_frequencies])
     np.sin(phases, out=phi[:, n_frequencies:])
     phi /= np.sqrt(n_frequencies)
@@ -156,7 +158,7 @@ def sample_positions(n: int) -> npt.NDArray[np.intp]:
 
 
 def _sample(values: Outputs) -> Outputs:
-    return values[sample_positions(len(values))]
+    return values[namespace(values).asarray(sample_positions(len(values)))]
 
 
 def _share(part: float, whole: float) -> float:

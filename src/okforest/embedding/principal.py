@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 import scipy.linalg as sla
 
+from okforest._namespace import namespace, on_gpu
 from okforest._typing import Floats
 from okforest.embedding.choice import Embedding
 
@@ -37,7 +38,7 @@ def principal_directions(
     """
     if rank is None:
         return embedding, 1.0
-    weight = weight / weight.sum()
+    weight = namespace(embedding.values).asarray(weight / weight.sum())
     cross, total = _cross_products(embedding, weight)
     ranks = [r for r in RANKS if r <= LARGEST_PART * len(weight)] if rank == "auto" else [rank]
     for tried in ranks:
@@ -87,9 +88,13 @@ def _top(
     the spectrum decays; coordinates and variance in it are exact.
     """
     n_columns = min(rank + MORE, len(root))
-    Q: Floats = np.random.default_rng(seed).standard_normal((len(root), n_columns))
+    xp = namespace(root)
+    Q: Floats = xp.asarray(np.random.default_rng(seed).standard_normal((len(root), n_columns)))
     for _ in range(PASSES):
         product = root[:, None] * cross(root[:, None] * Q)
+        if on_gpu(product):
+            Q = xp.linalg.qr(product)[0]
+            continue
         Q = np.asarray(sla.qr(product, mode="economic", check_finite=False)[0], dtype=np.float64)
     products = cross(root[:, None] * Q)
     # Make the directions orthonormal by their Gram matrix, then sort them by variance.
@@ -99,4 +104,4 @@ def _top(
     weighted = root[:, None] * values
     variances, rotation = np.linalg.eigh(weighted.T @ weighted)
     values = values @ rotation[:, ::-1][:, :rank]
-    return np.ascontiguousarray(values), float(variances[::-1][:rank].sum())
+    return xp.ascontiguousarray(values), float(variances[::-1][:rank].sum())

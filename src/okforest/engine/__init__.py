@@ -2,7 +2,6 @@
 
 from okforest.engine.cpu import (
     FoundPostings,
-    apply,
     are_byte_trees,
     cut_subwindows,
     draw_squares,
@@ -13,7 +12,13 @@ from okforest.engine.cpu import (
     pruning_path,
     reach_leaves,
 )
-from okforest.engine.devices import DeviceName, grow_function, start_rounds
+from okforest.engine.devices import (
+    DeviceName,
+    apply,
+    grow_function,
+    prediction_device,
+    start_rounds,
+)
 from okforest.engine.drawing import draw
 from okforest.engine.leaf_partition import LeafPartition
 from okforest.engine.plan import GrowthPlan, GrowthRules
@@ -37,6 +42,7 @@ __all__ = [
     "leaf_means",
     "leaf_weights",
     "paste_subwindows",
+    "prediction_device",
     "prune",
     "pruning_path",
     "reach_leaves",

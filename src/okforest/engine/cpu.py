@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from okforest import _core
+from okforest._namespace import to_host
 from okforest._typing import Booleans, Floats, Ints, Progress
 from okforest.engine.inputs import Inputs, aligned, by_columns, by_rows
 from okforest.engine.leaf_partition import LeafPartition
@@ -38,7 +39,7 @@ def grow(
     """
     arrays = _core.grow(
         X=by_columns(plan.X),
-        outputs=aligned(plan.outputs),
+        outputs=aligned(to_host(plan.outputs)),
         gram=plan.gram,
         row_weight=aligned(plan.row_weight),
         seed=plan.seed,
@@ -57,11 +58,16 @@ def grow(
 
 def apply(trees: Trees, X: Inputs, n_threads: int = 1) -> Ints:
     """Return the leaf that each row of X reaches in each tree, shape (n, n_trees)."""
+    check_features(trees, X)
+    return _core.apply(by_rows(X), vars(trees), n_threads)
+
+
+def check_features(trees: Trees, X: Inputs) -> None:
+    """Raise a ValueError unless X has the features that trees were grown on."""
     if X.shape[1] != len(trees.n_categories):
         raise ValueError(
             f"X has {X.shape[1]} features; these trees were grown on {len(trees.n_categories)}."
         )
-    return _core.apply(by_rows(X), vars(trees), n_threads)
 
 
 def leaf_weights(trees: Trees, leaves: Ints, n_threads: int = 1) -> sp.csr_array:
@@ -69,14 +75,15 @@ def leaf_weights(trees: Trees, leaves: Ints, n_threads: int = 1) -> sp.csr_array
 
     Where a leaf is -1, its tree does not contribute to the row's mean.
     """
-    data, indices, indptr = _core.leaf_weights(aligned(leaves), vars(trees), n_threads)
+    leaves = aligned(to_host(leaves))
+    data, indices, indptr = _core.leaf_weights(leaves, vars(trees), n_threads)
     return sp.csr_array((data, indices, indptr), shape=(len(leaves), len(trees.row_weight)))
 
 
 def leaf_means(trees: Trees, leaves: Ints, values: Floats, n_threads: int = 1) -> Floats:
     """Return ``leaf_weights(trees, leaves) @ values`` without the matrix; values have two axes."""
     values = np.require(values, requirements="CA")
-    return _core.leaf_means(aligned(leaves), vars(trees), values, n_threads)
+    return _core.leaf_means(aligned(to_host(leaves)), vars(trees), values, n_threads)
 
 
 def pruning_path(tree: Trees) -> tuple[Floats, Floats]:

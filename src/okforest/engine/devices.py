@@ -1,12 +1,16 @@
 """The choice between the CPU and the GPU."""
 
 from collections.abc import Callable
-from functools import partial
-from typing import Literal, TypeVar
+from functools import cache, partial
+from typing import Any, Literal, TypeVar
 from warnings import warn
 
-from okforest._typing import Progress
+import scipy.sparse as sp
+
+from okforest._namespace import on_gpu, to_host
+from okforest._typing import Ints, Progress
 from okforest.engine import cpu, cuda
+from okforest.engine.inputs import Inputs
 from okforest.engine.plan import GrowthPlan
 from okforest.engine.trees import Trees
 
@@ -53,3 +57,38 @@ def _where_possible(reason: str | None, call: Callable[[], Result]) -> Result | 
         reason = f"the GPU does not support {reason}."
     warn(f"device='auto' grows trees on the CPU: {reason}", stacklevel=10)
     return None
+
+
+@cache
+def gpu() -> cuda.Device | None:
+    """Return the GPU, or None if there is none."""
+    try:
+        return cuda.Device()
+    except cuda.NoDeviceError:
+        return None
+
+
+def prediction_device(device: DeviceName) -> Any:
+    """Return the GPU that predictions are made on; None for the CPU.
+
+    A model that was fitted on a GPU predicts on any machine: without a GPU, on the CPU.
+    """
+    return None if device == "cpu" else gpu()
+
+
+def apply(trees: Trees, X: Inputs, n_threads: int = 1, device: DeviceName = "cpu") -> Ints:
+    """Return the leaf that each row of X reaches in each tree, shape (n, n_trees).
+
+    The leaves are on the GPU if X is. A sparse X is followed on the CPU.
+    """
+    where = prediction_device("cuda" if on_gpu(X) else device)
+    if where is None or sp.issparse(X):
+        return cpu.apply(trees, X, n_threads)
+    cpu.check_features(trees, X)
+    try:
+        leaves = cuda.apply_on(where, trees, X)
+    except MemoryError:
+        if device != "auto" or on_gpu(X):
+            raise
+        return cpu.apply(trees, X, n_threads)
+    return leaves if on_gpu(X) else to_host(leaves)

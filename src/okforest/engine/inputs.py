@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from okforest._namespace import to_host
+
 Inputs = npt.NDArray[Any] | sp.csr_array | sp.csc_array | sp.csr_matrix | sp.csc_matrix
 RawInputs = npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
 
@@ -20,12 +22,12 @@ class Layouts:
 
 def by_columns(X: Inputs) -> RawInputs:
     """Return inputs for growing trees: a sparse matrix in compressed columns."""
-    return _arrays(sp.csc_array(X)) if sp.issparse(X) else aligned(X)
+    return _arrays(sp.csc_array(X)) if sp.issparse(X) else aligned(to_host(X))
 
 
 def by_rows(X: Inputs) -> RawInputs:
     """Return inputs for applying trees: a sparse matrix in compressed rows."""
-    return _arrays(sp.csr_array(X)) if sp.issparse(X) else aligned(X)
+    return _arrays(sp.csr_array(X)) if sp.issparse(X) else aligned(to_host(X))
 
 
 def aligned(array: Any) -> npt.NDArray[Any]:

@@ -36,6 +36,9 @@ class OutputKernel(NestedParametersMixin, ABC):
         the training outputs is tested.
     numeric : bool, default=False
         Whether outputs are numbers or vectors of numbers, as in regression.
+    on_device : bool, default=False
+        Whether :meth:`__call__`, :meth:`diag` and :meth:`features` take arrays of CuPy, and return
+        such arrays, so that a model with ``device="cuda"`` can predict on the GPU.
     default_decoder : str or Decoder, default="training_set"
         What ``decoder="auto"`` means for this kernel: the name of a decoder ("mean", "majority",
         "training_set", "support") or an object of :mod:`okforest.decode`. Set it where the output
@@ -67,6 +70,7 @@ class OutputKernel(NestedParametersMixin, ABC):
 
     known_psd: bool = False
     numeric: bool = False
+    on_device: bool = False
     default_decoder: Any = "training_set"
 
     @abstractmethod

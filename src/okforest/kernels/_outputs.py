@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
+from okforest._namespace import namespace, on_gpu, to_host
 from okforest._typing import Outputs
 
 OF_OBJECTS = (
@@ -33,7 +34,7 @@ def check_collection(y: Any) -> Any:
             "y is a masked array with masked entries, but every output must be known; remove "
             "their rows from X and y."
         )
-    return y.data if isinstance(y, np.ma.MaskedArray) else y
+    return y.data if isinstance(y, np.ma.MaskedArray) else to_host(y)
 
 
 def read_array(y: Any) -> Outputs:
@@ -48,7 +49,9 @@ def read_array(y: Any) -> Outputs:
 
 
 def read_numbers(y: Any) -> Outputs:
-    """Return numbers or vectors as float64, of shape (n,) or (n, q)."""
+    """Return numbers or vectors as float64, of shape (n,) or (n, q), where they are."""
+    if on_gpu(y):
+        return _read_numbers_there(y)
     array = read_array(y)
     if array.dtype.kind in "mM":
         raise ValueError(_dates(array.dtype.name))
@@ -78,6 +81,15 @@ def read_numbers(y: Any) -> Outputs:
         if explanation is None:
             raise
         raise ValueError(explanation) from error
+    return outputs
+
+
+def _read_numbers_there(y: Any) -> Outputs:
+    """Return numbers or vectors on a GPU as float64; whatever is wrong is explained on the host."""
+    finite = y.dtype.kind in "biu" or (y.dtype.kind == "f" and namespace(y).isfinite(y).all())
+    if y.ndim not in (1, 2) or not y.size or not finite:
+        return read_numbers(to_host(y))
+    outputs: Outputs = y.astype(np.float64, copy=False)
     return outputs
 
 

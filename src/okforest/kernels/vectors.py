@@ -10,6 +10,7 @@ import scipy.linalg as sla
 from sklearn.metrics.pairwise import manhattan_distances
 
 from okforest._integers import is_integer
+from okforest._namespace import namespace, on_gpu
 from okforest._outputs import refuse_masked
 from okforest._typing import Floats, Outputs
 from okforest.kernels._as_kernel import as_kernel
@@ -22,7 +23,7 @@ MEDIAN_SAMPLE = 1000  # sigma="median" is computed from at most this number of o
 
 def _rows(y: Outputs) -> Floats:
     """Return outputs as a float64 matrix; numbers, of shape (n,), become one column."""
-    return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    return namespace(y).asarray(y, dtype=np.float64).reshape(len(y), -1)
 
 
 def _median_distance(distances: Floats) -> float:
@@ -34,6 +35,17 @@ def _median_distance(distances: Floats) -> float:
 
 def _evenly_spaced(y: Outputs) -> Outputs:
     return y[np.linspace(0, len(y) - 1, min(len(y), MEDIAN_SAMPLE)).astype(int)]
+
+
+def _manhattan_distances(a: Floats, b: Floats | None = None) -> Floats:
+    b = a if b is None else b
+    if not on_gpu(a):
+        distances: Floats = manhattan_distances(a, b)
+        return distances
+    total = namespace(a).zeros((len(a), len(b)))
+    for j in range(a.shape[1]):
+        total += abs(a[:, j, None] - b[None, :, j])
+    return total
 
 
 def _check_sigma(kernel: OutputKernel, sigma: Any) -> None:
@@ -69,6 +81,7 @@ class Linear(_VectorKernel):
     """
 
     default_decoder = "mean"
+    on_device = True
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
@@ -76,6 +89,8 @@ class Linear(_VectorKernel):
 
     def pairs(self, a: Outputs, b: Outputs) -> Floats:
         """Return k(a_i, b_i)."""
+        if on_gpu(a):  # where einsum would multiply a matrix for every pair
+            return (_rows(a) * _rows(b)).sum(axis=1)
         return np.einsum("ij,ij->i", _rows(a), _rows(b))
 
     def feature_dim(self, y: Outputs) -> int:
@@ -125,6 +140,11 @@ class RBF(OutputKernel):
         return self._base.known_psd
 
     @property
+    def on_device(self) -> bool:  # type: ignore[override]
+        """Whether the base kernel takes arrays on a GPU."""
+        return self._base.on_device
+
+    @property
     def _base(self) -> OutputKernel:
         return Linear() if self.base is None else as_kernel(self.base)
 
@@ -161,7 +181,7 @@ class RBF(OutputKernel):
 
     def diag(self, a: Outputs) -> Floats:
         """Return ones."""
-        return np.ones(len(a))
+        return namespace(a).ones(len(a))
 
     def pairs(self, a: Outputs, b: Outputs) -> Floats:
         """Return k(a_i, b_i)."""
@@ -178,7 +198,8 @@ class RBF(OutputKernel):
         if self._base.feature_dim(a) is None:
             return super().phases(a, n, rng)
         features = self._base.features(a)
-        return features @ (rng.standard_normal((features.shape[1], n)) / float(self.sigma))
+        frequencies = rng.standard_normal((features.shape[1], n)) / float(self.sigma)
+        return features @ namespace(features).asarray(frequencies)
 
     def _squared_distances(self, a: Outputs, b: Outputs | None = None) -> Floats:
         base = self._base
@@ -212,6 +233,8 @@ class Laplacian(_VectorKernel):
            [0.135, 1.   ]])
     """
 
+    on_device = True
+
     def __init__(self, sigma: float | Literal["median"] = "median"):
         self.sigma = sigma
 
@@ -219,25 +242,26 @@ class Laplacian(_VectorKernel):
         """Fill in the median distance."""
         sigma = self.sigma
         if isinstance(sigma, str) and sigma == "median":
-            sigma = _median_distance(manhattan_distances(_rows(_evenly_spaced(y))))
+            sigma = _median_distance(_manhattan_distances(_rows(_evenly_spaced(y))))
         _check_sigma(self, sigma)
         return Laplacian(sigma)
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
         _check_sigma(self, self.sigma)
-        K: Floats = manhattan_distances(_rows(a), _rows(a if b is None else b))
+        K = _manhattan_distances(_rows(a), _rows(a if b is None else b))
         K /= -float(self.sigma)
         return np.exp(K, out=K)
 
     def diag(self, a: Outputs) -> Floats:
         """Return ones."""
-        return np.ones(len(a))
+        return namespace(a).ones(len(a))
 
     def phases(self, a: Outputs, n: int, rng: np.random.Generator) -> Floats:
         """Return the outputs times Cauchy frequencies of scale 1 / σ."""
         rows = _rows(a)
-        return rows @ (rng.standard_cauchy((rows.shape[1], n)) / float(self.sigma))
+        frequencies = rng.standard_cauchy((rows.shape[1], n)) / float(self.sigma)
+        return rows @ namespace(rows).asarray(frequencies)
 
 
 class Polynomial(_VectorKernel):

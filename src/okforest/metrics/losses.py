@@ -9,6 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length
 
 from okforest._compat import check_sample_weight
+from okforest._namespace import to_host
 from okforest._outputs import check_same_type
 from okforest._typing import Floats, Outputs
 from okforest.kernels import OutputKernel, as_kernel
@@ -230,7 +231,7 @@ def span_in(kernel: Any, model: Any) -> Span:
 
 def check_truth(span: Span, X: Any, y: Any) -> Outputs:
     """Return true outputs in canonical form, checked against X and the training outputs."""
-    outputs = span.kernel.check(y)
+    outputs = to_host(span.kernel.check(y))
     check_consistent_length(X, outputs)
     check_same_type(outputs, span.outputs, "y")
     return outputs

@@ -85,7 +85,7 @@ PARAMETERS = {
     "device": """{"cpu", "cuda", "auto"}, default="cpu"
         Where trees are grown. "cuda" takes the GPU, by CuPy, for numeric features; the trees are
         those of the CPU, up to near-ties. "auto" takes the GPU where it can, and warns where it
-        cannot. Predictions are made on the CPU.""",
+        cannot. With either, predictions are made on the GPU if there is one.""",
     "verbose": """int, default=0
         Whether to show a progress bar while fitting.""",
     "callback": """callable, optional

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from okforest._categories import Categories, category_counts
 from okforest._compat import Interval, RealNotInt, StrOptions
+from okforest._namespace import like, to_host
 from okforest._threads import thread_count
 from okforest._typing import Booleans, Floats, Ints, Outputs
 from okforest._validation import check_inputs
@@ -122,8 +123,12 @@ class Grower(OKModel):
 
     def _leaves(self, X: Any) -> Ints:
         check_is_fitted(self, "trees_")
-        X = check_inputs(self, X)
-        return apply(self.trees_, X, self._prediction_threads(X.shape[0]))
+        X = check_inputs(self, X, on_device=self._uses_device())
+        return apply(self.trees_, X, self._prediction_threads(X.shape[0]), self.device)
+
+    def _uses_device(self) -> bool:
+        """Whether inputs on a GPU stay there."""
+        return False
 
     def _prediction_threads(self, n_rows: int) -> int:
         # Starting a thread costs as much as predicting a few hundred rows.
@@ -151,7 +156,7 @@ class Grower(OKModel):
     def _has_seen(self, X: Inputs) -> bool:
         """Return whether X may be the training inputs: members reach the leaves they are in."""
         kept = self.trees_
-        leaves = apply(kept, X)[kept.members, kept.member_trees]
+        leaves = to_host(apply(kept, X))[kept.members, kept.member_trees]
         return np.array_equal(leaves, kept.member_leaves)
 
     def check_state(self) -> None:
@@ -184,9 +189,9 @@ class Grower(OKModel):
             Z the training inputs, these are the weights of :meth:`predict_weights`, if trees were
             grown on all rows, equally weighted.
         """
-        leaves = self._leaves(X)
+        leaves = to_host(self._leaves(X))
         A = self.trees_.leaf_indicator(leaves)
-        B = A.copy() if Z is None else self.trees_.leaf_indicator(self._leaves(Z))
+        B = A.copy() if Z is None else self.trees_.leaf_indicator(to_host(self._leaves(Z)))
         A.data /= self.trees_.weight[A.indices] * len(self.trees_)
         return (A @ B.T).toarray()
 
@@ -203,7 +208,7 @@ class Grower(OKModel):
         leaves : ndarray of shape (n, n_estimators)
             Node numbers, which count from 0 in each tree.
         """
-        return self._leaves(X)
+        return like(self._leaves(X), X)
 
     @property
     def feature_importances_(self) -> Floats:

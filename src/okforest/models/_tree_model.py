@@ -10,6 +10,7 @@ import numpy as np
 
 from okforest._categories import category_counts
 from okforest._compat import fit_context
+from okforest._namespace import on_gpu, to_host
 from okforest._progress import progress_of
 from okforest._threads import thread_count
 from okforest._typing import Floats, Outputs
@@ -21,8 +22,21 @@ from okforest._validation import (
     learn_inputs,
     missing_features,
 )
-from okforest.embedding import Embedding, embed, gram_of, principal_directions
-from okforest.engine import GrowthPlan, Trees, grow_function, prune
+from okforest.embedding import (
+    Embedding,
+    embed,
+    embedding_bytes,
+    gram_of,
+    principal_directions,
+)
+from okforest.engine import (
+    DeviceName,
+    GrowthPlan,
+    Trees,
+    grow_function,
+    prediction_device,
+    prune,
+)
 from okforest.engine.inputs import Inputs
 from okforest.engine.plan import UNLIMITED
 from okforest.kernels import OutputKernel
@@ -31,6 +45,7 @@ from okforest.weights import LeafWeights
 
 GrowFunction = Callable[..., Trees]  # okforest.engine.grow, or another with its signature
 
+EMBEDDING_SHARE = 0.4  # of the free memory of a GPU; trees take the rest
 FROBENIUS_ADVICE = "Use criterion='variance', which does not need it, or fewer rows."
 
 
@@ -115,7 +130,8 @@ class TreeModel(Grower):
         if not self._continues():
             # A fit that fails leaves no fitted model behind.
             self._forget("trees_", "oob_weights_", "oob_prediction_", "oob_score_")
-        plan = self._plan(X, y, sample_weight)
+        device = self.device if grow == self._grow_on_device else "cpu"
+        plan = self._plan(X, y, sample_weight, device)
         self._finish(plan, self._grow(plan, grow))
         return self
 
@@ -123,19 +139,27 @@ class TreeModel(Grower):
         # The device is read only now, when parameters have been validated.
         return grow_function(self.device)(plan, trees, **options)
 
+    def _uses_device(self) -> bool:
+        return self.device != "cpu"
+
     def _continues(self) -> bool:
         """Return whether trees are added to those of the previous fit."""
         return self.warm_start and hasattr(self, "trees_")
 
-    def _plan(self, X: Any, y: Any, sample_weight: Any) -> "FitPlan":
-        """Validate the data, embed the outputs and fix the seed: all that the trees depend on."""
+    def _plan(self, X: Any, y: Any, sample_weight: Any, device: DeviceName = "cpu") -> "FitPlan":
+        """Validate the data, embed the outputs and fix the seed: all that the trees depend on.
+
+        With another device than the CPU, the arrays of the plan may be there.
+        """
         if self._continues():
-            inputs, seed = continue_inputs(self, check_inputs(self, X)), self.seed_
+            X = check_inputs(self, X, on_device=device != "cpu")
+            inputs, seed = continue_inputs(self, X), self.seed_
         else:
-            inputs, seed = learn_inputs(self, X, sample_weight), self._draw_seed()
+            inputs = learn_inputs(self, X, sample_weight, on_device=device != "cpu")
+            seed = self._draw_seed()
         weight = check_weights(sample_weight, inputs.X)
         n_draws = self._n_draws(weight)
-        target = self._embed(inputs, y, weight, seed)
+        target = self._embed(inputs, y, weight, seed, device)
         growth = GrowthPlan(
             X=inputs.X,
             outputs=np.empty((len(weight), 0)) if target is None else target.search.values,
@@ -198,16 +222,31 @@ class TreeModel(Grower):
             warn("warm_start=True without a larger n_estimators grows no trees.", stacklevel=7)
         return n_trees
 
-    def _embed(self, inputs: TrainingInputs, y: Any, weight: Floats, seed: int) -> "Target | None":
+    def _embed(
+        self, inputs: TrainingInputs, y: Any, weight: Floats, seed: int, device: DeviceName
+    ) -> "Target | None":
         """Return the kernel, the outputs, and the arrays to grow from."""
         kernel, outputs = self.validate_outputs(inputs.X, y, weight)
         if self.criterion == "frobenius":
             self._check_frobenius(inputs)
             embedding = Embedding("gram", gram_of(kernel, outputs, FROBENIUS_ADVICE))
             return Target(kernel, outputs, embedding, embedding, 1.0)
-        embedding = embed(kernel, outputs, self.embedding, self.embedding_rank, seed)
+        there = self._outputs_there(kernel, y, outputs, device)
+        embedding = embed(kernel, there, self.embedding, self.embedding_rank, seed)
         search, variance = principal_directions(embedding, self.search_rank, weight, seed)
         return Target(kernel, outputs, embedding, search, variance)
+
+    def _outputs_there(
+        self, kernel: OutputKernel, y: Any, outputs: Outputs, device: DeviceName
+    ) -> Outputs:
+        """Return the outputs where they are embedded: on the GPU if that is possible."""
+        gpu = prediction_device(device) if kernel.on_device else None
+        if gpu is None or self.embedding == "cholesky":
+            return outputs
+        needed = embedding_bytes(kernel, outputs, self.embedding, self.embedding_rank)
+        if needed > EMBEDDING_SHARE * gpu.free_memory():
+            return outputs
+        return kernel.check(y) if on_gpu(y) else gpu.xp.asarray(outputs)
 
     def _check_frobenius(self, inputs: TrainingInputs) -> None:
         """Check that no parameter is set that the rule does not support."""
@@ -308,7 +347,7 @@ class TreeModel(Grower):
         Ws : list of LeafWeights of shape (n, n_train)
             One matrix for each tree; their mean is :meth:`weight_matrix`.
         """
-        leaves = self._leaves(X)
+        leaves = to_host(self._leaves(X))
         return [
             LeafWeights(self.trees_[t], np.ascontiguousarray(leaves[:, t : t + 1]))
             for t in range(leaves.shape[1])

@@ -11,6 +11,7 @@ from sklearn.utils import ClassifierTags, RegressorTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._memory import check_memory, csr_bytes
+from okforest._namespace import like
 from okforest._output_names import output_names, with_names
 from okforest._typing import Floats, Outputs
 from okforest._validation import check_decoded, check_kernel, check_outputs
@@ -74,6 +75,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
 
     kernel: Any
     decoder: Any
+    device: Any = "cpu"  # of predictions; models that have a choice make it a parameter
     kernel_: OutputKernel
     outputs_: Outputs
     output_names_: list[Any] | None
@@ -139,7 +141,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
             decoder = self._decoder()
         else:
             decoder = as_decoder(self.decoder, span.kernel).with_candidates(candidates)
-        return self._decoded(decoder, W, span)
+        return like(self._decoded(decoder, W, span), X)
 
     def predict_top(self, X: Any, k: int = 5, candidates: Any = None) -> tuple[Outputs, Floats]:
         """Return the k outputs nearest to each prediction, and their distances.
@@ -171,7 +173,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
             decoder = TrainingSet()
         outputs, losses = decoder.top(W, span, k)
         flat = span.kernel.as_given(outputs.reshape(losses.size, *outputs.shape[2:]))
-        return flat.reshape(*losses.shape, *flat.shape[1:]), losses
+        return like(flat.reshape(*losses.shape, *flat.shape[1:]), X), like(losses, X)
 
     def predict_kernel(
         self, X: Any, Z: Any = None, scheme: Literal["convolve"] = "convolve"
@@ -247,7 +249,9 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
             )
         span: Span | None = self.__dict__.get("_span")
         if span is None or span.kernel is not self.kernel_ or span.outputs is not self.outputs_:
-            return Span(self.kernel_, self.outputs_)
+            return Span(self.kernel_, self.outputs_, self.device)
+        if span.device != self.device:  # kept, with what is copied to the device
+            self._span = span = span.moved(self.device)
         return span
 
     def validate_outputs(
@@ -299,7 +303,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
             The training outputs, in canonical form.
         """
         self.kernel_, self.outputs_ = kernel, outputs
-        self._span = Span(kernel, outputs)
+        self._span = Span(kernel, outputs, self.device)
         if self._span.features is None:
             _ = self._span.training.squares  # once, instead of in the first prediction
 
@@ -377,7 +381,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
         if hasattr(self, "outputs_"):
-            self._span = Span(self.kernel_, self.outputs_)
+            self._span = Span(self.kernel_, self.outputs_, self.device)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -6,6 +6,7 @@ from inspect import signature
 from types import FunctionType
 from typing import Any, ClassVar, Literal
 
+from okforest._namespace import to_host
 from okforest._threads import thread_count
 from okforest._typing import Floats
 from okforest._validation import TrainingInputs
@@ -71,12 +72,12 @@ class _Forest(TreeModel):
         self.verbose = verbose
         self.callback = callback
 
-    def _plan(self, X: Any, y: Any, sample_weight: Any) -> FitPlan:
+    def _plan(self, X: Any, y: Any, sample_weight: Any, device: DeviceName = "cpu") -> FitPlan:
         if self.oob_score and not self.bootstrap:
             raise ValueError(
                 "oob_score=True needs bootstrap=True: without it every tree is grown on all rows."
             )
-        return super()._plan(X, y, sample_weight)
+        return super()._plan(X, y, sample_weight, device)
 
     def _finish(self, plan: FitPlan, grown: Trees | None) -> None:
         super()._finish(plan, grown)
@@ -87,7 +88,7 @@ class _Forest(TreeModel):
         if not self.oob_score and decoder.is_tuned:
             return
         span = self.span_
-        leaves = apply(self.trees_, plan.growth.X, thread_count(self.n_jobs))
+        leaves = to_host(apply(self.trees_, plan.growth.X, thread_count(self.n_jobs), self.device))
         W = out_of_bag_weights(self.trees_, leaves)
         if not decoder.is_tuned:
             decoder = self.decoder_ = tune_out_of_bag(decoder, W, span)
@@ -275,8 +276,10 @@ class OKTotallyRandomTrees(_Forest):
         super().fit(X, y, sample_weight)
         return self
 
-    def _embed(self, inputs: TrainingInputs, y: Any, weight: Floats, seed: int) -> Target | None:
-        return None if y is None else super()._embed(inputs, y, weight, seed)
+    def _embed(
+        self, inputs: TrainingInputs, y: Any, weight: Floats, seed: int, device: DeviceName
+    ) -> Target | None:
+        return None if y is None else super()._embed(inputs, y, weight, seed, device)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

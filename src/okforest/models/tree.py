@@ -128,4 +128,4 @@ class OKTree(TreeModel):
         leaves : ndarray of shape (n,)
             Node numbers.
         """
-        return self._leaves(X)[:, 0]
+        return super().apply(X)[:, 0]

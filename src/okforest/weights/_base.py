@@ -81,6 +81,11 @@ class WeightMatrix(ABC):
     def tocsr(self) -> sp.csr_array:
         """Return the matrix, sparse."""
 
+    @property
+    def on_gpu(self) -> bool:
+        """Whether predictions are returned as arrays on the GPU, where the inputs were."""
+        return False
+
     def feature_sums(self, span: Span) -> Floats:
         """Return the predictions Σ_i w_i φ(y_i) in the span's explicit features, which must exist.
 

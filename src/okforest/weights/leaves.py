@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from okforest._namespace import on_gpu, to_host
 from okforest._typing import Floats, Ints
 from okforest.engine import Trees, leaf_means, leaf_weights
 from okforest.weights._base import WeightMatrix
@@ -28,7 +29,8 @@ class LeafWeights(WeightMatrix):
     trees : Trees
         The trees.
     leaves : ndarray of shape (n, n_trees)
-        The leaf of each prediction in each tree; -1 where a tree does not contribute.
+        The leaf of each prediction in each tree; -1 where a tree does not contribute. It may be on
+        a GPU.
     n_threads : int
         Number of threads.
 
@@ -54,6 +56,11 @@ class LeafWeights(WeightMatrix):
         """Return some of the rows."""
         return LeafWeights(self.trees, self.leaves[rows], self.n_threads)
 
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the leaves are on the GPU."""
+        return on_gpu(self.leaves)
+
     def multiply(self, values: Floats) -> Floats:
         """Return weighted sums of values of the training outputs."""
         if self._leaf_sizes.sum() < SMALL_LEAF * len(self._leaf_sizes):
@@ -64,7 +71,8 @@ class LeafWeights(WeightMatrix):
 
     @cached_property
     def _leaf_sizes(self) -> npt.NDArray[np.int32]:
-        nodes = (self.leaves + self.trees.node_offsets[:-1])[self.leaves >= 0]
+        leaves = to_host(self.leaves)
+        nodes = (leaves + self.trees.node_offsets[:-1])[leaves >= 0]
         return self.trees.end[nodes] - self.trees.begin[nodes]
 
     @property

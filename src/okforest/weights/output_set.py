@@ -5,6 +5,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from okforest._namespace import on_gpu, to_host
 from okforest._outputs import distinct
 from okforest._typing import Floats, Outputs
 from okforest.kernels import OutputKernel
@@ -95,6 +96,14 @@ class OutputSet:
             coordinates[i : i + size] = self.kernel(self.outputs[i : i + size], landmarks) @ roots
         squares = self.squares - np.einsum("ij,ij->i", coordinates, coordinates)
         return coordinates, np.sqrt(np.maximum(squares, 0.0))
+
+    def keep_all(self) -> None:
+        """Count equal outputs as different ones: finding them takes longer than a search."""
+        self._distinct = np.arange(len(self.given)), np.arange(len(self.given))
+
+    def on_host(self) -> "OutputSet":
+        """Return the outputs as an array of NumPy, if they are on a GPU."""
+        return OutputSet(self.kernel, to_host(self.given)) if on_gpu(self.given) else self
 
     def take(self, positions: Positions) -> "OutputSet":
         """Return some of the different outputs, with what is known of them."""

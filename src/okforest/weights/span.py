@@ -6,7 +6,7 @@ blocks of the Gram matrix, in bounded memory: products take the outputs of nonze
 equal outputs once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,10 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from okforest._namespace import to_host
 from okforest._typing import Floats, Outputs
+from okforest.engine import DeviceName, prediction_device
 from okforest.kernels import OutputKernel
 from okforest.weights._base import WeightMatrix
 from okforest.weights.dense import DenseWeights
+from okforest.weights.leaves import LeafWeights
+from okforest.weights.on_device import SpanOnDevice
 from okforest.weights.output_set import OutputSet
 from okforest.weights.sparse import SparseWeights, as_weights
 
@@ -43,6 +47,9 @@ class Span:
         The kernel, resolved on the training outputs.
     outputs : ndarray
         The training outputs, in canonical form.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where losses and nearest candidates are computed, if the kernel takes arrays on a GPU and
+        there is one.
 
     Examples
     --------
@@ -54,14 +61,44 @@ class Span:
     array([[20.]])
     """
 
-    def __init__(self, kernel: OutputKernel, outputs: Outputs):
+    def __init__(self, kernel: OutputKernel, outputs: Outputs, device: DeviceName = "cpu"):
         self.kernel = kernel
         self.outputs = outputs
+        self.device = device
         #: The training outputs as candidates; what is computed from them is kept.
         self.training = OutputSet(kernel, outputs)
 
     def __len__(self) -> int:
         return len(self.outputs)
+
+    @cached_property
+    def on_device(self) -> SpanOnDevice | None:
+        """The span on the GPU; None if there is none, or if the kernel needs the CPU."""
+        gpu = prediction_device(self.device) if self.kernel.on_device else None
+        return None if gpu is None else SpanOnDevice(gpu, self)
+
+    def moved(self, device: DeviceName) -> "Span":
+        """Return the span for another device, with what is known of the training outputs."""
+        span = Span(self.kernel, self.outputs, device)
+        span.training = self.training
+        return span
+
+    def computed_on_device(self, W: WeightMatrix, compute: Callable[[SpanOnDevice], Any]) -> Any:
+        """Return one or more arrays that a function computes on the GPU; None if the CPU must.
+
+        They stay there if the weights are there, and are copied to the host otherwise.
+        """
+        if self.on_device is None:
+            return None
+        try:
+            result = compute(self.on_device)
+        except MemoryError:
+            if self.device != "auto":
+                raise
+            return None
+        if W.on_gpu:
+            return result
+        return tuple(map(to_host, result)) if isinstance(result, tuple) else to_host(result)
 
     @cached_property
     def features(self) -> Floats | None:
@@ -194,6 +231,10 @@ class Span:
     def losses(self, W: Any, y: Outputs) -> Floats:
         """Return ‖φ(y_i) − F_i‖² for every row i of W and its own output y_i."""
         W = as_weights(W)
+        if self.features is None or isinstance(W, LeafWeights):
+            losses = self.computed_on_device(W, lambda there: there.losses(W, y))
+            if losses is not None:
+                return np.asarray(to_host(losses))
         if self.features is None:
             losses = self.kernel.diag(y) - 2.0 * self.inner_pairs(W, y) + self.squared_norms(W)
             return np.maximum(losses, 0.0)

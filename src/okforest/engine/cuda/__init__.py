@@ -1,9 +1,10 @@
-"""Growing trees on a GPU, with CuPy. The function is that of :mod:`okforest.engine.cpu`."""
+"""Trees on a GPU, with CuPy: growing them as :mod:`okforest.engine.cpu` does, and predicting."""
 
 from okforest._typing import Progress
 from okforest.engine.cuda.best import grow_best_on
 from okforest.engine.cuda.device import Device, NoDeviceError
 from okforest.engine.cuda.growing import grow_on, unsupported
+from okforest.engine.cuda.predicting import SparseMatrix, apply_on, check_fits, leaf_means_on
 from okforest.engine.cuda.rounds import GrownRound, Rounds, unsupported_rounds
 from okforest.engine.plan import GrowthPlan
 from okforest.engine.trees import Trees
@@ -13,7 +14,11 @@ __all__ = [
     "GrownRound",
     "NoDeviceError",
     "Rounds",
+    "SparseMatrix",
+    "apply_on",
+    "check_fits",
     "grow",
+    "leaf_means_on",
     "start_rounds",
     "unsupported",
     "unsupported_rounds",

@@ -44,10 +44,7 @@ class Device:
         self.pool = ThreadPoolExecutor(COPY_THREADS)
 
     def kernels(
-        self,
-        constants: dict[str, int],
-        shared: dict[str, int],
-        sources: tuple[str, ...] = SOURCES,
+        self, constants: dict[str, int], shared: dict[str, int], sources: tuple[str, ...] = SOURCES
     ) -> Kernels:
         """Return the kernels of some files for these constants; they are compiled once."""
         return Kernels(_compiled(tuple(constants.items()), sources), shared)

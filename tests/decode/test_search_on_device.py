@@ -1,0 +1,173 @@
+"""Predictions on a GPU are those of the CPU: means, losses, and nearest candidates.
+
+They run on the host, with an emulated device, and on a GPU if there is one.
+"""
+
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import cuda_host
+from okforest import OKExtraTrees, OKRandomForest, load, save
+from okforest.decode import Candidates, Sharpened, Support
+from okforest.decode._search import smallest, smallest_by_groups
+from okforest.engine import devices
+from okforest.kernels import RBF, Dirac, Laplacian, Linear
+from okforest.weights import on_device
+
+KERNELS = {"linear": Linear(), "rbf": RBF(2.0), "laplacian": Laplacian(5.0)}
+
+
+def data(n=100, q=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, rng.normal(size=(n, q)) + X[:, :1]
+
+
+def both(model, X, y):
+    """Return a model that predicts on the CPU, and the same one for the GPU."""
+    model.fit(X, y)
+    other = pickle.loads(pickle.dumps(model)).set_params(device="cuda")
+    return model, other
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("k", [1, 3])
+def test_candidates(device, name, k):
+    """The nearest candidates are those of the CPU, and so are the losses up to rounding."""
+    X, y = data()
+    new, candidates = data(60, seed=1)
+    candidates = np.concatenate([candidates, candidates[:20], y])  # some are repeated
+    here, there = both(OKExtraTrees(5, kernel=KERNELS[name], random_state=0), X, y)
+    assert_array_equal(there.predict(new, candidates), here.predict(new, candidates))
+    expected, losses = here.predict_top(new, k, candidates)
+    found, found_losses = there.predict_top(new, k, candidates)
+    assert isinstance(found, np.ndarray)
+    assert_array_equal(found, expected)
+    assert_allclose(found_losses, losses, rtol=1e-9, atol=1e-12)
+    on_gpu = device.xp.asarray(candidates)
+    assert_array_equal(there.predict(new, on_gpu), expected[:, 0])
+    assert_array_equal(here.predict(new, on_gpu), expected[:, 0])
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_training_outputs_and_scores(device, name):
+    """So are predictions by the decoder of the model, and losses in feature space."""
+    X, y = data()
+    new, truth = data(60, seed=1)
+    model = OKRandomForest(5, kernel=KERNELS[name], min_samples_leaf=3, random_state=0)
+    here, there = both(model, X, y)
+    assert there.span_.on_device is not None
+    assert_allclose(there.predict(new), here.predict(new), rtol=1e-12, atol=1e-14)
+    assert_allclose(there.score(new, truth), here.score(new, truth), rtol=1e-10)
+    found = there.span_.losses(there.weight_matrix(new), truth)
+    assert_allclose(found, here.span_.losses(here.weight_matrix(new), truth), rtol=1e-9, atol=1e-12)
+
+
+def test_numbers(device):
+    """Outputs may be numbers, of shape (n,)."""
+    X, y = data(q=1)
+    here, there = both(OKExtraTrees(5, kernel=RBF(1.0), random_state=0), X, y[:, 0])
+    candidates = np.linspace(-2, 2, 30)
+    assert_array_equal(there.predict(X[:20], candidates), here.predict(X[:20], candidates))
+    assert there.predict(X[:20]).shape == (20,)
+
+
+def test_other_decoders(device):
+    """Decoders that limit candidates, or sharpen weights, and kernels that need the CPU."""
+    X, y = data()
+    candidates = data(30, seed=1)[1]
+    for model in (
+        OKRandomForest(5, kernel=RBF(2.0), decoder=Support(), random_state=0),
+        OKRandomForest(5, kernel=RBF(2.0), decoder=Sharpened(power=2.0), random_state=0),
+        OKRandomForest(5, kernel=Linear() + RBF(2.0), random_state=0),
+    ):
+        here, there = both(model, X, y)
+        assert_array_equal(there.predict(X[:20]), here.predict(X[:20]))
+        assert_array_equal(there.predict(X[:20], candidates), here.predict(X[:20], candidates))
+    labels = np.where(y[:, 0] > 0, "a", "b")
+    here, there = both(OKRandomForest(5, kernel=Dirac(), random_state=0), X, labels)
+    assert_array_equal(there.predict(X[:20]), here.predict(X[:20]))
+
+
+def test_parts(device, monkeypatch):
+    """Candidates and predictions are taken in parts, with the same result."""
+    X, y = data(60)
+    candidates = np.concatenate([data(90, seed=1)[1]] * 2)
+    for kernel in (Linear(), RBF(2.0)):
+        here, there = both(OKExtraTrees(5, kernel=kernel, random_state=0), X, y)
+        expected, losses = here.predict_top(X, 4, candidates)
+        with monkeypatch.context() as patch:
+            patch.setattr(on_device, "ROWS", 25)
+            patch.setattr(on_device, "COLUMNS", 17)
+            patch.setattr(on_device, "BLOCK_BYTES", 5000)
+            patch.setattr("okforest.decode._search_on_device.ROWS", 40)
+            patch.setattr("okforest.decode.search.BLOCK", 40)
+            found, found_losses = there.predict_top(X, 4, candidates)
+            score = there.score(X, y)
+        assert_array_equal(found, expected)
+        assert_allclose(found_losses, losses, rtol=1e-9, atol=1e-12)
+        assert_allclose(score, here.score(X, y), rtol=1e-10)
+
+
+def test_too_few_different_candidates(device):
+    """The error is that of the CPU."""
+    X, y = data()
+    _, there = both(OKExtraTrees(5, random_state=0), X, y)
+    with pytest.raises(ValueError, match="there are 2 different candidates"):
+        there.predict_top(X, 3, [[0.0] * 4, [1.0] * 4, [0.0] * 4])
+    with pytest.raises(ValueError, match="has 3 values in each output"):
+        there.predict(X, np.zeros((5, 3)))
+
+
+def test_not_enough_memory(monkeypatch):
+    """device="cuda" raises an error with what is needed, and "auto" takes the CPU."""
+    X, y = data()
+    candidates = data(30, seed=1)[1]
+    small = cuda_host.ArrayDevice(memory=300_000)  # the forest fits
+    monkeypatch.setitem(sys.modules, "cupy", small.xp)
+    monkeypatch.setattr(devices, "gpu", lambda: small)
+    for kernel in (Linear(), RBF(2.0)):
+        here, there = both(OKExtraTrees(5, kernel=kernel, random_state=0), X, y)
+        with pytest.raises(MemoryError, match=r"GiB of the GPU's memory"):
+            there.predict(X, candidates)
+        there.set_params(device="auto")
+        assert_array_equal(there.predict(X, candidates), here.predict(X, candidates))
+
+
+def test_without_a_gpu(monkeypatch, tmp_path):
+    """A model for the GPU is saved to the same file, and predicts on a machine without one."""
+    monkeypatch.setattr(devices, "gpu", lambda: None)
+    X, y = data()
+    here, there = both(OKExtraTrees(5, kernel=RBF(2.0), random_state=0), X, y)
+    save(there, tmp_path / "there.okf")
+    loaded = load(tmp_path / "there.okf")
+    assert loaded.device == "cuda"
+    assert_array_equal(loaded.predict(X), here.predict(X))
+    assert_array_equal(loaded.set_params(device="cpu").predict(X), here.predict(X))
+
+
+@pytest.mark.parametrize("k", [1, 2, 7])
+@pytest.mark.parametrize("width", [1, 127, 128, 129, 1000])
+def test_smallest_by_groups(k, width):
+    """The places are those of a sort, the first of equals, with infinite values, too."""
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 30, (40, width)).astype(float)
+    values[:10] = rng.integers(0, 2, (10, width))
+    values[rng.random(values.shape) < 0.1] = np.inf
+    k = min(k, width)
+    expected = np.argsort(values, axis=1, kind="stable")[:, :k]
+    assert_array_equal(smallest_by_groups(values, k), expected)
+    assert_array_equal(smallest(values, k), expected)
+
+
+def test_candidates_given_to_the_decoder(device):
+    """Candidates of the decoder may be on the GPU."""
+    X, y = data()
+    candidates = data(30, seed=1)[1]
+    here, there = both(OKExtraTrees(5, random_state=0), X, y)
+    there.set_params(decoder=Candidates(device.xp.asarray(candidates)))
+    assert_array_equal(there.predict(X), here.predict(X, candidates))
