@@ -17,6 +17,6 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 printf 'Metadata-Version: 2.1\nName: okforest\nVersion: %s\n' "$version" \
   > $package/okforest-0.dist-info/METADATA
 PYTHONPATH=$package "$python" -m pytest -p no:cacheprovider -m cuda \
-  tests/engine/test_cuda.py tests/engine/test_cuda_predicting.py \
+  tests/engine/test_cuda*.py \
   tests/decode/test_search_on_device.py tests/models/test_cupy_arrays.py \
   tests/embedding/test_on_device.py
