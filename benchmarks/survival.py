@@ -1,6 +1,6 @@
 """Survival analysis beside scikit-survival: concordance, Brier scores and time, cross-validated.
 
-Prints the tables of docs/survival.md in Markdown. Needs scikit-survival (GPL-3), which okforest
+Prints the tables of results/survival.md in Markdown. Needs scikit-survival (GPL-3), which okforest
 never imports: ``pip install scikit-survival``. The folds of seeds 0, 1 and 2 are those of the
 published tables; defaults were chosen on the folds of other seeds. Each part takes minutes.
 """
@@ -20,7 +20,7 @@ from sklearn.datasets import make_friedman1
 from sklearn.model_selection import KFold
 
 from okforest import OKBoost, OKEnsemble, OKExtraTrees, OKRandomForest
-from okforest._kaplan_meier import censoring_survival
+from okforest._kaplan_meier import censoring_survival, kaplan_meier
 from okforest._report import Table
 from okforest.metrics import concordance_index, integrated_brier_score
 from okforest.refit import CensoredForest, SelfConditionedForest
@@ -167,19 +167,15 @@ def refit_models() -> dict[str, Callable[..., Fitted]]:
     def refit(**parameters):
         return okforest_model(lambda: CensoredForest(**parameters))
 
-    def exact_only(X, y, X_test):
-        model = CensoredForest(C_leaves=1e12).fit(X, y)
-        return Fitted(model.predict_risk(X_test))
-
-    def taken_as_exact(X, y, X_test):
-        forest = OKExtraTrees(TREES, min_samples_leaf=15, random_state=0).fit(X, y["time"])
-        return Fitted(-forest.predict(X_test))
+    def without_refit(structure):
+        return okforest_model(lambda: CensoredForest(structure=structure, C_leaves=1e12))
 
     def inverse_probability(X, y, X_test):
         G = censoring_survival(y["event"], y["time"])(y["time"])
         weight = np.where(y["event"], 1.0 / np.maximum(G, 1e-2), 0.0)
-        forest = OKExtraTrees(TREES, min_samples_leaf=15, random_state=0)
-        return Fitted(-forest.fit(X, y["time"], weight).predict(X_test))
+        rank = 1.0 - kaplan_meier(y["event"], y["time"])(y["time"])
+        forest = OKExtraTrees(TREES, min_samples_leaf=15, max_features="sqrt", random_state=0)
+        return Fitted(-forest.fit(X, rank, weight).predict(X_test))
 
     def scaled(X, y, X_test):
         mean, spread = X.mean(axis=0), np.maximum(X.std(axis=0), 1e-9)
@@ -194,9 +190,10 @@ def refit_models() -> dict[str, Callable[..., Fitted]]:
             lambda: GradientBoostingSurvivalAnalysis(random_state=0), False
         ),
         "Cox regression": scaled,
-        "extra-trees of exact cases": exact_only,
+        "extra-trees of exact cases": without_refit("exact"),
         "the same, weighted by the inverse probability of censoring": inverse_probability,
-        "extra-trees, censored taken as exact": taken_as_exact,
+        "extra-trees, censored taken as exact": without_refit("all"),
+        "extra-trees, censored imputed by Kaplan–Meier": without_refit("km"),
         "CensoredForest": refit(),
         "CensoredForest, C_censored=0": refit(C_censored=0.0),
         "CensoredForest, adjust='outputs'": refit(adjust="outputs"),
@@ -290,7 +287,8 @@ def large() -> None:
             integrated_brier_score(y[:8000], y[8000:], functions),
         )
         rows.append([rank, *(f"{score:.4f}" for score in scores), f"{seconds:.2f} s"])
-    print(Table(["search_rank", "C", "IBS", "growing"], rows).markdown(), flush=True)
+    table = Table(["search_rank", "C", "IBS", "growing"], rows)
+    print(f"\n### 8,000 synthetic cases\n\n{table.markdown()}", flush=True)
 
 
 def draw_gbsg2() -> None:
@@ -336,15 +334,19 @@ def main() -> None:
         names = arguments.data or {"curves": SIX, "more": MORE, "refit": THREE}[part]
         if part == "refit":
             results = cross_validate(refit_models(), names, arguments.seed)
-            print(summary(results, names, "random survival forest", ["C"]), flush=True)
+            table = summary(results, names, "random survival forest", ["C"])
+            print(f"\n### Refits of {', '.join(names)}\n\n{table}", flush=True)
             continue
         results = cross_validate(curve_models(), names, arguments.seed)
         first = results["model"].iloc[0]
-        print(summary(results, names, first), flush=True)
+        title = f"Survival functions of {', '.join(names)}"
+        print(f"\n### {title}\n\n{summary(results, names, first)}", flush=True)
         for score in ("C", "IBS"):
             table = results.pivot_table(score, "model", "data", sort=False)[list(names)]
             rows = [[label, *(f"{v:.4f}" for v in row)] for label, row in table.iterrows()]
-            print(f"\n{score}\n\n{Table(['', *names], rows).markdown()}", flush=True)
+            print(
+                f"\n{score} of each data set\n\n{Table(['', *names], rows).markdown()}", flush=True
+            )
 
 
 if __name__ == "__main__":

@@ -149,6 +149,11 @@ def _read_bounds(bounds: Any) -> Floats:
 
 
 def _numbers(values: Any) -> Floats:
+    if values.dtype.kind in "mM":
+        raise ValueError(
+            f"y holds dates or durations (type {values.dtype}); pass numbers, such as days since "
+            "the start of observation: (date - start) / np.timedelta64(1, 'D')."
+        )
     try:
         numbers = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -157,3 +157,18 @@ def test_calibration_errors():
         plot_calibration(OKTree().fit(X, TIME), X, Y, 3.0)
     with pytest.raises(ValueError, match=r"n_groups=2\.5"):
         plot_calibration(FOREST, X, Y, 3.0, n_groups=2.5)
+
+
+def test_lengths_and_levels():
+    """Outputs and labels of other rows, and a confidence in per cent, are errors."""
+    with pytest.raises(ValueError, match="y has 2 entries; X has 3 rows"):
+        plot_survival(FOREST, X[:3], Y[:2])
+    with pytest.raises(ValueError, match="labels has 1 entries; X has 3 rows"):
+        plot_survival(FOREST, X[:3], labels=["a"])
+    with pytest.raises(ValueError, match="confidence=90; use a number between 0 and 1"):
+        plot_survival(FOREST, X[:3], confidence=90)
+    with pytest.raises(ValueError, match="y has 200 entries; X has 100 rows"):
+        plot_calibration(FOREST, X[:100], Y, time=3.0)
+    with pytest.raises(ValueError, match="n_groups=5; X has 3 rows"):
+        plot_calibration(FOREST, X[:3], Y[:3], time=1.0)
+    plt.close("all")

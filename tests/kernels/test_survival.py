@@ -384,3 +384,17 @@ def test_pairs_of_the_kernel():
     y = Survival().check(Y)
     kernel = Survival().resolve(y)
     np.testing.assert_allclose(kernel.pairs(y[:9], y[9:18]), np.diag(kernel(y[:9], y[9:18])))
+
+
+@pytest.mark.parametrize("form", ["events", "bounds"])
+@pytest.mark.parametrize("dates", [False, True], ids=["durations", "dates"])
+def test_dates_and_durations(form, dates):
+    """Their unit would be nanoseconds, or the time since 1970: numbers are required."""
+    days = np.arange(1, 4) * np.timedelta64(1, "D")
+    times = np.datetime64("2020-01-01") + days if dates else days
+    y = pd.DataFrame({"event": True, "time": times})
+    if form == "bounds":
+        y = np.column_stack([times, times])
+    with pytest.raises(ValueError, match=r"dates or durations \(type .*\); pass numbers"):
+        Survival().check(y)
+    assert Survival().check(np.column_stack([days, days]) / np.timedelta64(1, "D"))[2, 0] == 3.0

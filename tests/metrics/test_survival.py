@@ -176,6 +176,8 @@ ERRORS = {
     "rows": (lambda: brier_score(Y, Y[:2], [[0.5]], [3.0]), "survival has 1 rows; y has 2"),
     "shape": (lambda: brier_score(Y, Y[:1], [[0.5]], [3.0, 4.0]), r"expected \(1, 2\)"),
     "NaN values": (lambda: brier_score(Y, Y[:1], [[np.nan]], [3.0]), "NaN or infinite"),
+    "per cent": (lambda: brier_score(Y, Y[:1], [[70.0]], [3.0]), "values from 70 to 70"),
+    "negative": (lambda: brier_score(Y, Y[:1], [[-0.1]], [3.0]), "values from -0.1 to -0.1"),
     "order": (lambda: brier_score(Y, Y[:1], [[0.5, 1]], [4.0, 3.0]), "ascending order"),
     "late": (
         lambda: brier_score([[1.0, 1.0], [2.0, np.inf]], Y[:1], [[0.5]], [3.0]),

@@ -206,3 +206,21 @@ def test_damaged_forest_within():
         model.estimator_.trees_ = None
         with pytest.raises(ValueError, match="trees_"):
             model.check_state()
+
+
+@pytest.mark.parametrize("adjust", ["leaves", "outputs", "both"])
+def test_objective_of_a_linear_programme(adjust):
+    """Far from the origin, and where nothing moves, the objective is the sum of distances."""
+    pytest.importorskip("clarabel", reason="Clarabel is not installed")
+    rng = np.random.default_rng(71)
+    X = rng.normal(size=(60, 4))
+    time = np.exp(X[:, 0] + 0.3 * rng.normal(size=60)) + 1e4
+    y = np.column_stack([time, np.where(np.arange(60) % 3, time, np.inf)])
+    forest = OKRandomForest(10, min_samples_leaf=5, random_state=1)
+    parameters = {"adjust": adjust, "norm": "l1", "scale": None}
+    model = CensoredForest(forest, C_leaves=1e4, C_outputs=100.0, **parameters).fit(X, y)
+    f = model.estimator_.predict(X)
+    distances = np.abs(f - np.clip(f, *y.T)).sum()
+    assert model.objective_ == pytest.approx(distances, rel=1e-9)
+    assert model.duality_gap_ <= 1e-6
+    np.testing.assert_allclose(model.predict(X), f, atol=1e-6)

@@ -7,9 +7,10 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
-from okforest import OKBoost, OKExtraTrees, OKTotallyRandomTrees
+from okforest import OKBoost, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees
 from okforest.kernels import RBF, as_kernel
 from okforest.refit import Bounds, SemiSupervisedForest, knn_laplacian
+from okforest.refit._labelled_growth import completed_means, grow_labelled
 from okforest.refit._leaves import LeafExpansion
 from okforest.refit._unlabelled import labelled_rows, select
 
@@ -152,3 +153,50 @@ def test_compact_leaves_the_model():
     small = model.compact()
     assert forest.kernel == "dirac"
     assert small.estimator is not forest
+
+
+@pytest.mark.parametrize("bootstrap", [False, True])
+@pytest.mark.parametrize("weight", [None, np.linspace(0.5, 40.0, 60)])
+def test_adjusted_outputs_without_unlabelled_rows(bootstrap, weight):
+    """Without unlabelled rows nothing is adjusted: it is the plain forest, also a weighted one."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    forest = OKRandomForest(10, bootstrap=bootstrap, min_samples_leaf=4, random_state=0)
+    model = SemiSupervisedForest(forest, adjust="outputs").fit(X, y, weight)
+    expected = forest.fit(X, y, weight)
+    np.testing.assert_allclose(model.predict(X), expected.predict(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("forest", [OKRandomForest, OKTotallyRandomTrees])
+def test_completed_means(forest):
+    """A leaf averages labelled rows as the forest does, and unlabelled ones as average rows."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    weight = np.where(np.arange(60) % 7 == 0, 0.0, 5.0)
+    known = np.arange(60) < 40
+    parameters = {"bootstrap": False} if forest is OKRandomForest else {}
+    new = forest(4, min_samples_leaf=6, random_state=0, **parameters)
+    grown = grow_labelled(new, X, y[known], known, weight)
+    labelled, unlabelled = (part.toarray() for part in completed_means(grown))
+    expected = (grown.L.toarray() > 0).T * np.append(weight[:40], np.full(20, 5.0))
+    expected /= np.maximum(expected.sum(axis=1, keepdims=True), 1e-300)
+    np.testing.assert_allclose(labelled, expected[:, :40], atol=1e-12)
+    np.testing.assert_allclose(unlabelled, expected[:, 40:], atol=1e-12)
+
+
+@pytest.mark.parametrize("adjust", ["leaves", "outputs"])
+def test_weights_with_totally_randomised_trees(adjust):
+    """Trees that are grown without outputs average those of labelled rows by weight."""
+    weight = np.where(np.arange(150) % 3 == 0, 0.0, WEIGHT)
+    y = np.where(np.arange(150) < 40, X[:, 0], np.nan)
+    model = SemiSupervisedForest(TREES, adjust=adjust)
+    expected = model.fit(X, y, weight).predict(X)
+    y[:40:3] = 50.0
+    np.testing.assert_allclose(model.fit(X, y, weight).predict(X), expected, atol=1e-8)
+    plain = SemiSupervisedForest(TREES, C_leaves=1e12).fit(X, y, weight)
+    L = LeafExpansion(plain.estimator_.trees_).rows(plain.estimator_.apply(X)).toarray()[:, :, None]
+    shares = (L[:40] > 0) * weight[:40, None, None]
+    totals = shares.sum(axis=0)
+    means = (shares * y[:40, None, None]).sum(axis=0) / np.where(totals > 0, totals, 1.0)
+    f = (L * means).sum(axis=1) / (L * (totals > 0)).sum(axis=1)
+    np.testing.assert_allclose(plain.predict(X), f[:, 0], atol=1e-8)

@@ -170,6 +170,32 @@ ERRORS = {
     "names of values": (lambda: refit(Order("low", "high")), ValueError, "pass its position"),
     "function": (lambda: refit(Symmetry(3)), TypeError, "pass a function"),
     "zeros": (lambda: refit(LinearRelation([0, 0, 0])), ValueError, "not all 0"),
+    "unknown coefficient": (lambda: refit(LinearRelation([1, np.nan, 0])), ValueError, "finite"),
+    "text": (lambda: refit(LinearRelation(["y", 1, 1])), ValueError, "coefficients that are numb"),
+    "text as bound": (lambda: refit(Bounds("low")), ValueError, "lower and upper as numbers"),
+    "endless": (
+        lambda: refit(LinearRelation([1, 0, 0], np.inf, np.inf)),
+        ValueError,
+        "allows no value",
+    ),
+    "no limit": (lambda: refit(LinearRelation([1, 0, 0], None, None)), ValueError, "has no bound"),
+    "one point": (
+        lambda: refit(Monotone(0, points=X[0])),
+        ValueError,
+        r"the points of Monotone have shape \(2,\); expected \(m, 2\)",
+    ),
+    "no point": (lambda: refit(Bounds(0.0, points=X[:0])), ValueError, r"have shape \(0, 2\)"),
+    "features": (
+        lambda: refit(Bounds(0.0, points=X[:3, :1].tolist())),
+        ValueError,
+        r"the points of Bounds have shape \(3, 1\)",
+    ),
+    "narrow transform": (
+        lambda: refit(Symmetry(lambda points: points[:, :1])),
+        ValueError,
+        r"the transform of Symmetry returned points of shape \(60, 1\)",
+    ),
+    "no transform": (lambda: refit(Symmetry(lambda points: None)), ValueError, r"shape \(\)"),
     "type": (lambda: refit("monotone"), TypeError, "pass objects of okforest.refit"),
     "single": (
         lambda: SemiSupervisedForest(FOREST, laplacian=None, priors=Bounds(0.0)).fit(X, Y),
@@ -356,3 +382,12 @@ def test_negative_positions_of_outputs():
     """Positions do not count from the end."""
     with pytest.raises(ValueError, match="positions go from 0 to 1"):
         Bounds(0.0, output=-1).constraints(X, 2, np.asarray)
+
+
+def test_relation_without_one_bound():
+    """None is no bound, on either side."""
+    pytest.importorskip("clarabel", reason="Clarabel is not installed")
+    model = refit(LinearRelation([1.0, 0.0, 0.0], lower=None, upper=0.1))
+    assert model.predict(X)[:, 0].max() <= 0.1 + 1e-6
+    same = refit(LinearRelation([1.0, 0.0, 0.0], lower=-np.inf, upper=0.1))
+    np.testing.assert_allclose(model.predict(X), same.predict(X), atol=1e-9)

@@ -70,6 +70,10 @@ def plot_survival(
     functions = model.predict_survival_function(X)
     if len(functions) > MOST_CURVES:
         raise ValueError(f"X has {len(functions)} rows; pass at most {MOST_CURVES} to plot.")
+    if confidence is not None and not 0 < confidence < 1:
+        raise ValueError(f"confidence={confidence!r}; use a number between 0 and 1, such as 0.9.")
+    for name, given in (("y", y), ("labels", labels)):
+        _check_length(name, given, len(functions))
     sizes = None if confidence is None else _effective_sizes(model, X)
     width = 0.0 if confidence is None else NormalDist().inv_cdf(0.5 + confidence / 2)
     observed = None if y is None else read_intervals(y)
@@ -146,6 +150,9 @@ def plot_calibration(
     if not isinstance(n_groups, Integral) or n_groups < 2:
         raise ValueError(f"n_groups={n_groups!r}; use an integer of at least 2.")
     predicted = np.array([function(time) for function in model.predict_survival_function(X)])
+    _check_length("y", intervals, len(predicted))
+    if n_groups > len(predicted):
+        raise ValueError(f"n_groups={n_groups!r}; X has {len(predicted)} rows, which is fewer.")
     groups = np.array_split(np.argsort(predicted, kind="stable"), n_groups)
     ax = new_axes(ax, (4.4, 4.2))
     ax.plot([0, 1], [0, 1], color=LINE, lw=0.8, ls=":")
@@ -171,6 +178,11 @@ def _check_survival(model: Any) -> None:
             f"{type(model).__name__} does not predict survival functions; use a model with "
             "kernel='survival', or a CensoredForest."
         )
+
+
+def _check_length(name: str, given: Any, n: int) -> None:
+    if given is not None and len(given) != n:
+        raise ValueError(f"{name} has {len(given)} entries; X has {n} rows. Pass one for each row.")
 
 
 def _effective_sizes(model: Any, X: Any) -> Floats | None:

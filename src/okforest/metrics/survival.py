@@ -10,6 +10,7 @@ from okforest._kaplan_meier import SurvivalEstimate, censoring_survival
 from okforest._typing import Booleans, Floats
 
 BLOCK = 512  # rows of the table of pairs that are compared at a time
+ROUNDING = 1e-6  # by which a probability may leave the range from 0 to 1
 TIED = 1e-8  # risks whose relative difference is less are tied
 
 
@@ -158,6 +159,11 @@ def brier_score(y_train: Any, y: Any, survival: Any, times: Any = None) -> Brier
     S = _values(survival, times, len(time))
     if not np.isfinite(S).all():
         raise ValueError("survival has values that are NaN or infinite; pass probabilities.")
+    if S.min() < -ROUNDING or S.max() > 1.0 + ROUNDING:
+        raise ValueError(
+            f"survival has values from {S.min():.6g} to {S.max():.6g}; pass probabilities, from 0 "
+            "to 1."
+        )
     G_time, G = censoring(time), censoring(times)
     if (G <= 0).any():
         raise ValueError(

@@ -92,11 +92,12 @@ def solve(programme: Programme, *, tol: float, max_iter: int, verbose: int = 0) 
     if str(found.status) != "Solved" and programme.constraints:
         _refuse_contradictions(programme, unit)
         found = _run(programme, unit, tol, max_iter, verbose, ROOM)
-    shift, power = _offset(programme), 2 if programme.norm == "l2" else 1
-    objective, dual = (unit**power * value + shift for value in (found.obj_val, found.obj_val_dual))
-    gap = abs(objective - dual) / max(abs(objective), 1e-9 * _start(programme), 1e-300)
     size, q = programme.B.size, programme.f0.shape[1]
     v = unit * np.array(found.x[: size * q]).reshape(size, q)
+    objective, start = _objective(programme, v), _objective(programme, np.zeros((size, q)))
+    power = 2 if programme.norm == "l2" else 1
+    dual = unit**power * found.obj_val_dual + _offset(programme)
+    gap = abs(objective - dual) / max(objective, 1e-9 * start, 1e-300)
     solved = str(found.status) in ("Solved", "AlmostSolved")
     return Solution(v, objective, gap, found.iterations, solved and gap <= max(tol, 1e-6))
 
@@ -146,12 +147,17 @@ def _offset(programme: Programme) -> float:
     return 0.5 * float((f0 * (programme.smoothness @ f0)).sum())
 
 
-def _start(programme: Programme) -> float:
-    """Return the objective without adjustments."""
-    f0 = programme.f0[: len(programme.lower)]
-    away = np.abs(f0 - np.clip(f0, programme.lower, programme.upper))
-    loss = 0.5 * away**2 if programme.norm == "l2" else away
-    return float((programme.weight * loss).sum()) + _offset(programme)
+def _objective(programme: Programme, v: Floats) -> float:
+    """Return the objective by definition; the solver's own holds up to its tolerance of slacks."""
+    n, squares = len(programme.lower), programme.norm == "l2"
+    f = (programme.f0 + programme.B.forward(v))[:n]
+    away = np.abs(f - np.clip(f, programme.lower, programme.upper))
+    penalty = 0.5 * v**2 if squares else programme.B.root_penalties()[:, None] * np.abs(v)
+    value = float((programme.weight * (0.5 * away**2 if squares else away)).sum() + penalty.sum())
+    if programme.smoothness is not None:
+        smooth = f - programme.centre
+        value += 0.5 * float((smooth * (programme.smoothness @ smooth)).sum())
+    return value
 
 
 def _refuse_contradictions(programme: Programme, unit: float) -> None:
@@ -200,7 +206,7 @@ def _run(
     settings = clarabel.DefaultSettings()
     settings.verbose = bool(verbose)
     settings.max_iter = max(int(max_iter), 50)
-    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = min(tol, 1e-8)
+    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = min(tol, 1e-9)
     blocks = _Blocks(programme, unit, room)
     P, q = blocks.objective()
     equal, right = blocks.equations()

@@ -54,7 +54,10 @@ def grow_labelled(
         forest.fit(X, None)
     expansion = LeafExpansion(forest.trees_)
     L = expansion.rows(leaves_of(forest, X))
-    means = expansion.means if forest._uses_outputs else expansion.means_over(L[rows])
+    if forest._uses_outputs:
+        means = expansion.means
+    else:
+        means = expansion.means_over(sp.csr_array(L[rows]), weight[rows])
     return LabelledForest(forest, expansion, L, means, labelled, weight * labelled)
 
 
@@ -69,6 +72,27 @@ def base_weights(L: sp.csr_array, means: sp.csr_array) -> sp.csr_array:
     place = sp.csr_array(sp.eye_array(len(sums), format="csr")[:, empty])
     scaled = sp.diags_array(np.where(empty, 0.0, 1.0 / np.where(empty, 1.0, sums))) @ W
     return sp.csr_array(scaled + place @ uniform)
+
+
+def completed_means(grown: LabelledForest) -> tuple[sp.csr_array, sp.csr_array]:
+    """Return the operators from labelled and from unlabelled outputs to means over both in leaves.
+
+    Labelled rows count as in the forest, by bootstrap samples and weights; an unlabelled row counts
+    as an average one.
+    """
+    trees, rows = grown.expansion.trees, np.flatnonzero(grown.labelled)
+    members = sp.csc_array((grown.L > 0).T, dtype=np.float64)
+    others = sp.csr_array(members[:, ~grown.labelled])
+    if grown.model._uses_outputs:
+        known, row_weight = trees.weight[grown.expansion.nodes], trees.row_weight
+    else:
+        known, row_weight = members[:, rows] @ grown.weight[rows], grown.weight[rows]
+    unit = float(row_weight[row_weight > 0].mean())
+    total = np.maximum(known + unit * np.asarray(others.sum(axis=1)).ravel(), 1e-300)
+    return (
+        sp.csr_array(sp.diags_array(known / total) @ grown.means),
+        sp.csr_array(sp.diags_array(unit / total) @ others),
+    )
 
 
 def solution_columns(span: Span) -> tuple[Floats, Floats]:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from okforest._columns import as_columns, is_frame
 from okforest._compat import rows_of
-from okforest._typing import Booleans, Ints
+from okforest._typing import Booleans, Floats, Ints
 from okforest._validation import learn_inputs
 from okforest.engine import Trees
 from okforest.models._tree_model import TreeModel
@@ -65,14 +65,16 @@ class LeafExpansion:
         parts = (weight, members, np.concatenate([[0], ends]))
         return sp.csr_array(parts, shape=(len(leaf), len(trees.row_weight)))
 
-    def means_over(self, L: sp.csr_array) -> sp.csr_array:
+    def means_over(self, L: sp.csr_array, weight: Floats | None = None) -> sp.csr_array:
         """Return the operator from other rows, which reach leaves as L says, to means of leaves.
 
-        Leaves that none of the rows reach have a row of zeros.
+        Leaves that none of the rows (of positive weight) reach have a row of zeros.
         """
         members = sp.csr_array(L.T)
-        counts = np.diff(members.indptr)
-        members.data = np.repeat(1.0 / np.maximum(counts, 1), counts)
+        members.data = np.ones(L.nnz) if weight is None else weight[members.indices]
+        members.eliminate_zeros()
+        totals = np.asarray(members.sum(axis=1)).ravel()
+        members.data /= np.repeat(totals, np.diff(members.indptr))
         return members
 
 

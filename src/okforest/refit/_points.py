@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from okforest._typing import Floats
 from okforest.refit._convex import Constraint
+from okforest.refit._virtual_points import check_points
 from okforest.refit.priors import Prior
 
 LeafRows = Callable[[Any], sp.csr_array]
@@ -27,6 +28,8 @@ def gather_constraints(
     """
     rows, found = [L], []
     for prior in priors:
+        if prior.points is not None:
+            check_points(prior.points, X, f"the points of {type(prior).__name__} have")
         found.append(prior.constraints(X, n_outputs, scale))
         if found[-1].points is not None:
             rows.append(leaf_rows(found[-1].points))

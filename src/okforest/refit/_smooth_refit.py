@@ -10,7 +10,7 @@ from okforest._typing import Floats
 from okforest.kernels import Linear
 from okforest.refit._adjustments import Adjustments
 from okforest.refit._convex import Programme, solve
-from okforest.refit._labelled_growth import LabelledForest, base_weights
+from okforest.refit._labelled_growth import LabelledForest, base_weights, completed_means
 from okforest.refit._leaves import leaves_of
 from okforest.refit._manifold import solve_smooth
 from okforest.refit._points import gather_constraints
@@ -31,10 +31,9 @@ def refit_labelled(
     targets = np.zeros((n, features.shape[1]))
     targets[rows] = features
     if model.adjust == "outputs":
-        columns = sp.csc_array(grown.expansion.means_over(L))
-        A = sp.csr_array(columns[:, ~grown.labelled])
+        known, A = completed_means(grown)
         guess = base_weights(sp.csr_array(L[~grown.labelled]), grown.means) @ features
-        base = np.asarray(columns[:, rows] @ features + A @ guess)
+        base = np.asarray(known @ features + A @ guess)
         B, f0 = Adjustments(L, A, None, model.C_outputs), L @ base
     else:
         base = np.zeros((grown.expansion.n_leaves, features.shape[1]))

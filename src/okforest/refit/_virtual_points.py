@@ -15,6 +15,16 @@ def n_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
+def check_points(points: Any, X: Any, what: str) -> None:
+    """Raise a ValueError unless points are rows with the features of X."""
+    shape = points.shape if hasattr(points, "shape") else np.shape(points)
+    if len(shape) != 2 or shape[0] == 0 or shape[1] != X.shape[1]:
+        raise ValueError(
+            f"{what} shape {tuple(shape)}; expected (m, {X.shape[1]}): one or more rows with the "
+            "features of X."
+        )
+
+
 def position_of(feature: Any, X: Any) -> int:
     """Return the position of a feature, given as a position or as a name."""
     names = [str(name) for name in X.columns] if is_frame(X) else None

@@ -14,7 +14,14 @@ from sklearn.base import BaseEstimator, clone
 
 from okforest._compat import rows_of
 from okforest._typing import Floats
-from okforest.refit._virtual_points import n_rows, numbers_of, position_of, repeated, stacked
+from okforest.refit._virtual_points import (
+    check_points,
+    n_rows,
+    numbers_of,
+    position_of,
+    repeated,
+    stacked,
+)
 
 MOST_POINTS = 100  # training rows at which a prior makes points of its own, evenly spaced
 
@@ -200,12 +207,7 @@ class Bounds(Prior):
 
     def _scaled(self, scale: ScaleFunction) -> tuple[float, float]:
         """Return the bounds on the scale of the fit; raise a ValueError if none are possible."""
-        lower = -np.inf if self.lower is None else float(self.lower)
-        upper = np.inf if self.upper is None else float(self.upper)
-        if not lower <= upper or lower == np.inf or upper == -np.inf:
-            raise ValueError(f"{self} allows no value; pass numbers with lower ≤ upper.")
-        if np.isinf(lower) and np.isinf(upper):
-            raise ValueError(f"{self} has no bound; pass lower=, upper= or both.")
+        lower, upper = _bounds(self)
         low, high = (float(value) for value in scale(np.array([lower, upper])))
         if low == np.inf or high == -np.inf:
             raise ValueError(
@@ -222,9 +224,9 @@ class LinearRelation(Prior):
     ----------
     coefficients : array-like of shape (q,)
         The coefficients a of aᵀy: ``[1, -1, -1]`` for y₁ − y₂ − y₃.
-    lower, upper : float, default=0.0
-        Bounds of aᵀy; equal ones make it an equation. ``[-1, 1]`` with ``upper=np.inf`` is the
-        order y₁ ≤ y₂.
+    lower, upper : float or None, default=0.0
+        Bounds of aᵀy, None for no bound; equal ones make it an equation. ``[-1, 1]`` with
+        ``upper=None`` is the order y₁ ≤ y₂.
     points : array-like of shape (m, p), optional
         Points; by default all training rows.
 
@@ -245,7 +247,11 @@ class LinearRelation(Prior):
     """
 
     def __init__(
-        self, coefficients: Any, lower: float = 0.0, upper: float = 0.0, points: Any = None
+        self,
+        coefficients: Any,
+        lower: float | None = 0.0,
+        upper: float | None = 0.0,
+        points: Any = None,
     ):
         self.coefficients = coefficients
         self.lower = lower
@@ -254,22 +260,25 @@ class LinearRelation(Prior):
 
     def constraints(self, X: Any, n_outputs: int, scale: ScaleFunction) -> PointConstraints:
         """Return lower ≤ aᵀf ≤ upper at every point."""
-        a = np.asarray(self.coefficients, dtype=np.float64)
+        try:
+            a = np.asarray(self.coefficients, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{self}; pass coefficients that are numbers.") from None
         if a.shape != (n_outputs,):
             raise ValueError(
                 f"LinearRelation has coefficients of shape {a.shape}; outputs with {n_outputs} "
                 f"values need ({n_outputs},)."
             )
-        if not a.any() or not self.lower <= self.upper:
-            raise ValueError(f"{self}; pass coefficients that are not all 0, and lower ≤ upper.")
+        if not np.isfinite(a).all() or not a.any():
+            raise ValueError(f"{self}; pass finite coefficients that are not all 0.")
+        lower, upper = _bounds(self)
         if n_outputs == 1:  # bounds of a single number, which may have a scale
-            low, high = sorted([self.lower / a[0], self.upper / a[0]])
+            low, high = sorted([lower / a[0], upper / a[0]])
             return Bounds(low, high, points=self.points).constraints(X, 1, scale)
         n = self._n_points(X)
         columns = np.arange(n * n_outputs).reshape(n, n_outputs)
         matrix = _rows(columns, np.tile(a, (n, 1)), n * n_outputs)
-        lower, upper = np.full(n, float(self.lower)), np.full(n, float(self.upper))
-        return PointConstraints(self.points, matrix, lower, upper)
+        return PointConstraints(self.points, matrix, np.full(n, lower), np.full(n, upper))
 
 
 class Order(Prior):
@@ -345,6 +354,7 @@ class Symmetry(Prior):
         points = self._points(X)
         n = n_rows(points)
         images = self.transform(points)
+        check_points(images, X, "the transform of Symmetry returned points of")
         if n_rows(images) != n:
             raise ValueError(
                 f"the transform of Symmetry returned {n_rows(images)} rows for {n} points; it "
@@ -354,6 +364,20 @@ class Symmetry(Prior):
         columns = np.column_stack([np.arange(size), np.arange(size) + size])
         matrix = _rows(columns, np.tile([1.0, -1.0], (size, 1)), 2 * size)
         return PointConstraints(stacked(points, images), matrix, np.zeros(size), np.zeros(size))
+
+
+def _bounds(prior: Any) -> tuple[float, float]:
+    """Return the bounds of a prior, infinite for None; raise a ValueError if no value fits."""
+    try:
+        lower = -np.inf if prior.lower is None else float(prior.lower)
+        upper = np.inf if prior.upper is None else float(prior.upper)
+    except (TypeError, ValueError):
+        raise ValueError(f"{prior}; pass lower and upper as numbers, or None.") from None
+    if not lower <= upper or lower == np.inf or upper == -np.inf:
+        raise ValueError(f"{prior} allows no value; pass numbers with lower ≤ upper.")
+    if np.isinf(lower) and np.isinf(upper):
+        raise ValueError(f"{prior} has no bound; pass lower=, upper= or both.")
+    return lower, upper
 
 
 def _position(output: Any, n_outputs: int) -> int:
