@@ -163,6 +163,21 @@ def test_no_room(build, images, n_bytes):
     assert after.add(images[9:], names=list("abc")).n_added == 3
 
 
+def test_no_room_for_a_new_index(build, images, tmp_path):
+    """No index is made; the same call works later."""
+
+    def work():
+        limited(100)
+        with pytest.raises(OSError, match=r"no index was made in .*new\. Make room"):
+            build(range(3), "new")
+
+    _, status = os.waitpid(in_child(work), 0)
+    assert status == 0
+    with pytest.raises(FileNotFoundError, match="has no index"):
+        SubwindowIndex(tmp_path / "new")
+    assert len(build(range(3), "new")) == 3
+
+
 def test_full_disk(build, images, monkeypatch):
     """So does a disk that is full when data are flushed."""
     index = build(range(3))
