@@ -202,6 +202,23 @@ def test_clients_that_do_not_read(files, serving, caplog, monkeypatch):
         assert len(read_until_closed(client)) < 2**26
 
 
+def test_clients_that_read_again():
+    """The time to read ends when the client has read: nothing closes the connection later."""
+    from unittest.mock import Mock
+
+    from okforest.retrieval.server import ImpatientProtocol
+
+    protocol = ImpatientProtocol.__new__(ImpatientProtocol)
+    protocol.loop, protocol.flow, protocol.transport = Mock(), Mock(), Mock()
+    protocol.pause_writing()
+    timer = protocol.loop.call_later.return_value
+    assert protocol.loop.call_later.call_args.args[0] == ImpatientProtocol.reading_seconds
+    timer.cancel.assert_not_called()
+    protocol.resume_writing()
+    timer.cancel.assert_called_once_with()
+    protocol.flow.resume_writing.assert_called_once_with()
+
+
 def test_uploads_at_the_same_time():
     """The bodies of all requests together are bounded; later there is room again."""
     from fastapi import HTTPException
