@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from okforest.retrieval import SubwindowIndex
+from okforest.retrieval import RemoteError, RemoteIndex, SubwindowIndex
 from reference.retrieval import make_images
 from reference.web import encoded, request
 
@@ -57,6 +57,23 @@ def test_500_megabytes(files, serving):
         except OSError:  # closed by the server
             pass
         assert sent < 50 * 2**20
+
+
+def test_large_uploads_get_their_answer(build, serving):
+    """A client that reads only after it has sent everything is told why it is refused."""
+    url = serving(build(range(2)), max_bytes=2**20, upload_seconds=120)
+    with pytest.raises(RemoteError, match=r"\(413\): the body is larger than 1048576 bytes"):
+        RemoteIndex(url).search(bytes(32 * 2**20))
+
+
+def test_large_uploads_take_no_longer_than_others(build, serving):
+    """What follows an upload that was refused is read for a limited time."""
+    url = serving(build(range(2)), max_bytes=2**20, upload_seconds=0.3)
+    with connected(url) as client:
+        client.sendall(b"POST /api/search HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\nx")
+        answer = read_until_closed(client)
+    assert answer.startswith(b"HTTP/1.1 413")
+    assert answer.endswith(b'send less"}')
 
 
 def test_slow_clients(files, serving, caplog, monkeypatch):
