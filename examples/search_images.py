@@ -121,8 +121,11 @@ def main() -> None:
         settings = ServerSettings(hosts=("127.0.0.1", "localhost"))
 
         def ready() -> None:
-            print(f"open http://127.0.0.1:{options.port} in a browser; Ctrl-C stops the server")
-            print(f"pictures to search with are in {pictures}, until then")
+            print(
+                f"open http://127.0.0.1:{options.port} in a browser; Ctrl-C stops the server",
+                flush=True,
+            )
+            print(f"pictures to search with are in {pictures}, until then", flush=True)
 
         try:
             serve(index, port=options.port, settings=settings, ready=ready)

@@ -273,4 +273,5 @@ def test_retrieval(tmp_path):
     assert "whole query (ms)" in run("retrieval.speed", "query", "--images", 5)
     pytest.importorskip("fastapi", reason="FastAPI is not installed")
     printed = run("retrieval.load", "--minutes", 0.05, "--images", 20, "--clients", 2)
-    assert "answers with 5xx other than 503, or none: 0" in printed
+    assert "other 5xx, or no answer: 0" in printed
+    assert "resident memory (MB)" in printed

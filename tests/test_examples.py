@@ -1,7 +1,13 @@
 """The examples run, print their tables and write their figures."""
 
+import os
+import re
 import runpy
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -40,3 +46,21 @@ def test_complete_network(run, monkeypatch, tmp_path):
     assert "yeast_ppi is not available" in printed
     assert all(row in printed for row in ("unseen-unseen pairs", "extra-trees", "cosine"))
     assert "Importance" in printed
+
+
+def test_search_images():
+    """The demo of the image search prints its address at once, also to a pipe, and serves it."""
+    pytest.importorskip("fastapi", reason="FastAPI is not installed")
+    port = 40_000 + os.getpid() % 20_000
+    command = [sys.executable, EXAMPLES / "search_images.py", "--port", str(port), "--images", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as demo:
+        try:
+            printed = next(line for line in demo.stdout if line.startswith("open "))
+            folder = re.search(r"are in (\S+),", demo.stdout.readline())[1]
+            with urlopen(re.search(r"http://\S+", printed)[0], timeout=60) as page:
+                assert b"Image search" in page.read()
+            assert (Path(folder) / "harbour").is_dir()
+            demo.send_signal(signal.SIGINT)
+            demo.wait(60)
+        finally:
+            demo.kill()

@@ -15,18 +15,20 @@ import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from benchmarks import machine
 from benchmarks.retrieval.speed import generated
-from benchmarks.segments.measure import report
 from PIL import Image
 
+from okforest._report import Table
 from okforest.retrieval import SubwindowIndex
 from okforest.segments import RandomSubwindows
 
 HOST, TOKEN = "127.0.0.1", "load"
+SERVER_ERRORS = tuple(code for code in range(500, 600) if code != 503)
 HOSTILE = (b"not a picture", b"", b"\x89PNG\r\n\x1a\n" + bytes(100), b"<svg/>", bytes(3 * 2**20))
 
 
@@ -156,6 +158,12 @@ def main() -> None:
             server.wait()
     if options.json:
         Path(options.json).write_text(json.dumps(memory))
+    print_answers(clients, options.minutes)
+    print_memory(memory, options.minutes)
+
+
+def print_answers(clients, minutes):
+    """Print the table of requests: their number, the status of the answers, their times."""
     status = sum((client.status for client in clients), Counter())
     rows = []
     for what in sorted({what for what, _ in status}):
@@ -164,14 +172,36 @@ def main() -> None:
         p50, p99 = 1e3 * np.quantile(seconds, [0.5, 0.99]) if len(seconds) else (0, 0)
         text = ", ".join(f"{code}: {n:,}" for code, n in sorted(counts.items()))
         rows.append([what, f"{sum(counts.values()):,}", text, f"{p50:.0f}", f"{p99:.0f}"])
-    title = f"{options.clients} clients for {options.minutes:g} minutes"
-    report(title, ["request", "number", "status", "median (ms)", "99 % (ms)"], rows)
-    values = np.array([value for _, value in memory])
-    parts = np.array_split(values, 4)
-    print("memory of the server in each quarter (MB):", [f"{part.mean():.0f}" for part in parts])
-    bad = sum(n for (_, code), n in status.items() if code in (500, 502, 504, "failed"))
-    print(f"answers with 5xx other than 503, or none: {bad}")
-    print(f"load of the machine: {machine.describe()['load at start']}")
+    busy = sum(n for (_, code), n in status.items() if code == 503)
+    bad = sum(n for (_, code), n in status.items() if code in SERVER_ERRORS or code == "failed")
+    closed = sum(client.n_failed for client in clients) - sum(
+        n for (_, code), n in status.items() if code == "failed"
+    )
+    about = machine.describe()
+    print("Printed by `python -m benchmarks.retrieval.load`.\n")
+    print(f"### Requests of {len(clients)} clients in {minutes:g} minutes\n")
+    header = ["request", "number", "status", "median (ms)", "99 % (ms)"]
+    print(Table(header, rows).markdown())
+    print(f"\n{about['CPU']}, {about['cores']} cores, {about['date']}.\n")
+    print(
+        f"{status.total():,} requests; status 503: {busy:,}; other 5xx, or no answer: {bad:,};\n"
+        f"hostile uploads that ended with a closed connection: {closed:,}; "
+        f"load of the machine: {about['load at start']}.\n"
+    )
+
+
+def print_memory(memory, minutes):
+    """Print the resident memory of the server: at the start, and in six periods."""
+    seconds, values = np.array(memory).T
+    edges = np.linspace(0, minutes, 7)
+    cells = ["resident memory (MB)", f"{values[0]:.0f}"]
+    for begin, end in pairwise(60 * edges):
+        part = values[(begin <= seconds) & (seconds <= end)]
+        text = f"{part.mean():.0f} ({part.min():.0f} to {part.max():.0f})" if len(part) else "–"
+        cells.append(text)
+    header = ["minutes", "start", *(f"{a:.3g} to {b:.3g}" for a, b in pairwise(edges))]
+    print("### Memory of the server\n")
+    print(Table(header, [cells]).markdown())
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ the index includes the extraction of its subwindows; one of FAISS includes the p
 """
 
 import argparse
+import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -146,25 +147,27 @@ def ranked(scores, labels, answers):
     return quality_of(rankings, (1,))
 
 
-def row(name, method, data):
-    """Return a row of the table: means over folds, and standard deviations of the quality."""
+def row(name, methods, data):
+    """Return a row: means over methods (seeds) and folds, and deviations of the quality."""
     images, labels, folds = data
     if row.only not in name:
         return [name, *[""] * 5]
     if name.startswith("FAISS") and not machine.version_of("faiss-cpu"):
         return [name, "not installed", *[""] * 4]
-    results = []
-    for known, new in folds:
-        results.append(method(images[known], labels[known], images[new], labels[new]))
+    results = [
+        method(images[known], labels[known], images[new], labels[new])
+        for method in methods
+        for known, new in folds
+    ]
     top = np.array([100 * quality.top_1 for quality, *_ in results])
     precision = np.array([quality.mean_average_precision for quality, *_ in results])
     build, query, size = np.mean([rest for _, *rest in results], axis=0)
-    spread = (f" ± {top.std():.2f}", f" ± {precision.std():.3f}") if len(folds) > 1 else ("", "")
+    spread = (f" ± {top.std():.2f}", f" ± {precision.std():.3f}") if len(results) > 1 else ("", "")
     cells = [f"{top.mean():.2f}{spread[0]}", f"{precision.mean():.3f}{spread[1]}"]
     if np.isnan(precision).any():
         cells[1] = "–"
     line = [name, *cells, f"{build:.2f}", f"{query * 1e3:.2f}", f"{size:,.0f}"]
-    print(line, flush=True)
+    print(line, file=sys.stderr, flush=True)
     return line
 
 
@@ -180,54 +183,59 @@ def main() -> None:
     parser.add_argument("--only", default="", help="rows whose name contains this text")
     options = parser.parse_args()
     row.only = options.only
+    print("Printed by `python -m benchmarks.retrieval.quality`.\n")
     if options.data != "usps":
-        data = orl()
-        shape = data[0].shape[1:]
-        segmenter = RandomSubwindows(200, side_range=(0.25, 1.0))
-
-        def of_noise(images):
-            return Vocabulary.grow(
-                noise(len(images), shape), segmenter=segmenter, max_sample=400_000
-            )
-
-        def of_photographs(images):
-            return Vocabulary.grow(photographs(shape), segmenter=segmenter, max_sample=400_000)
-
-        def of_digits(images):
-            return Vocabulary.grow(usps()[0], segmenter=segmenter, max_sample=64_000)
-
-        rows = [
-            row("subwindows, M = 10, 200 an image", subwindows(200, 10), data),
-            row("the same, 1,000 an image", subwindows(1000, 10), data),
-            row("the same 200, trees grown on noise", subwindows(200, 10, of_noise), data),
-            row(
-                "the same 200, trees grown on two photographs",
-                subwindows(200, 10, of_photographs),
-                data,
-            ),
-            row("the same 200, trees grown on USPS digits", subwindows(200, 10, of_digits), data),
-            row("1-NN on pixels", pixels, data),
-            row("FAISS flat, PCA-64", FLAT, data),
-            row("FAISS HNSW, PCA-64", HNSW, data),
-        ]
-        report("ORL faces", COLUMNS, rows)
+        report("ORL faces", COLUMNS, on_faces())
     if options.data != "orl":
-        data = usps()
-        rows = [
-            *(
-                row(
-                    f"subwindows, M = 20, 50 an image, seed {s}",
-                    subwindows(50, 20, seed=s, least=0.5),
-                    data,
-                )
-                for s in range(3)
-            ),
-            row("the same, smallest side 0.25", subwindows(50, 20), data),
-            row("1-NN on pixels", pixels, data),
-            row("FAISS flat, PCA-64", FLAT, data),
-            row("FAISS HNSW, PCA-64", HNSW, data),
-        ]
-        report("USPS digits", COLUMNS, rows)
+        report("USPS digits", COLUMNS, on_digits())
+
+
+def on_faces():
+    """Return the rows of the faces."""
+    data = orl()
+    shape = data[0].shape[1:]
+    segmenter = RandomSubwindows(200, side_range=(0.25, 1.0))
+
+    def of_noise(images):
+        return Vocabulary.grow(noise(len(images), shape), segmenter=segmenter, max_sample=400_000)
+
+    def of_photographs(images):
+        return Vocabulary.grow(photographs(shape), segmenter=segmenter, max_sample=400_000)
+
+    def of_digits(images):
+        return Vocabulary.grow(usps()[0], segmenter=segmenter, max_sample=64_000)
+
+    others = {"noise": of_noise, "two photographs": of_photographs, "USPS digits": of_digits}
+    return [
+        row("subwindows, M = 10, 200 an image", [subwindows(200, 10)], data),
+        row("the same, 1,000 an image", [subwindows(1000, 10)], data),
+        *(
+            row(f"200 an image, trees grown on {name}", [subwindows(200, 10, grow)], data)
+            for name, grow in others.items()
+        ),
+        *on_vectors(data),
+    ]
+
+
+def on_digits():
+    """Return the rows of the digits."""
+    data = usps()
+    seeds = [subwindows(50, 20, seed=s, least=0.5) for s in range(3)]
+    name = "subwindows, M = 20, 50 an image, smallest side 0.5, three seeds"
+    return [
+        row(name, seeds, data),
+        row("the same, smallest side 0.25, one seed", [subwindows(50, 20)], data),
+        *on_vectors(data),
+    ]
+
+
+def on_vectors(data):
+    """Return the rows of what the index is compared with."""
+    return [
+        row("1-NN on pixels", [pixels], data),
+        row("FAISS flat, PCA-64", [FLAT], data),
+        row("FAISS HNSW, PCA-64", [HNSW], data),
+    ]
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ of queries, of bytes on disk and of memory. Times are CPU times of one thread.
 import argparse
 import json
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -49,54 +48,32 @@ def generated(numbers, shape=(96, 96)):
     return images
 
 
-def quantiles(run, items):
-    """Return the median and the best CPU time of a function over items, in milliseconds."""
-    seconds = [timed(lambda item=item: run(item))[1] for item in items]
-    return f"{1e3 * np.median(seconds):.2f} ({1e3 * min(seconds):.2f})"
+def medians(run, items, runs):
+    """Return, for each run, the median CPU time of a function over items, in milliseconds."""
+    return [
+        1e3 * float(np.median([timed(lambda item=item: run(item))[1] for item in items]))
+        for _ in range(runs)
+    ]
 
 
-def query(folder, n_images, repeats):
+def query(folder, n_images, runs):
     """Print the table of query times."""
     images = faces()
     rows = []
     for sample in (100_000, 10**9):
-        path = Path(folder) / f"index {sample}"
         index, build = timed(
-            lambda path=path, sample=sample: SubwindowIndex.build(
-                path,
+            lambda sample=sample: SubwindowIndex.build(
+                Path(folder) / f"index {sample}",
                 images[:n_images],
                 segmenter=RandomSubwindows(1000),
                 max_sample=sample,
                 thumbnail_side=0,
             )
         )
-        info = index.info()
-        queries = [*images[n_images:], *images[:n_images]][: 80 * repeats]
-        for query in queries[:10]:
-            index.search(query)
-        for n in SIZES:
-            words = [Words.count(index.reach(query, n).leaves) for query in queries]
-
-            def rank(one, index=index):
-                index.best_hits(one, None, 10, labels=None, random_state=0, generation=None)
-
-            def leaves(picture, index=index, n=n):
-                index.reach(picture, n)
-
-            def whole(picture, index=index, n=n):
-                index.search(picture, 10, n_subwindows=n)
-
-            rows.append(
-                [
-                    f"{n:,}",
-                    f"{info['leaves'] // info['trees']:,}",
-                    quantiles(leaves, queries),
-                    quantiles(rank, words),
-                    quantiles(whole, queries),
-                    f"{info['bytes_per_subwindow_and_tree']:.1f}",
-                    f"{build:.1f}",
-                ]
-            )
+        queries = [*images[n_images:], *images[:n_images]][:80]
+        for picture in queries[:10]:
+            index.search(picture)
+        rows += [[*query_row(index, queries, n, runs), f"{build:.1f}"] for n in SIZES]
     columns = [
         "subwindows of a query",
         "leaves of a tree",
@@ -106,8 +83,34 @@ def query(folder, n_images, repeats):
         "bytes a subwindow and tree",
         "build (s)",
     ]
-    title = f"Queries, {n_images * 1000:,} indexed subwindows, median and best"
-    report(title, columns, rows)
+    print("Printed by `python -m benchmarks.retrieval.speed query`.\n")
+    report(f"Queries, {n_images * 1000:,} indexed subwindows", columns, rows)
+    print(
+        f"Each run takes the median of {len(queries)} queries; the table has the median of {runs} "
+        f"runs,\nand for the whole query also the fastest and the slowest run. Load of the "
+        f"machine: {machine.describe()['load at start']}.\n"
+    )
+
+
+def query_row(index, queries, n, runs):
+    """Return the cells of one number of subwindows of a query, except for the time to build."""
+    words = [Words.count(index.reach(query, n).leaves) for query in queries]
+
+    def rank(one):
+        index.best_hits(one, None, 10, labels=None, random_state=0, generation=None)
+
+    parts = medians(lambda picture: index.reach(picture, n), queries, runs)
+    ranks = medians(rank, words, runs)
+    whole = medians(lambda picture: index.search(picture, 10, n_subwindows=n), queries, runs)
+    info = index.info()
+    return [
+        f"{n:,}",
+        f"{info['leaves'] // info['trees']:,}",
+        f"{np.median(parts):.2f}",
+        f"{np.median(ranks):.2f}",
+        f"{np.median(whole):.2f} ({min(whole):.2f} to {max(whole):.2f})",
+        f"{info['bytes_per_subwindow_and_tree']:.1f}",
+    ]
 
 
 def growth(folder, steps, per_image, figure, results):
@@ -185,18 +188,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", choices=["query", "growth"])
     parser.add_argument("--images", type=int, help="number of images")
+    parser.add_argument("--runs", type=int, default=5, help="runs of the part query")
     parser.add_argument("--figure", default="docs/images/search_growth.png")
     parser.add_argument("--json", help="file for the measurements")
     options = parser.parse_args()
-    start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         if options.part == "query":
-            query(folder, options.images or 320, 1)
+            query(folder, options.images or 320, options.runs)
         else:
             most = options.images or 20_000
             steps = sorted({max(10, most * k // 8) for k in (1, 2, 4, 6, 8)})
             growth(folder, steps, 500, options.figure, options.json)
-    print(f"{time.perf_counter() - start:.0f} s")
 
 
 if __name__ == "__main__":

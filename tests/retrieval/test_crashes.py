@@ -3,10 +3,13 @@
 import errno
 import os
 import resource
+import shutil
 import signal
 import sys
 import time
 import traceback
+from itertools import count
+from mmap import mmap
 
 import numpy as np
 import pytest
@@ -45,78 +48,94 @@ def check(path, promised, forbidden=()):
     return index
 
 
-def kill_at_random(path, log, work, n_kills, longest, seed):
-    """Run work again and again, killing it at random moments; check the index each time.
+def killed_within(change, longest, rng):
+    """Run a change in a process that is killed; return whether that was before the change ended.
 
-    ``work`` writes the names of the images that are committed to the log.
+    ``change`` is called with two functions: the first is to be called when a change begins, the
+    second when it has ended. The process is killed a random time after the first beginning.
     """
-    rng = np.random.default_rng(seed)
-    n_killed = 0
-    for _ in range(n_kills):
-        child = in_child(work)
-        time.sleep(rng.uniform(0, longest))
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        n_killed += os.WIFSIGNALED(status)
-        assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
-        check(path, log.read_text().split() if log.exists() else [])
-    assert n_killed > n_kills // 4  # most were killed, not late
+    shared = mmap(-1, 1)  # 0 before the first change, 1 within a change, 2 after it
+
+    def mark(state):
+        return lambda: shared.__setitem__(0, state)
+
+    child = in_child(lambda: change(mark(1), mark(2)))
+    while shared[0] == 0:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        assert not ended, f"the process has ended with status {status}"
+        time.sleep(0.001)
+    time.sleep(rng.uniform(0, longest))
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
+    return os.WIFSIGNALED(status) and shared[0] == 1
 
 
-@pytest.mark.parametrize(
-    "n_kills", [12, pytest.param(100, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])]
-)
-def test_kill_during_add(build, images, tmp_path, n_kills):
+HUNDRED = pytest.param(100, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])
+
+
+@pytest.mark.parametrize("n_kills", [12, HUNDRED])
+def test_kill_during_add(build, tmp_path, n_kills):
     """After kill -9 in the middle of add, every committed image is there, none twice."""
     path, log = build([]).path, tmp_path / "log"
+    log.touch()
     many = make_images(240)[0]
-    names = [f"n{i}" for i in range(len(many))]
 
-    def work():
+    def names_of(numbers):
+        return [f"n{i}" for i in numbers]
+
+    def add_forever(begin, end):
         index = SubwindowIndex(path)
-        first = len(log.read_text().split()) if log.exists() else 0
-        for i in range(first, len(many), 4):
-            index.add(many[i : i + 4], names=names[i : i + 4], commit_every=3)
+        for first in count(len(log.read_text().split()), 4):
+            numbers = range(first, first + 4)
+            begin()
+            index.add(many[[i % 240 for i in numbers]], names=names_of(numbers), commit_every=3)
+            end()
             with open(log, "a") as file:
-                file.write(" ".join(names[i : i + 4]) + "\n")
+                file.write(" ".join(names_of(numbers)) + "\n")
 
-    kill_at_random(path, log, work, n_kills, 0.25, seed=0)
-    index = check(path, [])
-    index.add(many, names=names)  # resumes
-    assert len(index) == len(many)
+    rng, n_within = np.random.default_rng(0), 0
+    while n_within < n_kills:
+        n_within += killed_within(add_forever, 0.1, rng)
+        index = check(path, log.read_text().split())
+        if len(index.snapshot.segments) > 50:
+            index.compact()
+    n = len(log.read_text().split()) + 4
+    index.add(many[[i % 240 for i in range(n)]], names=names_of(range(n)))  # resumes
+    assert {row.name for row in check(path, []).rows()} == set(names_of(range(n)))
     assert not list(path.glob(".okforest-*"))
 
 
-@pytest.mark.parametrize(
-    "n_kills", [8, pytest.param(100, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])]
-)
+@pytest.mark.parametrize("n_kills", [8, HUNDRED])
 def test_kill_during_compact(build, images, tmp_path, n_kills):
     """After kill -9 in the middle of compact, the index has the same images and scores."""
-    index = build(commit_every=1)
-    index.remove(["5", "6"])
-    expected = scores_by_name(index, images[0])
+    original = build(commit_every=1)
+    original.remove(["5", "6"])
+    expected = scores_by_name(original, images[0])
+    path = tmp_path / "copy"
 
-    def work():
-        for _ in range(50):
-            mine = SubwindowIndex(index.path)
-            mine.compact()
-            mine.remove([next(mine.rows()).id])  # so that there is something to compact
-            removed = [row.name for row in mine.rows()]
-            missing = [name for name in map(str, range(12)) if name not in {*removed, "5", "6"}]
-            mine.add(images[[int(name) for name in missing]], names=missing)
+    def compact(begin, end):
+        index = SubwindowIndex(path)
+        begin()
+        index.compact()
+        end()
 
-    rng = np.random.default_rng(1)
-    for _ in range(n_kills):
-        child = in_child(work)
-        time.sleep(rng.uniform(0, 0.25))
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        after = check(index.path, [], forbidden=["5", "6"])
-        names = {row.name for row in after.rows()}
-        assert len(names) >= 9  # at most the one that was being replaced
-        lost = sorted(set(expected) - names)
-        after.add(images[[int(name) for name in lost]], names=lost)
-        assert scores_by_name(after, images[0]) == expected
+    rng, n_within, n_segments = np.random.default_rng(1), 0, set()
+    longest = 0.05  # seconds; adapted to how long a compaction takes on this machine
+    while n_within < n_kills:
+        shutil.rmtree(path, ignore_errors=True)
+        shutil.copytree(original.path, path)
+        within = killed_within(compact, longest, rng)
+        longest *= 1.3 if within else 0.7
+        n_within += within
+        index = check(path, expected, forbidden=["5", "6"])
+        n_segments.add(len(index.snapshot.segments))
+        assert scores_by_name(index, images[0]) == expected
+        index.compact()
+        index.add(images[5:6], names=["5"])  # deletes what the killed process has left behind
+        assert len(list(path.glob("segment-*.okf"))) == 2
+        assert not list(path.glob(".okforest-*"))
+    assert n_segments <= {12, 1}
 
 
 def limited(n_bytes):
@@ -142,6 +161,21 @@ def test_no_room(build, images, n_bytes):
     after = check(index.path, [str(i) for i in range(9)], forbidden="abc")
     assert scores_by_name(after, images[1]) == expected
     assert after.add(images[9:], names=list("abc")).n_added == 3
+
+
+def test_no_room_for_a_new_index(build, images, tmp_path):
+    """No index is made; the same call works later."""
+
+    def work():
+        limited(100)
+        with pytest.raises(OSError, match=r"no index was made in .*new\. Make room"):
+            build(range(3), "new")
+
+    _, status = os.waitpid(in_child(work), 0)
+    assert status == 0
+    with pytest.raises(FileNotFoundError, match="has no index"):
+        SubwindowIndex(tmp_path / "new")
+    assert len(build(range(3), "new")) == 3
 
 
 def test_full_disk(build, images, monkeypatch):

@@ -142,6 +142,7 @@ def test_options_of_a_remote_search(build, serving, images):
     for options in (
         {"labels": ["class 1", "class 2"]},
         {"labels": ["none"]},
+        {"labels": []},
         {"n_subwindows": 57},
     ):
         assert remote.search(body, 12, **options) == index.search(images[0], 12, **options)

@@ -80,6 +80,15 @@ def test_hostile_uploads(files, serving, caplog, body, status, message):
     assert request(url, "GET", "/api/info")[0] == 200
 
 
+def test_the_limit_itself_is_allowed(build, serving):
+    """As many bytes as the limit are read, with and without a length; one more is refused."""
+    url = serving(build(range(2)), max_bytes=1000)
+    for n_bytes, status in ((1000, 422), (1001, 413)):
+        body = bytes(n_bytes)
+        assert request(url, "POST", "/api/search", body)[0] == status
+        assert request(url, "POST", "/api/search", iter([body[:500], body[500:]]))[0] == status
+
+
 def test_failures_are_not_shown(files, serving, monkeypatch, caplog):
     """What went wrong inside is in the log, not in the answer."""
     index, images = files

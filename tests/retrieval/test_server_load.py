@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from okforest.retrieval import SubwindowIndex
+from okforest.retrieval import RemoteError, RemoteIndex, SubwindowIndex
 from reference.retrieval import make_images
 from reference.web import encoded, request
 
@@ -57,6 +57,23 @@ def test_500_megabytes(files, serving):
         except OSError:  # closed by the server
             pass
         assert sent < 50 * 2**20
+
+
+def test_large_uploads_get_their_answer(build, serving):
+    """A client that reads only after it has sent everything is told why it is refused."""
+    url = serving(build(range(2)), max_bytes=2**20, upload_seconds=120)
+    with pytest.raises(RemoteError, match=r"\(413\): the body is larger than 1048576 bytes"):
+        RemoteIndex(url).search(bytes(32 * 2**20))
+
+
+def test_large_uploads_take_no_longer_than_others(build, serving):
+    """What follows an upload that was refused is read for a limited time."""
+    url = serving(build(range(2)), max_bytes=2**20, upload_seconds=0.3)
+    with connected(url) as client:
+        client.sendall(b"POST /api/search HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\nx")
+        answer = read_until_closed(client)
+    assert answer.startswith(b"HTTP/1.1 413")
+    assert answer.endswith(b'send less"}')
 
 
 def test_slow_clients(files, serving, caplog, monkeypatch):
@@ -200,6 +217,23 @@ def test_clients_that_do_not_read(files, serving, caplog, monkeypatch):
             assert time.monotonic() < until
             time.sleep(0.05)
         assert len(read_until_closed(client)) < 2**26
+
+
+def test_clients_that_read_again():
+    """The time to read ends when the client has read: nothing closes the connection later."""
+    from unittest.mock import Mock
+
+    from okforest.retrieval.server import ImpatientProtocol
+
+    protocol = ImpatientProtocol.__new__(ImpatientProtocol)
+    protocol.loop, protocol.flow, protocol.transport = Mock(), Mock(), Mock()
+    protocol.pause_writing()
+    timer = protocol.loop.call_later.return_value
+    assert protocol.loop.call_later.call_args.args[0] == ImpatientProtocol.reading_seconds
+    timer.cancel.assert_not_called()
+    protocol.resume_writing()
+    timer.cancel.assert_called_once_with()
+    protocol.flow.resume_writing.assert_called_once_with()
 
 
 def test_uploads_at_the_same_time():

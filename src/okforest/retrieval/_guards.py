@@ -4,6 +4,7 @@ import asyncio
 import hmac
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -94,7 +95,7 @@ class BoundedBody:
         length = request.headers.get("content-length", "0")
         if not length.isdigit() or int(length) > most:
             error = refusal(request, 413, too_large, Connection="close")
-            await JSONResponse({"detail": error.detail}, 413, error.headers)(scope, receive, send)
+            await self._refuse(error, scope, receive, send)
             return
         deadline = asyncio.get_running_loop().time() + settings.upload_seconds
         size, complete = 0, False
@@ -123,6 +124,26 @@ class BoundedBody:
             await self.app(scope, bounded, send)
         finally:
             self.n_bytes -= size
+
+    async def _refuse(self, error: HTTPException, scope: Any, receive: Any, send: Any) -> None:
+        """Answer at once, then discard the body for as long as an upload may take.
+
+        Many clients read the answer after they have sent everything. If the connection were closed
+        before, it would be reset, and they would not get the answer.
+        """
+
+        async def send_unfinished(message: Any) -> None:
+            if message["type"] == "http.response.body":
+                message = {**message, "more_body": True}
+            await send(message)
+
+        answer = JSONResponse({"detail": error.detail}, error.status_code, error.headers)
+        await answer(scope, receive, send_unfinished)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.settings.upload_seconds):
+                while (await receive()).get("more_body", False):
+                    pass
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 class KnownHosts:

@@ -184,7 +184,7 @@ class Store:
     def create(self, vocabulary: Vocabulary, root: str, thumbnail_side: int) -> None:
         """Make an empty index."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with self.lock(), clear_errors(self.folder):
+        with self.lock(), clear_errors(self.folder, "no index was made in {}"):
             self.check_free()
             vocabulary.save(self.folder / VOCABULARY)
             manifest = Manifest(0, vocabulary.key, [], "", 0, root, thumbnail_side)
@@ -326,8 +326,10 @@ class Store:
 
 
 @contextmanager
-def clear_errors(folder: Path) -> Iterator[None]:
-    """Say that the index is as it was if the disk is full."""
+def clear_errors(
+    folder: Path, outcome: str = "the index in {} is as it was before this change"
+) -> Iterator[None]:
+    """Say what became of the index if the disk is full."""
     try:
         yield
     except OSError as error:
@@ -335,8 +337,7 @@ def clear_errors(folder: Path) -> Iterator[None]:
             raise
         raise OSError(
             error.errno,
-            f"{os.strerror(error.errno)}: the index in {folder} is as it was before this change. "
-            "Make room, then repeat it",
+            f"{os.strerror(error.errno)}: {outcome.format(folder)}. Make room, then repeat it",
         ) from error
 
 
