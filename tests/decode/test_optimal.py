@@ -19,6 +19,7 @@ from okforest.decode import (
     Hierarchical,
     Majority,
     Mean,
+    Medoid,
     Parts,
     Sharpened,
     Support,
@@ -91,6 +92,18 @@ def test_the_closed_forms_are_optimal(data):
     (found,) = Mean().decode([w], span)
     moves = np.array([[-1, 0], [1, 0], [0, -1], [0, 1], [1, 1], [-1, -1]]) * 0.01
     assert all(distance(span, w, found + move) > distance(span, w, found) for move in moves)
+
+
+@given(st.data())
+def test_the_medoid_of_signed_weights_is_optimal(data):
+    """No output with a weight, of either sign, has a smaller weighted sum of distances."""
+    y = data.draw(st.lists(st.integers(-9, 9).map(float), min_size=1, max_size=6, unique=True))
+    w = data.draw(signed(len(y)))
+    (found,) = Medoid().decode([w], span_of(Linear(), y))
+    costs = {c: sum(wi * abs(yi - c) for wi, yi in zip(w, y, strict=True)) for c in y}
+    support = [own for own, weight in zip(y, w, strict=True) if weight] or y
+    assert found in support
+    assert costs[found] == pytest.approx(min(costs[c] for c in support), abs=1e-6)
 
 
 @given(st.data())
