@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from benchmarks.machine import describe, fix_threads, version_of
+from benchmarks.machine import describe, fix_threads, print_command, version_of
+from benchmarks.outputs.strings import words_and_pixels
 from joblib import Parallel, delayed
 from sklearn.datasets import load_diabetes, load_digits, make_friedman1
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -25,6 +26,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from okforest import OKRandomForest
 from okforest._report import Table
 from okforest.datasets import fetch_label_ranking, fetch_multilabel, fetch_tecator
+from okforest.kernels import OutputKernel, Spectrum
 from okforest.uncertainty import ConformalIntervals, ConformalSets
 
 COVERAGE = 0.9
@@ -40,7 +42,7 @@ class Space(NamedTuple):
     name: str
     X: np.ndarray
     y: np.ndarray
-    kernel: str = "linear"
+    kernel: str | OutputKernel = "linear"
     candidates: np.ndarray | None = None
     unit: str = "outputs"
 
@@ -48,11 +50,12 @@ class Space(NamedTuple):
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--splits", type=int, default=20, help="random splits (default: 20)")
+    parser.add_argument("--splits", type=int, default=60, help="random splits (default: 60)")
     parser.add_argument("--only", default="", help="spaces whose name contains this text")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
     options = parser.parse_args()
     fix_threads()
+    print_command()
     print(", ".join(f"{key}: {value}" for key, value in describe().items()))
     print(", ".join(f"{name} {version_of(name)}" for name in ("mapie", "crepes", "scikit-learn")))
     chosen = [(space, run) for space, run in spaces() if options.only in space.name]
@@ -98,6 +101,11 @@ def spaces() -> Iterator[tuple[Space, Callable[[Space, int], Iterator[Result]]]]
         for name in ("emotions", "yeast"):
             data = fetch_multilabel(name)
             yield Space(f"label sets: {name}", data.data, data.target.astype(float)), outputs
+    if (folder / "ocr_letters").exists():
+        words, pixels = words_and_pixels()
+        kernel = Spectrum(2, boundaries=True)
+        chosen = np.random.default_rng(0).permutation(len(words))[:600]
+        yield Space("strings: words", pixels[chosen], words[chosen], kernel), outputs
     if (folder / "label_ranking").exists():
         for name, n_labels in (("vehicle", 4), ("iris", 3)):
             data = fetch_label_ranking(name)

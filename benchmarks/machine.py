@@ -6,6 +6,7 @@ import sys
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 # If set, the last one overrides OMP_NUM_THREADS for okforest; benchmarks of threads use it.
 LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OKFOREST_NUM_THREADS")
@@ -35,6 +36,13 @@ def describe() -> dict[str, str]:
         "date": date.today().isoformat(),
         "load at start": " ".join(f"{load:.1f}" for load in os.getloadavg()),
     }
+
+
+def print_command() -> None:
+    """Print the command line of this program, as the first line of a file of results."""
+    module: Any = sys.modules["__main__"]
+    command = " ".join(["python -m", module.__spec__.name, *sys.argv[1:]])
+    print(f"Printed by `{command}`.\n", flush=True)
 
 
 def version_of(package: str) -> str | None:

@@ -217,6 +217,7 @@ def test_graphs():
 def test_conformal():
     """Data sets that come with scikit-learn have rows for every method."""
     printed = run("conformal", "--splits", 1)
+    assert printed.startswith("Printed by `python -m benchmarks.conformal --splits 1`.")
     for part in ("classes: digits | split, votes", "numbers: diabetes | oob, normalized"):
         assert part in printed
 
@@ -243,7 +244,11 @@ def test_candidates():
 def test_output_types(data_folder, name, data, method):
     """Tables of the guides on output types have a row or a column for each method."""
     options = (data, "--scale", "0.02", "--repeats", "1")
-    assert method in run(f"outputs.{name}", *options, OKFOREST_DATA=str(data_folder))
+    printed = run(f"outputs.{name}", *options, OKFOREST_DATA=str(data_folder))
+    first, *lines = filter(None, printed.splitlines())
+    assert first == f"Printed by `python -m benchmarks.outputs.{name} {' '.join(options)}`."
+    assert method in printed
+    assert all(line.startswith(("###", "| ")) or line.endswith("one thread.") for line in lines)
 
 
 @pytest.mark.slow

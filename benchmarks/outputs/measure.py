@@ -12,12 +12,17 @@ from okforest._report import Table
 
 
 def arguments(*names: str, repeats: int = 1) -> argparse.Namespace:
-    """Return the command line: which data sets, and how many trees and folds, for quick runs."""
+    """Return the command line: which data sets, and how many trees and folds, for quick runs.
+
+    Prints the command, as the first line of a file of results.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("data", nargs="*", default=list(names), help=" ".join(names))
     parser.add_argument("--scale", type=float, default=1.0, help="factor of the number of trees")
     parser.add_argument("--repeats", type=int, default=repeats, help="of cross-validation")
-    return parser.parse_args()
+    options = parser.parse_args()
+    machine.print_command()
+    return options
 
 
 def folds(n: int, n_splits: int, n_repeats: int) -> Iterator[tuple[Any, Any]]:

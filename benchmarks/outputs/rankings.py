@@ -7,6 +7,8 @@ Spearman kernel and the Borda decoder, each with the leaf size of the best out-o
 ridge regression with leave-one-out choice of the penalty. No choice used a test fold.
 """
 
+import sys
+
 import numpy as np
 from benchmarks.outputs.measure import arguments, folds, report
 from sklearn.ensemble import RandomForestRegressor
@@ -93,7 +95,7 @@ def main():
                 ranks = predict(data.data[train], data.target[train], data.data[test], n_trees)
                 found[method].append(kendall_tau(data.target[test], ranks))
         rows.append([name, *(np.mean(taus) for taus in found.values())])
-        print(rows[-1], flush=True)
+        print(name, file=sys.stderr, flush=True)
     mean = ["mean", *np.mean([row[1:] for row in rows], axis=0)]
     shown = [[row[0], *(f"{tau:.3f}" for tau in row[1:])] for row in [*rows, mean]]
     report(f"Kendall's τ, {options.repeats} × 10 folds", ["data", *METHODS], shown)

@@ -161,8 +161,10 @@ def test_grakel():
     def similarity(a, b):
         return grakel.WeisfeilerLehman(n_iter=2).fit(list(b)).transform(list(a))
 
-    model = OKTree(kernel=FromCallable(similarity), max_depth=1).fit(X[:20], graphs)
-    assert model.predict(X[:2]).shape == (2,)
+    kernel = Normalized(FromCallable(similarity))
+    model = OKTree(kernel=kernel, max_depth=2).fit(X[:20], graphs)
+    rows = [next(i for i in range(20) if graphs[i] is found) for found in model.predict(X[:20])]
+    assert (X[rows, 0] > 0).tolist() == (X[:20, 0] > 0).tolist()
 
 
 def test_rdkit():
@@ -183,4 +185,6 @@ def test_rdkit():
     smiles = ["CCO", "CCN", "CCC", "c1ccccc1", "c1ccccc1O", "c1ccncc1"]
     inputs = np.arange(6.0).reshape(-1, 1)
     model = OKTree(kernel=FromCallable(tanimoto), max_depth=1).fit(inputs, smiles)
-    assert model.predict([[0.0], [5.0]])[0] in smiles[:3]
+    chain, ring = model.predict([[0.0], [5.0]])
+    assert chain in smiles[:3]
+    assert ring in smiles[3:]

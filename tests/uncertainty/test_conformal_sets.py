@@ -299,3 +299,13 @@ def test_votes_for_outputs_that_are_not_candidates():
     sets = model.predict_sets(X[:1], 0.5)
     assert sets.sizes.tolist() == [2]
     np.testing.assert_allclose(sets.members.data, [-0.3, -0.3])
+
+
+def test_normalized_scores_where_the_variance_is_zero():
+    """A tree with one output in every leaf has no spread; the scores are those of the distance."""
+    tree = OKTree(kernel=RBF(1.0), random_state=0).fit(X[:30], ROUNDED[:30])
+    scores = {}
+    for name in ("distance", "normalized"):
+        model = ConformalSets(tree, method="prefit", conformity_score=name)
+        scores[name] = model.fit(X[30:], ROUNDED[30:]).p_values(X[30:])
+    np.testing.assert_allclose(scores["normalized"], scores["distance"])
