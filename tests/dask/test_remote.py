@@ -4,6 +4,7 @@ import logging
 import math
 import pickle
 import re
+import time
 
 import dask.array as da
 import dask.dataframe as dd
@@ -12,11 +13,13 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from distributed import Client, LocalCluster
+from distributed.client import FutureCancelledError
 
 from clusters import assert_same_trees, left_on, make_data
 from okforest import OKExtraTrees, OKRandomForest, OKTotallyRandomTrees
 from okforest.dask import fit, fit_remote, predict
 from okforest.dask._growing import grow_range
+from okforest.dask._keeping import LostPart
 from okforest.dask._row_plan import plan_rows
 from okforest.decode import ExpectedLoss, Sharpened, Threshold
 from okforest.kernels import (
@@ -133,6 +136,32 @@ def test_all_rows_on_every_worker(threads, model, y):
     for use in (lambda: forest.predict(chunks(NEW)), forest.to_local):
         with pytest.raises(RuntimeError, match="was released"):
             use()
+
+
+def test_releasing_while_predictions_are_computed(threads, tmp_path):
+    """They are finished, and the client stays connected; others are refused."""
+    begun, going_on = tmp_path / "begun", tmp_path / "going on"
+
+    def wait(block):
+        begun.touch()
+        while not going_on.exists():
+            time.sleep(0.01)
+        return block
+
+    forest = fit_remote(OKExtraTrees(9, random_state=0), X, Y)
+    x = chunks(NEW, 20)
+    expected = forest.predict(x).compute()
+    later = forest.predict(x)
+    predicted = forest.predict(x.map_blocks(wait, meta=NEW[:0])).persist()
+    while not begun.exists():
+        time.sleep(0.01)
+    forest.release()
+    going_on.touch()
+    assert np.array_equal(predicted.compute(), expected)
+    with pytest.raises((LostPart, FutureCancelledError)):
+        later.compute()
+    del predicted, later
+    assert left_on(threads) == (0, 0, 0)
 
 
 def test_a_failed_fit_leaves_nothing(threads):
