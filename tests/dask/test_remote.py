@@ -139,7 +139,7 @@ def test_all_rows_on_every_worker(threads, model, y):
 
 
 def test_releasing_while_predictions_are_computed(threads, tmp_path):
-    """They are finished, and the client stays connected; others are refused."""
+    """They are finished, and the client stays connected."""
     begun, going_on = tmp_path / "begun", tmp_path / "going on"
 
     def wait(block):
@@ -151,17 +151,26 @@ def test_releasing_while_predictions_are_computed(threads, tmp_path):
     forest = fit_remote(OKExtraTrees(9, random_state=0), X, Y)
     x = chunks(NEW, 20)
     expected = forest.predict(x).compute()
-    later = forest.predict(x)
     predicted = forest.predict(x.map_blocks(wait, meta=NEW[:0])).persist()
     while not begun.exists():
         time.sleep(0.01)
     forest.release()
     going_on.touch()
     assert np.array_equal(predicted.compute(), expected)
+    del predicted
+    assert left_on(threads) == (0, 0, 0)
+
+
+def test_predictions_of_a_released_forest(threads):
+    """Lazy ones that were not computed before cannot be."""
+    forest = fit_remote(OKExtraTrees(9, random_state=0), X, Y)
+    later = forest.predict(chunks(NEW, 20))
+    keys = [part.key for part in forest.parts]
+    forest.release()
+    while any(threads.who_has(keys).values()):  # until the scheduler has been told
+        time.sleep(0.01)
     with pytest.raises((LostPart, FutureCancelledError)):
         later.compute()
-    del predicted, later
-    assert left_on(threads) == (0, 0, 0)
 
 
 def test_a_failed_fit_leaves_nothing(threads):
