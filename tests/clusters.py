@@ -8,7 +8,7 @@ import numpy as np
 from distributed import Worker
 
 # Seconds after which something that should happen counts as not happening, on a busy machine.
-PATIENCE = 200
+PATIENCE = 300
 
 
 def make_data(n=300, seed=0):

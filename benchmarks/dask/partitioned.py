@@ -90,10 +90,8 @@ def compare(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         peak = max(client.run(memory, "VmHWM").values())
         cpu = sum(client.run(cpu_seconds).values())
         restarted = sorted(before.values()) != sorted(client.run(os.getpid).values())
-    whole = [
-        np.concatenate([np.load(folder / f"{name}{p}.npy") for p in range(test)]) for name in "XY"
-    ]
-    local = model.fit(*whole)
+    widths = {"X": options.features, "Y": options.outputs}
+    local = model.fit(*(joined(folder, name, sizes, width) for name, width in widths.items()))
     here = local.score(*(np.load(folder / f"{name}{test}.npy") for name in "XY"))
     return {
         "data, MiB": round(data_bytes / 2**20),
@@ -115,6 +113,15 @@ def write(folder: Path, p: int, n: int, options: argparse.Namespace) -> None:
     Y = np.tanh(X[:, :10] @ mixing / 2) + 0.2 * rng.normal(size=(n, options.outputs))
     np.save(folder / f"X{p}.npy", X)
     np.save(folder / f"Y{p}.npy", Y)
+
+
+def joined(folder: Path, name: str, sizes: list[int], width: int) -> np.ndarray:
+    """Read all partitions, one after the other, into one array."""
+    whole = np.empty((sum(sizes), width))
+    ends = np.cumsum(sizes)
+    for p, (n, end) in enumerate(zip(sizes, ends, strict=True)):
+        whole[end - n : end] = np.load(folder / f"{name}{p}.npy", mmap_mode="r")
+    return whole
 
 
 def collection(folder: Path, name: str, sizes: list[int], width: int) -> Any:

@@ -1,6 +1,7 @@
 """One cluster of three processes, the scheduler and two workers, for all tests of a session."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,13 @@ dask.config.set(
         "distributed.worker.profile.enabled": False,  # a thread of each worker
     }
 )
+
+
+def pytest_collection_modifyitems(items):
+    """Let tests of this folder take long: starting processes may take minutes on a busy machine."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.timeout(4 * PATIENCE))
 
 
 @pytest.fixture(autouse=True)

@@ -144,6 +144,7 @@ def test_data_that_does_not_fit(monkeypatch):
         assert trees_at_a_time(client, SampleSize(4_000, 0), 1) == 1
         assert trees_at_a_time(client, SampleSize(4_000, 0), 10) == 3  # 8,000 bytes each
         assert trees_at_a_time(client, SampleSize(100, 1_000), 10) == 10
+        assert trees_at_a_time(client, SampleSize(1_000, 10_000), 20) == 10  # one grows at a time
         fit(OKExtraTrees(2), X[:100], Y[:100], client=client)
 
         def in_use(n_bytes):

@@ -93,11 +93,13 @@ def test_columns_of_partitions(threads):
     """A column that one partition does not have is an error, not a missing value."""
     frames = [as_frame(part) for part in (X[:100], X[100:])]
     expected = fit(OKExtraTrees(5, random_state=0), pd.concat(frames), Y, client=threads)
-    for second, is_valid in (
-        (frames[1][[*frames[1].columns[::-1]]], True),
-        (frames[1].drop(columns="x2"), False),
+    turned = [frame[[*frame.columns[::-1]]] for frame in frames]
+    for given, is_valid in (
+        ((frames[0], turned[1]), True),
+        ((turned[0], frames[1]), True),
+        ((frames[0], frames[1].drop(columns="x2")), False),
     ):
-        parts = [dask.delayed(frame) for frame in (frames[0], second)]
+        parts = [dask.delayed(frame) for frame in given]
         x = dd.from_delayed(parts, meta=frames[0].iloc[:0], verify_meta=False)
         if is_valid:  # another order
             assert_same_trees(fit(OKExtraTrees(5, random_state=0), x, Y), expected)

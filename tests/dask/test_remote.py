@@ -59,6 +59,7 @@ def rbf(sigma="median", **parameters):
 
 PARTITIONED = {
     "random forest": (drawing(), Y, None),
+    "share of the rows": (drawing(min_samples_leaf=0.02), Y, None),
     "extra-trees, weights": (drawing(OKExtraTrees), Y, WEIGHT),
     "pruned": pytest.param(*(drawing(ccp_alpha=0.1), Y[:, 0], None), marks=pytest.mark.slow),
     "labels": (drawing(kernel="dirac"), LABELS, None),
@@ -103,6 +104,7 @@ def test_rows_in_partitions(threads, model, y, weight):
 REPLICATED = {
     "linear": pytest.param(OKExtraTrees(9, random_state=0), Y, marks=pytest.mark.slow),
     "labels": (OKRandomForest(9, kernel="dirac", random_state=0), LABELS),
+    "pruned": (OKRandomForest(9, ccp_alpha=1.0, random_state=0), Y),
     "rbf": (OKRandomForest(9, kernel="rbf", random_state=0), Y),
     "rankings": (OKRandomForest(9, kernel="kendall", random_state=0), RANKS),
     "label sets": (OKRandomForest(9, kernel="hamming", decoder="mode", random_state=0), SETS),
