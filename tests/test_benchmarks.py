@@ -257,10 +257,14 @@ def test_dask(tmp_path):
     pytest.importorskip("distributed", reason="Dask is not installed")
     report = tmp_path / "report.json"
     tiny = ("--rows", 400, "--features", 12, "--outputs", 3, "--trees", 4)
-    run("dask.overhead", *tiny, "--workers", 2, "--repeats", 1, "--json", report)
+    figure = tmp_path / "efficiency.png"
+    options = ("--workers", 2, "--repeats", 1, "--json", report, "--figure", figure)
+    assert "### CPU time of workers: N = 400" in run("dask.overhead", *tiny, *options)
+    assert figure.read_bytes().startswith(b"\x89PNG")
     assert [row["workers"] for row in json.loads(report.read_text())["rows"]] == [2, 2]
     options = ("--samples", 100, "--workers", 1, "--share", 20_000, "--json", report)
-    run("dask.partitioned", *tiny, "--partitions", 3, *options)
+    printed = run("dask.partitioned", *tiny, "--partitions", 3, *options)
+    assert "| a worker was restarted | False |" in printed
     results = json.loads(report.read_text())
     scores = [results[f"kernel R², {where}"] for where in ("rows in partitions", "one process")]
     assert scores[0] == pytest.approx(scores[1])

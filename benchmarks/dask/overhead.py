@@ -6,13 +6,14 @@ there are fewer cores, or others use them, processes slow each other down: "plai
 of as many processes that grow the same trees at the same time without Dask. Workers also need some
 CPU time for every second that passes, to answer the scheduler; "background" is that of the fit:
 what they need at rest times how long the fit took, which is long without cores of their own. All
-take turns, and the best of several times is reported. Peak memory is
-that of the worker with the largest, above its level before the fit, divided by the size of its data
-(X, embedded outputs, weights) and trees.
+take turns, and the best of several times is reported. Peak memory is that of the worker with the
+largest, above its level before the fit, divided by the size of its data (X, embedded outputs,
+weights) and trees. Prints a table in Markdown, and draws the efficiency of the first model.
 """
 
 import argparse
 import json
+import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
@@ -45,41 +46,56 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--figure", type=Path, help="such as docs/images/dask_efficiency.png")
     options = parser.parse_args()
     machine.fix_threads()
+    about = machine.describe()
     rows = [row for name in options.models for row in measure(name, options)]
-    header = [
-        "model",
-        "workers",
-        "local",
-        "plain",
-        "Dask",
-        "background",
-        "Dask / local",
-        "memory",
-    ]
+    print(f"Printed by `python -m benchmarks.dask.overhead {' '.join(sys.argv[1:])}`.\n")
+    print(
+        f"### CPU time of workers: N = {options.rows:,}, {options.features} features, "
+        f"{options.outputs} outputs, {options.trees} trees\n"
+    )
+    print(table(rows).markdown())
+    print("\n" + ", ".join(f"{key}: {value}" for key, value in about.items()) + ".")
+    if options.json:
+        options.json.write_text(json.dumps({"machine": about, "rows": rows}, indent=1))
+    if options.figure:
+        draw([row for row in rows if row["model"] == options.models[0]], options.figure)
+
+
+def table(rows: list[dict[str, Any]]) -> Table:
+    """Return the measurements, and the ratios of CPU times."""
     lines = [
         [
             row["model"],
             row["workers"],
-            f"{row['local']:.1f} s",
-            f"{row['plain']:.1f} s",
-            f"{row['cluster']:.1f} s",
-            f"{row['background']:.1f} s",
+            *(f"{row[name]:.1f} s" for name in ("local", "plain", "cluster", "background")),
             f"{row['cluster'] / row['local']:.2f}",
+            f"{row['cluster'] / row['plain']:.2f}",
             f"{row['memory']:.2f}",
         ]
         for row in rows
     ]
-    print(
-        f"N = {options.rows:,}, {options.features} features, {options.outputs} outputs, "
-        f"{options.trees} trees\n"
-    )
-    print(Table(header, lines).markdown())
-    about = machine.describe()
-    print(f"\n{about['CPU']}, {about['cores']} cores, {about['date']}.")
-    if options.json:
-        options.json.write_text(json.dumps({"machine": about, "rows": rows}, indent=1))
+    times = ["local", "plain", "Dask", "background", "Dask / local", "Dask / plain"]
+    return Table(["model", "workers", *times, "peak memory"], lines)
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Draw the efficiency for each number of workers."""
+    import matplotlib.pyplot as plt
+
+    workers = [row["workers"] for row in rows]
+    figure, axes = plt.subplots(figsize=(5, 3), layout="constrained")
+    for name, label, marker in (
+        ("local", "a local fit", "o"),
+        ("plain", "as many plain processes", "s"),
+    ):
+        values = [row[name] / row["cluster"] for row in rows]
+        axes.plot(workers, values, marker + "-", label=label)
+    axes.set(xlabel="workers, one thread each", ylabel="efficiency", ylim=(0, 1.2), xticks=workers)
+    axes.legend(loc="lower left", title="CPU time beside")
+    figure.savefig(path, dpi=110)
 
 
 def prepare(*plan: Any) -> None:
@@ -149,7 +165,7 @@ def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
                 "memory": min(peaks) / held,
             }
         )
-        print(rows[-1], flush=True)
+        print(rows[-1], file=sys.stderr, flush=True)
     return rows
 
 

@@ -2,13 +2,14 @@
 
 The data is written to files, one for each partition, which are mapped to memory and not read as a
 whole. The memory limit of a worker is a share of the size of the data. Every tree is grown on a
-sample of the rows. Prints the peak memory of workers, whether any was restarted, and the kernel R²
-on other rows, of both forests.
+sample of the rows. Prints a table in Markdown: the peak memory of workers, whether any was
+restarted, and the kernel R² on other rows, of both forests.
 """
 
 import argparse
 import json
 import os
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -18,9 +19,10 @@ import dask
 import dask.array as da
 import numpy as np
 from benchmarks import machine
-from benchmarks.dask.cluster import memory, workers
+from benchmarks.dask.cluster import cpu_seconds, memory, workers
 
 from okforest import OKExtraTrees
+from okforest._report import Table
 from okforest.dask import fit_remote
 
 
@@ -41,12 +43,17 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     machine.fix_threads()
+    about = machine.describe()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         results = compare(Path(folder), options)
-    about = machine.describe()
-    for name, value in results.items():
-        print(f"{name}: {value}")
-    print(f"{about['CPU']}, {about['cores']} cores, {about['memory']}, {about['date']}")
+    print(f"Printed by `python -m benchmarks.dask.partitioned {' '.join(sys.argv[1:])}`.\n")
+    print(
+        f"### Rows over workers: {options.rows:,} rows, {options.features} features, "
+        f"{options.outputs} outputs, {options.partitions} partitions, {options.workers} workers, "
+        f"{options.trees} trees on {options.samples:,} rows each\n"
+    )
+    print(Table(["", "value"], list(results.items())).markdown())
+    print("\n" + ", ".join(f"{key}: {value}" for key, value in about.items()) + ".")
     if options.json:
         options.json.write_text(json.dumps({"machine": about, **results}, indent=1))
 
@@ -81,17 +88,17 @@ def compare(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         )
         remote = float(forest.score(X_test, Y_test))
         peak = max(client.run(memory, "VmHWM").values())
+        cpu = sum(client.run(cpu_seconds).values())
         restarted = sorted(before.values()) != sorted(client.run(os.getpid).values())
-    whole = [
-        np.concatenate([np.load(folder / f"{name}{p}.npy") for p in range(test)]) for name in "XY"
-    ]
-    local = model.fit(*whole)
+    widths = {"X": options.features, "Y": options.outputs}
+    local = model.fit(*(joined(folder, name, sizes, width) for name, width in widths.items()))
     here = local.score(*(np.load(folder / f"{name}{test}.npy") for name in "XY"))
     return {
         "data, MiB": round(data_bytes / 2**20),
         "memory limit of a worker, MiB": round(limit / 2**20),
         "largest peak of a worker, MiB": round(peak / 2**20),
         "seconds": round(seconds, 1),
+        "CPU time of all workers, seconds": round(cpu, 1),
         "a worker was restarted": restarted,
         "kernel R², rows in partitions": remote,
         "kernel R², one process": here,
@@ -106,6 +113,15 @@ def write(folder: Path, p: int, n: int, options: argparse.Namespace) -> None:
     Y = np.tanh(X[:, :10] @ mixing / 2) + 0.2 * rng.normal(size=(n, options.outputs))
     np.save(folder / f"X{p}.npy", X)
     np.save(folder / f"Y{p}.npy", Y)
+
+
+def joined(folder: Path, name: str, sizes: list[int], width: int) -> np.ndarray:
+    """Read all partitions, one after the other, into one array."""
+    whole = np.empty((sum(sizes), width))
+    ends = np.cumsum(sizes)
+    for p, (n, end) in enumerate(zip(sizes, ends, strict=True)):
+        whole[end - n : end] = np.load(folder / f"{name}{p}.npy", mmap_mode="r")
+    return whole
 
 
 def collection(folder: Path, name: str, sizes: list[int], width: int) -> Any:

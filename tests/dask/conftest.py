@@ -1,33 +1,62 @@
 """One cluster of three processes, the scheduler and two workers, for all tests of a session."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("distributed", reason="Dask is not installed")
 
 import dask
 from distributed import Client, LocalCluster
-from distributed.deploy.subprocess import SubprocessCluster
+from distributed.deploy.spec import SpecCluster
+from distributed.deploy.subprocess import SubprocessScheduler, SubprocessWorker
 
-from clusters import Mortal
+from clusters import PATIENCE, Mortal
 
 dask.config.set(
     {
-        "distributed.comm.timeouts.connect": "60s",  # several tests may run on a busy machine
+        "distributed.comm.timeouts.connect": f"{PATIENCE}s",
         "distributed.worker.profile.enabled": False,  # a thread of each worker
     }
 )
 
 
+def pytest_collection_modifyitems(items):
+    """Let tests of this folder take long: starting processes may take minutes on a busy machine."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.timeout(4 * PATIENCE))
+
+
+@pytest.fixture(autouse=True)
+def environment():
+    """Restore environment variables: Dask sets those of its worker processes in this one, too."""
+    before = dict(os.environ)
+    yield
+    after = dict(os.environ)
+    for name in {*before, *after}:
+        if name not in before:
+            del os.environ[name]
+        elif before[name] != after.get(name):
+            os.environ[name] = before[name]
+
+
 @pytest.fixture(scope="session")
 def cluster():
-    early = {"preload": ["okforest.dask"]}  # all processes import it at the same time
-    with SubprocessCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        dashboard_address=None,
-        worker_class="distributed.Worker",
-        worker_kwargs={"memory_limit": 0, **early},
-        scheduler_kwargs=early,
+    # SubprocessCluster would give the scheduler 30 seconds to start.
+    early = {"preload": ["okforest.dask"], "host": "127.0.0.1"}  # all import it at the same time
+    scheduler = {
+        "scheduler_kwargs": {"port": 0, "dashboard": False, "dashboard_address": ":0", **early},
+        "timeout": PATIENCE,
+    }
+    worker = {
+        "worker_class": "distributed.Worker",
+        "worker_kwargs": {"nthreads": 1, "memory_limit": 0, "dashboard": False, **early},
+    }
+    with SpecCluster(
+        workers={i: {"cls": SubprocessWorker, "options": worker} for i in range(2)},
+        scheduler={"cls": SubprocessScheduler, "options": scheduler},
     ) as cluster:
         yield cluster
 
@@ -35,7 +64,7 @@ def cluster():
 @pytest.fixture
 def client(cluster):
     with Client(cluster) as client:
-        client.wait_for_workers(2, timeout=120)
+        client.wait_for_workers(2, timeout=PATIENCE)
         yield client
 
 

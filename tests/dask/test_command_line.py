@@ -1,14 +1,19 @@
 """A cluster of separate processes over TCP, started from the command line."""
 
+import json
+import os
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 
 import dask.array as da
 import numpy as np
 import pytest
 from distributed import Client
 
-from clusters import assert_same_trees, left_on, make_data
+from clusters import PATIENCE, assert_same_trees, left_on, make_data
 from okforest import OKExtraTrees, OKRandomForest
 from okforest.dask import fit, fit_remote, predict
 
@@ -17,30 +22,42 @@ X, Y = make_data()
 
 @pytest.fixture
 def address(tmp_path):
-    """Start a scheduler and two workers; return the file that names the scheduler."""
-    path = str(tmp_path / "scheduler.json")
-    dask = [sys.executable, "-m", "dask"]
-    quietly = ["--no-dashboard", "--local-directory", str(tmp_path)]
-    commands = [
-        [*dask, "scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", path],
-        *[[*dask, "worker", "--scheduler-file", path, "--nthreads", "1", *quietly]] * 2,
-    ]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    processes = [subprocess.Popen(command, **quiet) for command in commands]
+    """Start a scheduler and two workers as the guide does; return the scheduler's address."""
+    dask, file = [sys.executable, "-m", "dask"], tmp_path / "scheduler.json"
+    quiet = dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
+    local = ["--host", "127.0.0.1", "--no-dashboard"]
+    command = [*dask, "scheduler", "--port", "0", *local, "--scheduler-file", str(file)]
+    processes = [subprocess.Popen(command, **quiet, start_new_session=True)]
     try:
-        yield path
+        address = None
+        while address is None:
+            assert processes[0].poll() is None, "the scheduler has ended"
+            time.sleep(0.05)
+            with suppress(OSError, ValueError):  # the file is not there yet, or not complete
+                address = json.loads(file.read_text())["address"]
+        worker = [*dask, "worker", address, "--nthreads", "1", *local]
+        processes += [
+            subprocess.Popen(
+                [*worker, "--local-directory", str(tmp_path)], **quiet, start_new_session=True
+            )
+            for _ in range(2)
+        ]
+        yield address
     finally:
         for process in reversed(processes):
             process.terminate()
-        for process in processes:
-            process.wait(timeout=60)
+            try:
+                process.wait(timeout=PATIENCE / 4)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)  # with the worker of a nanny
+                process.wait()
 
 
 @pytest.mark.slow
 def test_scheduler_and_workers_over_tcp(address):
     """Fits and predictions equal local ones."""
-    with Client(scheduler_file=address, timeout=60) as client:
-        client.wait_for_workers(2, timeout=120)
+    with Client(address, timeout=PATIENCE) as client:
+        client.wait_for_workers(2, timeout=PATIENCE)
         expected = OKExtraTrees(20, random_state=0).fit(X, Y)
         found = fit(OKExtraTrees(20, random_state=0), X, Y, client=client)
         assert_same_trees(found, expected)

@@ -13,13 +13,14 @@ from distributed import Client, LocalCluster, Status, get_client
 from distributed.comm import CommClosedError
 from sklearn.base import clone
 
-from clusters import assert_same_trees, left_on, make_data
+from clusters import PATIENCE, assert_same_trees, left_on, make_data
 from okforest import OKExtraTrees, OKRandomForest
 from okforest.dask import fit, fit_remote
 from okforest.dask._cluster import (
     WorkerLimits,
     _memory_in_use,
     find_client,
+    patience,
     replicated,
     watched,
 )
@@ -61,11 +62,17 @@ def test_without_a_scheduler(threads):
         fit(OKExtraTrees(), X, Y, client=other)
 
 
+def test_patience():
+    """Workers are awaited as long as Dask waits for a connection."""
+    with dask.config.set({"distributed.comm.timeouts.connect": "7s"}):
+        assert patience() == "7s"
+
+
 @pytest.mark.parametrize(("protocol", "how"), [("tcp", "dask worker tcp:"), (None, "scale")])
-def test_without_workers(protocol, how):
+def test_without_workers(monkeypatch, protocol, how):
     """Workers are awaited for a while; the advice depends on who can reach the scheduler."""
+    monkeypatch.setattr("okforest.dask._cluster.patience", lambda: "0.2s")
     with (
-        dask.config.set({"distributed.comm.timeouts.connect": "0.2s"}),
         LocalCluster(
             n_workers=0, processes=False, dashboard_address=":0", protocol=protocol
         ) as cluster,
@@ -94,15 +101,19 @@ def test_other_versions(client, monkeypatch):
         return known
 
     known = client.run(pretend, "0.0.1", workers=[worker])[worker]
-    with pytest.raises(RuntimeError, match=f"worker {worker} has okforest 0.0.1; this process"):
-        fit(OKExtraTrees(), X, Y, client=client)
-    client.run(pretend, known, workers=[worker])
+    try:
+        with pytest.raises(RuntimeError, match=f"worker {worker} has okforest 0.0.1; this process"):
+            fit(OKExtraTrees(), X, Y, client=client)
+    finally:  # other tests use this cluster
+        client.run(pretend, known, workers=[worker])
     fit(OKExtraTrees(2), X, Y, client=client)
 
     client.run_on_scheduler(pretend, "0.0.2")
-    with pytest.raises(RuntimeError, match=r"the scheduler at tcp.* has okforest 0.0.2; this"):
-        fit(OKExtraTrees(), X, Y, client=client)
-    client.run_on_scheduler(pretend, known)
+    try:
+        with pytest.raises(RuntimeError, match=r"the scheduler at tcp.* has okforest 0.0.2; this"):
+            fit(OKExtraTrees(), X, Y, client=client)
+    finally:
+        client.run_on_scheduler(pretend, known)
 
     def missing():
         raise ModuleNotFoundError("No module named 'okforest'")
@@ -133,6 +144,7 @@ def test_data_that_does_not_fit(monkeypatch):
         assert trees_at_a_time(client, SampleSize(4_000, 0), 1) == 1
         assert trees_at_a_time(client, SampleSize(4_000, 0), 10) == 3  # 8,000 bytes each
         assert trees_at_a_time(client, SampleSize(100, 1_000), 10) == 10
+        assert trees_at_a_time(client, SampleSize(1_000, 10_000), 20) == 10  # one grows at a time
         fit(OKExtraTrees(2), X[:100], Y[:100], client=client)
 
         def in_use(n_bytes):
@@ -172,13 +184,12 @@ def test_paused_workers(threads, monkeypatch, caplog):
     """They are awaited for a while; within a fit, a warning tells why nothing happens."""
     monkeypatch.setattr("okforest.dask._cluster.WARN_EVERY", 0.01)
     set_status(threads, "paused")
-    with (
-        dask.config.set({"distributed.comm.timeouts.connect": "0.2s"}),
-        pytest.raises(RuntimeError, match=r"all 2 workers .* are paused after 0.2s"),
-    ):
-        fit(OKExtraTrees(2), X, Y)
+    with monkeypatch.context() as patch:
+        patch.setattr("okforest.dask._cluster.patience", lambda: "0.2s")
+        with pytest.raises(RuntimeError, match=r"all 2 workers .* are paused after 0.2s"):
+            fit(OKExtraTrees(2), X, Y)
     with watched(threads):
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while "all workers are paused" not in caplog.text and time.monotonic() < end:
             time.sleep(0.01)
     assert "all workers are paused, since they have too little memory" in caplog.text
@@ -359,7 +370,7 @@ def test_workers_lost_after_a_fit(mortal):
             lazy.compute()
     with pytest.raises(RuntimeError, match=r"of 12 parts .* have died; fit it again"):
         forest.to_local()
-    end = time.monotonic() + 60  # until this process has been told
+    end = time.monotonic() + PATIENCE  # until this process has been told
     while all(part.status != "error" for part in forest.parts) and time.monotonic() < end:
         time.sleep(0.01)
     with pytest.raises(RuntimeError, match=r"of 12 parts .* have died; fit it again"):
@@ -408,8 +419,8 @@ def exhaust_memory():
 
     def allocate(plan, trees):
         held = []
-        while True:
-            held.append(np.ones(2**22))
+        while True:  # until the nanny kills this process; the machine needs the rest of its memory
+            held += [np.ones(2**22)] * (len(held) < 20)
             time.sleep(0.02)
 
     _growing.grow_range = allocate

@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from distributed import Client, LocalCluster
 
 from clusters import assert_same_trees, left_on, make_data
 from okforest import OKBagging, OKBoost, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees, OKTree
 from okforest.dask import fit, fit_remote
-from okforest.dask._growing import tree_ranges
+from okforest.dask._growing import grow_range, tree_ranges
 from okforest.engine import GrowthPlan
 
 X, Y = make_data()
@@ -92,11 +93,13 @@ def test_columns_of_partitions(threads):
     """A column that one partition does not have is an error, not a missing value."""
     frames = [as_frame(part) for part in (X[:100], X[100:])]
     expected = fit(OKExtraTrees(5, random_state=0), pd.concat(frames), Y, client=threads)
-    for second, is_valid in (
-        (frames[1][[*frames[1].columns[::-1]]], True),
-        (frames[1].drop(columns="x2"), False),
+    turned = [frame[[*frame.columns[::-1]]] for frame in frames]
+    for given, is_valid in (
+        ((frames[0], turned[1]), True),
+        ((turned[0], frames[1]), True),
+        ((frames[0], frames[1].drop(columns="x2")), False),
     ):
-        parts = [dask.delayed(frame) for frame in (frames[0], second)]
+        parts = [dask.delayed(frame) for frame in given]
         x = dd.from_delayed(parts, meta=frames[0].iloc[:0], verify_meta=False)
         if is_valid:  # another order
             assert_same_trees(fit(OKExtraTrees(5, random_state=0), x, Y), expected)
@@ -163,17 +166,66 @@ def test_a_failed_task_cancels_the_rest(threads, monkeypatch):
     assert left_on(threads) == (0, 0, 0)
 
 
-def test_ctrl_c(threads):
-    """Growth on the workers stops: it would take many minutes."""
-    slow = OKExtraTrees(64, random_state=0)
+def test_ctrl_c(threads, monkeypatch):
+    """Growth on the workers stops: it would take an hour."""
+    begun = threading.Event()
+
+    def grow(plan, trees):
+        begun.set()
+        return grow_range(plan, trees)
+
+    def interrupt():
+        begun.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("okforest.dask._growing.grow_range", grow)
+    slow = OKExtraTrees(20_000, random_state=0)
     inputs = np.random.default_rng(0).normal(size=(20_000, 10))
-    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
     with pytest.raises(KeyboardInterrupt):
-        fit(slow, inputs, np.tile(inputs, 20), client=threads)
-    timer.join()
+        fit(slow, inputs, inputs, client=threads)
+    thread.join()
     assert left_on(threads) == (0, 0, 0)
     assert not hasattr(slow, "trees_")
+
+
+SUBMITTED = {  # fits, and the tasks that are submitted when they are interrupted
+    "trees": (fit, {}, 3),
+    "trees that stay": (fit_remote, {}, 3),
+    "trees to keep": (fit_remote, {}, 15),
+    "samples": (fit_remote, {"partitioned": True}, 20),
+}
+
+
+@pytest.mark.parametrize(("fit_any", "options", "n_tasks"), SUBMITTED.values(), ids=SUBMITTED)
+def test_ctrl_c_while_tasks_are_submitted(threads, monkeypatch, fit_any, options, n_tasks):
+    """Those submitted so far are cancelled, even while the error is kept, as shells do."""
+    submitted = []
+    submit = Client.submit
+
+    def interrupted(*arguments, **others):
+        submitted.append(1)
+        if len(submitted) == n_tasks:
+            raise KeyboardInterrupt
+        return submit(*arguments, **others)
+
+    monkeypatch.setattr(Client, "submit", interrupted)
+    x, y = da.from_array(X, chunks=(50, -1)), da.from_array(Y, chunks=(50, -1))
+    with pytest.raises(KeyboardInterrupt) as kept:
+        fit_any(OKRandomForest(60, random_state=0), x, y, client=threads, **options)
+    assert len(submitted) == n_tasks
+    assert left_on(threads) == (0, 0, 0)
+    assert kept.value is not None
+
+
+def test_gpus(threads):
+    """Workers have none; device="auto" grows on their CPUs."""
+    for fit_any in (fit, fit_remote):
+        with pytest.raises(ValueError, match=r"device='cuda' grows trees on the GPU.*device='cpu'"):
+            fit_any(OKExtraTrees(3, device="cuda"), X, Y)
+    found = fit(OKExtraTrees(3, device="auto", random_state=0), X, Y)
+    assert_same_trees(found, OKExtraTrees(3, random_state=0).fit(X, Y))
 
 
 def test_other_models_are_refused(threads):
@@ -187,8 +239,6 @@ def test_other_models_are_refused(threads):
 @pytest.mark.parametrize("n_workers", [1, 2, 4])
 def test_numbers_of_worker_processes(n_workers):
     """The forest is the same for 1, 2 and 4 workers, with weights, missing values, categories."""
-    from distributed import Client, LocalCluster
-
     with (
         LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,

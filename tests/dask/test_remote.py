@@ -4,6 +4,7 @@ import logging
 import math
 import pickle
 import re
+import time
 
 import dask.array as da
 import dask.dataframe as dd
@@ -12,11 +13,13 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from distributed import Client, LocalCluster
+from distributed.client import FutureCancelledError
 
 from clusters import assert_same_trees, left_on, make_data
 from okforest import OKExtraTrees, OKRandomForest, OKTotallyRandomTrees
 from okforest.dask import fit, fit_remote, predict
 from okforest.dask._growing import grow_range
+from okforest.dask._keeping import LostPart
 from okforest.dask._row_plan import plan_rows
 from okforest.decode import ExpectedLoss, Sharpened, Threshold
 from okforest.kernels import (
@@ -56,6 +59,7 @@ def rbf(sigma="median", **parameters):
 
 PARTITIONED = {
     "random forest": (drawing(), Y, None),
+    "share of the rows": (drawing(min_samples_leaf=0.02), Y, None),
     "extra-trees, weights": (drawing(OKExtraTrees), Y, WEIGHT),
     "pruned": pytest.param(*(drawing(ccp_alpha=0.1), Y[:, 0], None), marks=pytest.mark.slow),
     "labels": (drawing(kernel="dirac"), LABELS, None),
@@ -100,6 +104,7 @@ def test_rows_in_partitions(threads, model, y, weight):
 REPLICATED = {
     "linear": pytest.param(OKExtraTrees(9, random_state=0), Y, marks=pytest.mark.slow),
     "labels": (OKRandomForest(9, kernel="dirac", random_state=0), LABELS),
+    "pruned": (OKRandomForest(9, ccp_alpha=1.0, random_state=0), Y),
     "rbf": (OKRandomForest(9, kernel="rbf", random_state=0), Y),
     "rankings": (OKRandomForest(9, kernel="kendall", random_state=0), RANKS),
     "label sets": (OKRandomForest(9, kernel="hamming", decoder="mode", random_state=0), SETS),
@@ -133,6 +138,41 @@ def test_all_rows_on_every_worker(threads, model, y):
     for use in (lambda: forest.predict(chunks(NEW)), forest.to_local):
         with pytest.raises(RuntimeError, match="was released"):
             use()
+
+
+def test_releasing_while_predictions_are_computed(threads, tmp_path):
+    """They are finished, and the client stays connected."""
+    begun, going_on = tmp_path / "begun", tmp_path / "going on"
+
+    def wait(block):
+        begun.touch()
+        while not going_on.exists():
+            time.sleep(0.01)
+        return block
+
+    forest = fit_remote(OKExtraTrees(9, random_state=0), X, Y)
+    x = chunks(NEW, 20)
+    expected = forest.predict(x).compute()
+    predicted = forest.predict(x.map_blocks(wait, meta=NEW[:0])).persist()
+    while not begun.exists():
+        time.sleep(0.01)
+    forest.release()
+    going_on.touch()
+    assert np.array_equal(predicted.compute(), expected)
+    del predicted
+    assert left_on(threads) == (0, 0, 0)
+
+
+def test_predictions_of_a_released_forest(threads):
+    """Lazy ones that were not computed before cannot be."""
+    forest = fit_remote(OKExtraTrees(9, random_state=0), X, Y)
+    later = forest.predict(chunks(NEW, 20))
+    keys = [part.key for part in forest.parts]
+    forest.release()
+    while any(threads.who_has(keys).values()):  # until the scheduler has been told
+        time.sleep(0.01)
+    with pytest.raises((LostPart, FutureCancelledError)):
+        later.compute()
 
 
 def test_a_failed_fit_leaves_nothing(threads):

@@ -69,9 +69,8 @@ def workers_of(client: Any) -> dict[str, Any]:
 
     There may be none for a moment, while the only one is restarted or paused.
     """
-    dask = require("dask")
-    timeout = dask.config.get("distributed.comm.timeouts.connect", "30s")
-    end = time.monotonic() + dask.utils.parse_timedelta(timeout)
+    timeout = patience()
+    end = time.monotonic() + require("dask").utils.parse_timedelta(timeout)
     while True:
         workers = _identities(client)
         if workers and not _all_paused(workers):
@@ -92,6 +91,11 @@ def workers_of(client: Any) -> dict[str, Any]:
                 f"example with: {how}"
             )
         time.sleep(0.1)
+
+
+def patience() -> Any:
+    """Return how long to wait for workers, as Dask writes times: as long as for a connection."""
+    return require("dask").config.get("distributed.comm.timeouts.connect", "30s")
 
 
 def _identities(client: Any) -> dict[str, Any]:
@@ -260,7 +264,11 @@ def with_replicated(client: Any, data: Any, work: Callable[[Any], Any]) -> Any:
 
 @contextmanager
 def cancelling(client: Any, futures: list[Any], keep: bool = False) -> Iterator[None]:
-    """Cancel tasks after an error or Ctrl-C, and forget all; at the end, too, unless kept."""
+    """Cancel tasks after an error or Ctrl-C, and forget all; at the end, too, unless kept.
+
+    Tasks are added to the list as they are submitted: an error in between cancels them, too, even
+    if its traceback is kept, and the tasks with it.
+    """
     distributed = require("distributed")
     done = False
     try:
@@ -275,6 +283,14 @@ def cancelling(client: Any, futures: list[Any], keep: bool = False) -> Iterator[
     finally:
         if not (done and keep):
             client.cancel(futures, force=True, reason="okforest cancelled the rest", msg=False)
+
+
+def computed(client: Any, tasks: list[Any]) -> Any:
+    """Compute lazy values here; cancel the rest if one of them fails."""
+    futures: list[Any] = []
+    with cancelling(client, futures):
+        futures += client.compute(tasks)
+        return client.gather(futures)
 
 
 def completed(client: Any, futures: list[Any]) -> Iterator[Any]:

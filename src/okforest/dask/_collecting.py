@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from okforest.dask._cluster import is_collection
+from okforest.dask._cluster import computed, is_collection
 
 
 def collected(client: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[Any]:
@@ -17,7 +17,7 @@ def collected(client: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[Any]:
             lazy = values.map_partitions(
                 with_columns, list(values.columns), name, meta=values._meta, enforce_metadata=False
             )
-        yield client.compute(lazy, sync=True)
+        yield computed(client, [lazy])[0]
 
 
 def with_columns(part: Any, columns: list[Any], name: str) -> Any:

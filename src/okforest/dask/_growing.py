@@ -68,10 +68,13 @@ def _grow_missing(
     client: Any, data: Any, ranges: list[range], parts: dict[range, PackedTrees], progress: Any
 ) -> None:
     """Grow the ranges of trees that are not among the parts yet, and add them."""
-    missing = [some for some in ranges if some not in parts]
-    futures = [client.submit(grow_packed, data, some, pure=False) for some in missing]
-    of_future = {future.key: some for future, some in zip(futures, missing, strict=True)}
+    futures: list[Any] = []
+    of_future: dict[str, range] = {}
     with cancelling(client, futures):
+        for some in ranges:
+            if some not in parts:
+                futures.append(client.submit(grow_packed, data, some, pure=False))
+                of_future[futures[-1].key] = some
         for future in completed(client, futures):
             parts[of_future[future.key]] = future.result()
             future.release()

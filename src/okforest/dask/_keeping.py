@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from okforest.dask._cluster import ATTEMPTS, require
+from okforest.dask._cluster import ATTEMPTS, cancelling, require
 
 
 class LostPart(RuntimeError):
-    """A part of a forest was on a worker that has died."""
+    """A part of a forest is no longer on the worker that has grown it."""
 
 
 def keep_parts(client: Any, parts: list[Any]) -> list[Any]:
@@ -21,20 +21,20 @@ def keep_parts(client: Any, parts: list[Any]) -> list[Any]:
     for _attempt in range(ATTEMPTS):
         missing = [part for part in parts if part.key not in kept]
         where = client.who_has(missing)
-        tasks = {
-            part.key: client.submit(
-                kept_part,
-                part.key,
-                pure=False,
-                workers=list(where[part.key]) or None,
-                allow_other_workers=True,  # or the loss of the worker would not be noticed
-            )
-            for part in missing
-        }
-        for _ in distributed.as_completed(list(tasks.values()), loop=client.loop):
-            pass
+        tasks: list[Any] = []
+        with cancelling(client, tasks, keep=True):
+            for part in missing:
+                options = {
+                    "workers": list(where[part.key]) or None,
+                    "allow_other_workers": True,  # or the loss of the worker would not be noticed
+                }
+                tasks.append(client.submit(kept_part, part.key, pure=False, **options))
+            for _ in distributed.as_completed(tasks, loop=client.loop):
+                pass
         # A task that Dask has given to another worker finds nothing there, and is repeated.
-        kept |= {key: task for key, task in tasks.items() if task.status == "finished"}
+        for part, task in zip(missing, tasks, strict=True):
+            if task.status == "finished":
+                kept[part.key] = task
     for part in parts:
         if part.key not in kept:
             raise distributed.client.FutureCancelledError(part.key, "its worker died")
@@ -45,7 +45,9 @@ def kept_part(key: str) -> Any:
     """Return a part that this worker has grown."""
     held = require("distributed").get_worker().data
     if key not in held:
-        raise LostPart("parts of the forest were on workers that have died; fit it again.")
+        raise LostPart(
+            "parts of the forest were on workers that have died, or it was released; fit it again."
+        )
     return held[key]
 
 

@@ -11,7 +11,7 @@ from okforest._compat import rows_of
 from okforest._typing import Outputs
 from okforest._validation import check_inputs
 from okforest.dask._blocks import with_blocks
-from okforest.dask._cluster import require
+from okforest.dask._cluster import computed, require
 from okforest.engine.inputs import Inputs
 from okforest.kernels import OutputKernel
 from okforest.models._tree_model import TreeModel
@@ -69,7 +69,7 @@ class PartitionedRows:
         tasks = [
             with_blocks(take_outputs, [self.y[p]], shared, own) for p, own in self.split(ascending)
         ]
-        return np.concatenate(client.compute(tasks, sync=True))[place]
+        return np.concatenate(computed(client, tasks))[place]
 
 
 def take_outputs(kernel: OutputKernel, rows: Positions, y: Any) -> Outputs:

@@ -8,7 +8,7 @@ import numpy as np
 from okforest._typing import Floats, Outputs
 from okforest._validation import check_weights
 from okforest.dask._blocks import aligned_blocks, input_blocks, with_blocks
-from okforest.dask._cluster import cancelling, is_collection, require
+from okforest.dask._cluster import computed, is_collection, require
 from okforest.dask._decoding import check_decoder
 from okforest.dask._outputs import OutputMap, output_map, resolve
 from okforest.dask._partitions import PartitionedRows, bare
@@ -112,7 +112,7 @@ def plan_rows(client: Any, model: TreeModel, X: Any, y: Any, sample_weight: Any)
         with_blocks(summarize, (x, y), *shared, p, own)
         for p, (x, y, own) in enumerate(zip(blocks, targets, weights, strict=True))
     ]
-    summaries = _computed(client, tasks)
+    summaries = computed(client, tasks)
     summary = merge(summaries)
     n_rows = np.array([part.n_rows for part in summaries], dtype=np.int64)
     rows = PartitionedRows(blocks, targets, n_rows)
@@ -140,19 +140,12 @@ def _weights(client: Any, sample_weight: Any, X: Any, y: list[Any]) -> list[Any]
     if sample_weight is None:
         return [None] * len(y)
     if is_collection(sample_weight):
-        sample_weight = client.compute(sample_weight, sync=True)
+        sample_weight = computed(client, [sample_weight])[0]
     n_rows = getattr(X, "chunks", [[np.nan]])[0]
     if np.isnan(n_rows).any():
-        n_rows = _computed(client, [with_blocks(len, [part]) for part in y])
+        n_rows = computed(client, [with_blocks(len, [part]) for part in y])
     weight = check_weights(sample_weight, np.empty((sum(n_rows), 1)))
     return np.split(weight, np.cumsum(n_rows)[:-1])
-
-
-def _computed(client: Any, tasks: list[Any]) -> Any:
-    """Compute tasks, and cancel the rest if one of them fails."""
-    futures = client.compute(tasks)
-    with cancelling(client, futures):
-        return client.gather(futures)
 
 
 def _check_parameters(model: TreeModel) -> None:

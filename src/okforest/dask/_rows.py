@@ -40,6 +40,8 @@ ROW_NUMBERS = 2**23
 
 # The inputs of a tree, filled in piece by piece, and its outputs in pieces.
 Sample = tuple[Any, list[Outputs]]
+# For each partition, the trees that draw from it, and the rows that they draw.
+Requests = dict[int, list[tuple[int, Positions]]]
 
 
 def trees_at_a_time(client: Any, size: SampleSize, most: int) -> int:
@@ -71,8 +73,6 @@ def grow_parts(
     client: Any, plan: RowPlan, n_trees: int, progress: Callable[[int], None]
 ) -> list[Any]:
     """Grow trees, a few at a time; return them as parts that stay on the workers."""
-    # A task, and not scattered data: a worker that dies does not lose it.
-    recipe = client.submit(_same, plan.recipe, pure=False)
     by_tasks = TASKS // len(plan.rows.n_rows)
     by_numbers = ROW_NUMBERS // plan.n_draws
     at_a_time = min(n_trees, trees_at_a_time(client, plan.size, min(by_tasks, by_numbers)))
@@ -83,12 +83,14 @@ def grow_parts(
         size_text(plan.size.sent),
     )
     parts: list[Any] = []
+    # A task, and not scattered data: a worker that dies does not lose it.
+    recipe = client.submit(_same, plan.recipe, pure=False)
     try:
         with cancelling(client, parts, keep=True):
             for first in range(0, n_trees, at_a_time):
                 wave = range(first, min(first + at_a_time, n_trees))
                 drawn = draw(plan.weight, plan.n_draws, plan.recipe.seed, wave)
-                parts += _submit(client, plan, recipe, wave, drawn)
+                _submit(client, plan, recipe, wave, drawn, parts)
                 for n_done, _ in enumerate(completed(client, parts[first:]), start=first + 1):
                     progress(n_done)
     finally:
@@ -96,54 +98,29 @@ def grow_parts(
     return parts
 
 
-def _submit(client: Any, plan: RowPlan, recipe: Any, wave: range, drawn: Trees) -> list[Any]:
-    """Submit the trees of a wave: rows taken from partitions, joined and grown on.
-
-    A partition is read once for all trees of a wave.
-    """
+def _submit(
+    client: Any, plan: RowPlan, recipe: Any, wave: range, drawn: Trees, parts: list[Any]
+) -> None:
+    """Submit the trees of a wave, and add them to the parts."""
     rows_of_tree = [drawn[k].members.astype(np.intp) for k in range(len(wave))]
-    requests: list[list[tuple[int, Positions]]] = [[] for _ in plan.rows.n_rows]  # by partition
+    requests: Requests = {}
     for k, rows in enumerate(rows_of_tree):
         for p, own in plan.rows.split(rows):
-            requests[p].append((k, own))
-    asked = [p for p, some in enumerate(requests) if some]
-    takes = client.compute(
-        [
-            with_blocks(
-                take_for_trees,
-                (plan.rows.X[p], plan.rows.y[p]),
-                recipe,
-                [rows for _, rows in requests[p]],
-            )
-            for p in asked
-        ]
-    )
-    # The sample of each tree and its size so far, filled piece by piece in the order of the rows,
-    # so that pieces are not there twice.
-    samples: list[tuple[Any, int]] = [(None, 0) for _ in wave]
+            requests.setdefault(p, []).append((k, own))
+    requests = dict(sorted(requests.items()))  # samples are filled in the order of the rows
     workers = list(workers_of(client))
     # A worker for each, or the samples of several trees may meet on one.
     where = [{"workers": [workers[t % len(workers)]], "allow_other_workers": True} for t in wave]
-    for p, take in zip(asked, takes, strict=True):
-        for place, (k, rows) in enumerate(requests[p]):
-            piece = client.submit(getitem, take, place, pure=False)
-            sample, begin = samples[k]
-            shape = (len(rows_of_tree[k]), begin)
-            sample = client.submit(add_piece, recipe, sample, shape, piece, pure=False, **where[k])
-            samples[k] = sample, begin + len(rows)
-    futures = [
-        client.submit(
-            grow_part,
-            recipe,
-            samples[k][0],
-            rows_of_tree[k],
-            drawn[k].times,
-            t,
-            pure=False,
-            **where[k],
-        )
-        for k, t in enumerate(wave)
-    ]
+    taken: list[Any] = []
+    samples: list[Any] = [None] * len(wave)
+    try:
+        taken += _submit_takes(client, plan, recipe, requests)
+        _submit_samples(client, recipe, requests, rows_of_tree, where, taken, samples)
+        for k, t in enumerate(wave):
+            what = recipe, samples[k], rows_of_tree[k], drawn[k].times, t
+            parts.append(client.submit(grow_part, *what, pure=False, **where[k]))
+    finally:
+        _release(*taken, *samples)  # even if the traceback of an error is kept, and this with it
     n_sent = sum(map(len, rows_of_tree))
     log.info(
         "trees %d to %d: sending %s of row numbers and %s of rows",
@@ -152,7 +129,44 @@ def _submit(client: Any, plan: RowPlan, recipe: Any, wave: range, drawn: Trees) 
         size_text(sum(rows.nbytes for rows in rows_of_tree)),
         size_text(n_sent * plan.size.sent / min(plan.n_draws, plan.rows.n_rows.sum())),
     )
+
+
+def _submit_takes(client: Any, plan: RowPlan, recipe: Any, requests: Requests) -> list[Any]:
+    """Submit tasks that take rows from partitions, each of which is read once for all trees."""
+    takes = [
+        with_blocks(
+            take_for_trees, (plan.rows.X[p], plan.rows.y[p]), recipe, [rows for _, rows in asked]
+        )
+        for p, asked in requests.items()
+    ]
+    futures: list[Any] = client.compute(takes)
     return futures
+
+
+def _submit_samples(
+    client: Any,
+    recipe: Any,
+    requests: Requests,
+    rows_of_tree: list[Positions],
+    where: list[dict[str, Any]],
+    taken: list[Any],
+    samples: list[Any],
+) -> None:
+    """Submit the sample of each tree, filled piece by piece so that pieces are not there twice."""
+    begins = [0] * len(samples)
+    for asked, take in zip(requests.values(), taken, strict=True):
+        for place, (k, rows) in enumerate(asked):
+            piece, before = client.submit(getitem, take, place, pure=False), samples[k]
+            more = recipe, before, (len(rows_of_tree[k]), begins[k]), piece
+            samples[k] = client.submit(add_piece, *more, pure=False, **where[k])
+            _release(piece, before)
+            begins[k] += len(rows)
+
+
+def _release(*futures: Any) -> None:
+    for future in futures:
+        if future is not None:
+            future.release()
 
 
 def take_for_trees(

@@ -187,17 +187,17 @@ def _fit_replicated(
     sizes = [len(some) for some in ranges]
 
     def grow_all(data: Any) -> list[Any]:
-        with replicated(client, known) as outputs:
-            parts = [
-                client.submit(_grow_part, data, outputs, some, model.ccp_alpha, pure=False)
-                for some in ranges
-            ]
+        parts: list[Any] = []
+        with replicated(client, known) as outputs, cancelling(client, parts, keep=True):
+            for some in ranges:
+                parts.append(
+                    client.submit(_grow_part, data, outputs, some, model.ccp_alpha, pure=False)
+                )
             size_of = {part.key: size for part, size in zip(parts, sizes, strict=True)}
             n_done = 0
-            with cancelling(client, parts, keep=True):
-                for part in completed(client, parts):
-                    n_done += size_of[part.key]
-                    progress(n_done)
+            for part in completed(client, parts):
+                n_done += size_of[part.key]
+                progress(n_done)
             return keep_parts(client, parts)
 
     parts = with_replicated(client, SentPlan.of(plan.growth), grow_all)
@@ -211,11 +211,16 @@ def _grow_part(plan: GrowthPlan, known: Any, trees: range, ccp_alpha: float) -> 
 
 
 def check_forest(estimator: Any) -> None:
-    """Raise a TypeError unless the trees of an estimator are independent of each other."""
+    """Raise an error unless workers can grow the trees of an estimator, each on its own."""
     if not isinstance(estimator, TreeModel):
         name = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
         raise TypeError(
             f"okforest.dask fits forests, whose trees are grown independently; got {name}. Pass an "
             "OKExtraTrees, OKRandomForest, OKBagging, OKTotallyRandomTrees or OKTree. To search "
             "the parameters of any model on a cluster, use joblib's dask backend."
+        )
+    if estimator.device == "cuda":
+        raise ValueError(
+            "device='cuda' grows trees on the GPU of this machine; workers grow them on CPUs. Use "
+            "device='cpu' (or 'auto'), or estimator.fit(X, y) without a cluster."
         )

@@ -262,8 +262,10 @@ class RemoteForest:
         return model
 
     def release(self) -> None:
-        """Remove the forest from the workers."""
-        self.client.cancel(self.parts, force=True, reason="released", msg=False)
+        """Remove the forest from the workers, after the predictions that are being computed."""
+        # Cancelling tasks that others depend on would cut the client off from the scheduler.
+        for part in self.parts:
+            part.release()
         self.parts, self.sizes, self._sent = [], [], None
 
     def __reduce__(self) -> Any:
