@@ -140,7 +140,7 @@ def test_words_of_the_search(extension):
     source = ["# Rankings\n\nText.\n"]
     words.add_entries(None, "rankings", source)
     assert source[0].startswith(
-        "# Rankings\n\n```{eval-rst}\n.. index::\n   ! single: label ranking"
+        "# Rankings\n\n```{eval-rst}\n.. index::\n   ! single: label rankings"
     )
     assert source[0].endswith("```\n\nText.\n")
 
