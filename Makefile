@@ -172,7 +172,7 @@ asv: $(VENV)/.release
 	$(ASV) show HEAD
 
 wheel: $(VENV)/.release
-	@sh tools/wheel.sh $(VENV)
+	@sh tools/wheel.sh $(VENV) $(PYTHONS)
 
 clean:
 	rm -rf $(VENV) build dist src/okforest/_core.pyi docs/gallery docs/api/generated

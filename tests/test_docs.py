@@ -4,7 +4,10 @@ import re
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 import pytest
+
+import okforest
 
 make_figures = pytest.importorskip("make_figures", reason="docs/ is only in the source tree")
 make_tables = pytest.importorskip("make_tables", reason="docs/ is only in the source tree")
@@ -73,6 +76,22 @@ def test_compared_figures():
             assert figure in (DOCS / guide[1]).read_text(encoding="utf-8"), (figure, guide[1])
             found += 1
     assert found > 10
+
+
+def test_web_service(tmp_path, monkeypatch):
+    """The web service of the guide, which does not run there, predicts rows and refuses others."""
+    fastapi = pytest.importorskip("fastapi", reason="FastAPI is not installed")
+    text = (DOCS / "deployment.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python no-run\n(.*?)```", text, re.DOTALL)
+    rng = np.random.default_rng(0)
+    monkeypatch.chdir(tmp_path)
+    okforest.save(okforest.OKTree().fit(rng.random((9, 3)), rng.random((9, 2))), "digits.okforest")
+    service = {}
+    exec(compile(code, "service.py", "exec"), service)
+    assert len(service["predict"]([0.1, 0.2, 0.3])) == 2
+    with pytest.raises(fastapi.HTTPException, match="1 features") as refused:
+        service["predict"]([0.1])
+    assert refused.value.status_code == 422
 
 
 def test_figures_of_the_readme():
