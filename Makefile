@@ -28,7 +28,8 @@ help:
 	@echo "make scaling     measure and plot how the cost grows with the size of the data"
 	@echo "make outputs     compare label sets, hierarchies, rankings, strings and curves with peers (slow)"
 	@echo "make asv         measure times and memory of this commit with asv"
-	@echo "make wheel       build a wheel for this machine, and test it in an empty environment"
+	@echo "make wheel       build a wheel for this machine, and test it in an empty environment;"
+	@echo "                 PYTHONS=\"python3.11 python3.12\": for several versions of Python"
 	@echo "make clean       remove everything that make has created"
 
 # okforest, compiled, with what it needs to run and to plot
@@ -172,7 +173,7 @@ asv: $(VENV)/.release
 	$(ASV) show HEAD
 
 wheel: $(VENV)/.release
-	@sh tools/wheel.sh $(VENV)
+	@sh tools/wheel.sh $(VENV) $(PYTHONS)
 
 clean:
 	rm -rf $(VENV) build dist src/okforest/_core.pyi docs/gallery docs/api/generated

@@ -2,11 +2,12 @@
 
 Prints the tables of docs/networks.md in Markdown: cross-validation over vertices, with means and
 standard deviations over folds. Reads the data from the folder named by OKFOREST_DATA. Each part
-takes minutes.
+takes minutes; its results are in benchmarks/results/network_*.md.
 """
 
 import argparse
 import os
+import sys
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -72,6 +73,11 @@ def completion(**params):
     return NetworkCompletion(trees(**params))
 
 
+def report(*words: object) -> None:
+    """Print the progress on the standard error, so that the output has the tables alone."""
+    print(*words, file=sys.stderr, flush=True)
+
+
 def print_table(title: str, header: Sequence[str], rows: Mapping[str, Sequence[str]]) -> None:
     """Print a Markdown table with the names of its rows in the first column."""
     table = Table(["", *header], [[name, *cells] for name, cells in rows.items()])
@@ -120,7 +126,7 @@ def yeast_plain() -> None:
     for name, model in models.items():
         results = compare_groups(model, X, data.graph, data.feature_groups)
         rows[name] = [area(result, "with-unseen", "auc") for result in results.values()]
-        print(name, rows[name], flush=True)
+        report(name, rows[name])
     title = "yeast_ppi, simplest setting: AUC of all pairs with an unseen vertex, 10 folds"
     print_table(title, GROUPS, rows)
 
@@ -148,7 +154,7 @@ def yeast() -> None:
     results = {}
     for name, model in yeast_models().items():
         results[name] = compare_groups(model, data.data, data.graph, data.feature_groups)
-        print(name, *(area(r, "with-unseen", "auc") for r in results[name].values()), flush=True)
+        report(name, *(area(r, "with-unseen", "auc") for r in results[name].values()))
     print_yeast(results)
     shares = group_importances(completion().fit(data.data, data.graph), data.feature_groups)
     print("\nimportances:", {name: round(share, 3) for name, share in shares.items()})
@@ -206,7 +212,7 @@ def yeast_choices() -> None:
     results = {}
     for name, model in choice_models().items():
         results[name] = cross_validate_links(model, data.data, data.graph)
-        print(name, area(results[name], "with-unseen", "auc"), flush=True)
+        report(name, area(results[name], "with-unseen", "auc"))
     print_kinds("yeast_ppi, all features: effect of the choices", results, "defaults")
 
 
@@ -238,7 +244,7 @@ def cora() -> None:
     results = {}
     for name, model in models.items():
         results[name] = cross_validate_links(model, data.data, data.graph, cv=5)
-        print(name, area(results[name], "with-unseen", "auc"), flush=True)
+        report(name, area(results[name], "with-unseen", "auc"))
     print_kinds("Cora", results, "extra-trees, K = √p")
 
 
@@ -271,7 +277,7 @@ def drug_target() -> None:
         for label, (model, distances) in drug_models().items():
             sides = (1 - S, 1 - T) if distances else (S, T)
             rows[label] = repeated_scores(model, *sides, Y)
-            print(name, label, rows[label], flush=True)
+            report(name, label, rows[label])
         title = f"Drug–target, {name}: mean ± standard deviation over 5 repetitions of all folds"
         print_table(title, DRUG_SCORES, rows)
 
@@ -299,7 +305,7 @@ def drug_target_blocks() -> None:
         for label, (model, distances) in drug_models().items():
             sides = (1 - S, 1 - T) if distances else (S, T)
             rows[label] = [f"{value:.3f}" for value in block_scores(model, *sides, Y)]
-            print(name, label, rows[label], flush=True)
+            report(name, label, rows[label])
         print_table(f"Drug–target, {name}: 5 times 4 × 4 folds", DRUG_SCORES, rows)
 
 
@@ -349,10 +355,11 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", help=f"any of {', '.join(PARTS)}; by default all")
     warnings.simplefilter("ignore", ConvergenceWarning)
     chosen = parser.parse_args().parts or list(PARTS)
+    print(f"Printed by `python -m benchmarks.network {' '.join(chosen)}`.")
     for part in chosen:
         start = time.perf_counter()
         PARTS[part]()
-        print(f"\n({part}: {time.perf_counter() - start:.0f} s)", flush=True)
+        report(f"({part}: {time.perf_counter() - start:.0f} s)")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import matplotlib
 import numpy as np
 import pytest
 
+import okforest
+
 make_figures = pytest.importorskip("make_figures", reason="docs/ is only in the source tree")
 make_tables = pytest.importorskip("make_tables", reason="docs/ is only in the source tree")
 
@@ -80,3 +82,58 @@ def test_compared_figures():
             assert figure in (DOCS / guide[1]).read_text(encoding="utf-8"), (figure, guide[1])
             found += 1
     assert found > 10
+
+
+def test_web_service(tmp_path, monkeypatch):
+    """The web service of the guide, which does not run there, predicts rows and refuses others."""
+    fastapi = pytest.importorskip("fastapi", reason="FastAPI is not installed")
+    text = (DOCS / "deployment.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python no-run\n(.*?)```", text, re.DOTALL)
+    rng = np.random.default_rng(0)
+    monkeypatch.chdir(tmp_path)
+    okforest.save(okforest.OKTree().fit(rng.random((9, 3)), rng.random((9, 2))), "digits.okforest")
+    service = {}
+    exec(compile(code, "service.py", "exec"), service)
+    assert len(service["predict"]([0.1, 0.2, 0.3])) == 2
+    with pytest.raises(fastapi.HTTPException, match="1 features") as refused:
+        service["predict"]([0.1])
+    assert refused.value.status_code == 422
+
+
+def test_figures_of_the_readme():
+    """The results in README.md are those of the committed reports."""
+    text = " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
+    results = text.partition("## Results")[2]
+    report = (DOCS / "reproduction" / "report.md").read_text(encoding="utf-8")
+    losses = re.findall(r"\b\d\.\d{4}\b", results)
+    assert len(losses) == 12
+    assert all(loss in report for loss in losses)
+
+    benchmarks = (DOCS.parent / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+    rows = {}
+    for line in benchmarks.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        rows.setdefault(tuple(cells[:2]) if cells[0] in ("RBF", "linear") else cells[0], cells)
+    rbf = rows["extra-trees, K=√p, 100 trees, N=800, RBF"]
+    ours, theirs = rbf[5].split(" / ")
+    slower = float(rbf[3].rstrip("×"))
+    ratio = {
+        name: float(rows[f"extra-trees, K=√p, 20 trees, {name}"][3].rstrip("×"))
+        for name in ("N=800, 128 outputs", "N=5000, 1 output")
+    }
+    latency = float(rows["RBF", "2,000"][2].removesuffix(" ms"))
+    expected = [
+        f"take {rbf[1]}; scikit-learn's, on",
+        f"take {slower:.0f} times as long, and {theirs} on disk instead of {ours}.",
+        f"the ratio is {ratio['N=800, 128 outputs']:.0f}; with a single output it is "
+        f"{ratio['N=5000, 1 output']:.1f}.",
+        f"decoded in {latency:.1f} ms.",
+    ]
+    assert [sentence for sentence in expected if sentence not in results] == []
+
+
+def test_number_of_scripts():
+    """README.md counts the scripts of the gallery."""
+    scripts = list((DOCS.parent / "examples" / "gallery").glob("*/plot_*.py"))
+    text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert f"{len(scripts)} scripts" in text

@@ -59,8 +59,9 @@ def test_parameters_are_documented(thing):
 
 @pytest.mark.parametrize("name", okforest.__all__)
 def test_models_have_examples(name):
-    """Every public model has an example, and no unfilled placeholder."""
+    """Every class has an example; every model lists its attributes, without a placeholder."""
     thing = getattr(okforest, name)
     if inspect.isclass(thing):
         assert ">>>" in thing.__doc__
+    if hasattr(thing, "fit"):
         assert "{" not in thing.__doc__.split("Attributes")[1]

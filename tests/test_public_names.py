@@ -1,6 +1,7 @@
 """Every public name has a page in the API reference, a runnable example, and a use in the docs."""
 
 import doctest
+import importlib
 import inspect
 import re
 from pathlib import Path
@@ -23,7 +24,24 @@ NAMES = {
     if not inspect.ismodule(getattr(module, name))
     and not (module is okforest.persistence and name in FILES)
 }
+# Interfaces between parts of the library, which are not public.
+INTERNAL = ("okforest._compat", "okforest.embedding", "okforest.engine", "okforest.engine.cuda")
 CONSTANTS = ("okforest.__version__", "okforest.papers.EXPERIMENTS")
+
+
+def test_every_list_of_names():
+    """A module with `__all__` is public, a part of a public module, or listed as internal."""
+    public = {module.__name__ for module in (*MODULES, okforest.persistence)}
+    names = {id(thing) for thing in NAMES.values()}
+    for path in (ROOT / "src" / "okforest").rglob("*.py"):
+        if not re.search(r"^__all__ ", path.read_text(encoding="utf-8"), re.MULTILINE):
+            continue
+        parts = path.relative_to(ROOT / "src").with_suffix("").parts
+        name = ".".join(part for part in parts if part != "__init__")
+        if name not in public and name not in INTERNAL:
+            module = importlib.import_module(name)
+            hidden = [own for own in module.__all__ if id(getattr(module, own)) not in names]
+            assert not hidden, f"{name} lists names that no public module has"
 
 
 def listed():

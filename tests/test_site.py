@@ -105,9 +105,15 @@ def test_search(extension, tmp_path):
 
 
 def test_guides_with_scripts(extension):
-    """Guides that show scripts of the gallery exist."""
+    """A guide shows scripts that exist, and every script is shown by a guide."""
     galleries = extension("guide_galleries")
     assert all((DOCS / f"{page}.md").exists() for page in galleries.SCRIPTS)
+    scripts = (DOCS.parent / "examples" / "gallery").rglob("plot_*.py")
+    shown = {name for names in galleries.SCRIPTS.values() for name in names}
+    assert shown == {script.stem.removeprefix("plot_") for script in scripts}
+    source = ["# Extending\n"]
+    galleries.append(SimpleNamespace(srcdir=DOCS), "extending", source)
+    assert ".. minigallery:: ../examples/gallery/9_extending/plot_own_kernel.py" in source[0]
 
 
 def test_index_of_the_reference(extension, tmp_path):
@@ -134,7 +140,7 @@ def test_words_of_the_search(extension):
     source = ["# Rankings\n\nText.\n"]
     words.add_entries(None, "rankings", source)
     assert source[0].startswith(
-        "# Rankings\n\n```{eval-rst}\n.. index::\n   ! single: label ranking"
+        "# Rankings\n\n```{eval-rst}\n.. index::\n   ! single: label rankings"
     )
     assert source[0].endswith("```\n\nText.\n")
 

@@ -1,12 +1,18 @@
-"""The tools of a release: versions of the documentation site."""
+"""The tools of a release: versions of the documentation site, and its publication."""
 
 import json
+import re
 import runpy
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-TOOL = Path(__file__).parent.parent / "tools" / "docs_versions.py"
+ROOT = Path(__file__).parent.parent
+TOOL = ROOT / "tools" / "docs_versions.py"
+PUBLISH = ROOT / "tools" / "publish_docs.sh"
 if not TOOL.exists():
     pytest.skip("tools/ is only in the source tree", allow_module_level=True)
 
@@ -44,3 +50,68 @@ def test_no_versions(list_versions):
     """A folder without versions is an error."""
     with pytest.raises(SystemExit, match="no folder named dev"):
         list_versions("other")
+
+
+@pytest.mark.skipif(not (shutil.which("sh") and shutil.which("git")), reason="needs sh and git")
+def test_the_site_is_published(tmp_path):
+    """The first call creates the branch; later ones replace a version, and keep the others."""
+
+    def git(*words):
+        return subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words],
+            cwd=tmp_path / "clone",
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    def publish(text, folder):
+        (tmp_path / "built" / "page.html").write_text(text)
+        script = ["sh", str(PUBLISH), str(tmp_path / "built"), folder, "https://example.org/x"]
+        run = subprocess.run(
+            script, cwd=tmp_path / "clone", capture_output=True, text=True, check=False
+        )
+        assert run.returncode == 0, run.stderr
+        return run.stdout
+
+    subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "remote")], check=True)
+    (tmp_path / "clone").mkdir()
+    (tmp_path / "built" / "_static").mkdir(parents=True)
+    git("init", "--quiet")
+    git("remote", "add", "origin", str(tmp_path / "remote"))
+    (tmp_path / "clone" / "source.txt").write_text("source")
+    git("add", ".")
+    git("commit", "--quiet", "-m", "first")
+    assert "published dev" in publish("one", "dev")
+    assert "published 0.1.0" in publish("two", "0.1.0")
+    assert "published dev" in publish("three", "dev")
+    assert "nothing has changed" in publish("three", "dev")
+    git("fetch", "--quiet", "origin", "gh-pages")
+    files = git("ls-tree", "-r", "--name-only", "FETCH_HEAD").split()
+    expected = {"0.1.0/page.html", "dev/page.html", "index.html", "switcher.json", ".nojekyll"}
+    assert set(files) == expected
+    assert git("show", "FETCH_HEAD:dev/page.html") == "three"
+    assert git("show", "FETCH_HEAD:0.1.0/page.html") == "two"
+    assert git("status", "--porcelain") == ""
+    assert len(git("worktree", "list").splitlines()) == 1
+
+
+def test_the_workflow_names_the_version():
+    """The workflow sets the variables that the configuration of the site reads."""
+    workflow = (ROOT / ".github" / "workflows" / "docs.yml").read_text()
+    read = set(re.findall(r"OKFOREST_DOCS_\w+", (ROOT / "docs" / "conf.py").read_text()))
+    assert set(re.findall(r"OKFOREST_DOCS_\w+", workflow)) == read - {"OKFOREST_DOCS_OFFLINE"}
+
+
+def test_versioned_site(monkeypatch):
+    """A site that is built for publication has a switcher, and knows which version it is."""
+    monkeypatch.setattr("sys.path", [*sys.path])
+    monkeypatch.setenv("OKFOREST_DOCS_OFFLINE", "1")
+    monkeypatch.setenv("OKFOREST_DOCS_URL", "https://example.org/okforest/")
+    monkeypatch.setenv("OKFOREST_DOCS_VERSION", "0.1.0")
+    found = runpy.run_path(str(ROOT / "docs" / "conf.py"))
+    assert found["html_baseurl"] == "https://example.org/okforest/0.1.0/"
+    assert found["html_theme_options"]["switcher"] == {
+        "json_url": "https://example.org/okforest/switcher.json",
+        "version_match": "0.1.0",
+    }

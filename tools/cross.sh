@@ -1,3 +1,4 @@
+#!/bin/sh
 # Compiles the core for aarch64, runs the kernels there by emulation, and compares their results with
 # those of this machine. Needs g++-aarch64-linux-gnu and qemu-user (Debian's names).
 set -eu

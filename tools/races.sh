@@ -1,3 +1,4 @@
+#!/bin/sh
 # Compiles the growth of trees with the thread sanitizer, and runs it.
 set -eu
 cd "$(dirname "$0")/../native"

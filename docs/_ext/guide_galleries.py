@@ -19,7 +19,7 @@ SCRIPTS = {
     "series": ["series"],
     "sequences": ["sequences", "graph_inputs"],
     "image_search": ["image_search"],
-    "decoding": ["expected_f1", "image_completion", "own_decoder"],
+    "decoding": ["expected_f1", "image_completion", "own_kernel"],
     "uncertainty": ["conformal_sets", "quantile_intervals", "curve_bands"],
     "tuning": ["tune_kernel", "kernel_alignment"],
     "boosting": ["boosting", "ridge_and_trees"],
@@ -28,7 +28,7 @@ SCRIPTS = {
     "large_outputs": ["large_outputs"],
     "dask": ["dask"],
     "deployment": ["save_and_serve"],
-    "extending": ["own_kernel", "own_decoder"],
+    "extending": ["own_kernel"],
 }
 
 
@@ -39,12 +39,11 @@ def setup(app):
 
 
 def append(app, page, source):
-    """Append the thumbnails of the scripts of a guide; scripts that do not exist are left out."""
+    """Append the thumbnails of the scripts of a guide."""
     folder = app.srcdir.parent / "examples" / "gallery"
     paths = [
-        path.relative_to(app.srcdir.parent)
+        next(folder.rglob(f"plot_{name}.py")).relative_to(app.srcdir.parent)
         for name in SCRIPTS.get(page, ())
-        for path in sorted(folder.rglob(f"plot_{name}.py"))
     ]
     if paths:
         listed = " ".join(f"../{path}" for path in paths)

@@ -2,7 +2,8 @@
 
 Sphinx counts neither how often a page has a word nor where, so that the guide to a subject may come
 after every page of the reference that mentions it. The phrases below are index entries of the
-guides, which the search ranks first; `docs/search.js` orders the other results by folder.
+guides, which the search ranks first; a query finds the entries that contain it, so that a plural
+also serves its singular. `docs/search.js` orders the other results by folder.
 Excerpts of pages cannot be read from files that are opened without a server: the search then shows
 the first paragraph of a page, from a script that is written here.
 """
@@ -12,34 +13,34 @@ import json
 from docutils import nodes
 
 PHRASES = {
-    "install": ["install", "wheel"],
-    "which_kernel": ["choose a kernel"],
+    "install": ["install", "wheels"],
+    "which_kernel": ["choose a kernel", "which kernel"],
     "image_completion": ["image completion", "multi-output regression"],
-    "label_sets": ["multi-label", "multilabel", "label set", "example F1", "F1 score"],
+    "label_sets": ["multi-label", "multilabel", "label sets", "example F1", "F1 scores"],
     "hierarchies": ["hierarchical classification", "hierarchy of classes"],
-    "rankings": ["label ranking", "ranking", "Kendall"],
-    "strings": ["string", "edit distance", "Levenshtein", "dictionary"],
-    "curves": ["functional data", "curve", "distribution", "Wasserstein"],
-    "graphs": ["graph kernel", "diffusion kernel", "molecule"],
-    "networks": ["network", "link prediction", "missing link"],
+    "rankings": ["label rankings", "rankings", "Kendall"],
+    "strings": ["strings", "edit distance", "Levenshtein", "dictionary"],
+    "curves": ["functional data", "curves", "distributions", "Wasserstein"],
+    "graphs": ["graph kernels", "diffusion kernel", "molecules"],
+    "networks": ["networks", "link prediction", "missing links"],
     "survival": ["survival", "censored", "concordance"],
     "refit": ["semi-supervised"],
-    "incomplete_data": ["missing value", "categorical"],
+    "incomplete_data": ["missing values", "categorical"],
     "images": ["image classification", "segmentation"],
     "series": ["time series"],
-    "sequences": ["sequence", "DNA"],
+    "sequences": ["sequences", "DNA"],
     "image_search": ["image search", "retrieval"],
-    "decoding": ["pre-image", "decoder", "decoding"],
-    "uncertainty": ["conformal", "prediction interval", "confidence interval", "coverage"],
-    "tuning": ["tuning", "grid search", "hyperparameter"],
+    "decoding": ["pre-images", "decoders", "decoding", "custom loss", "own loss"],
+    "uncertainty": ["conformal", "prediction intervals", "confidence intervals", "coverage"],
+    "tuning": ["tuning", "grid search", "hyperparameters"],
     "boosting": ["boosting", "gradient boosting"],
-    "inspection": ["feature importance", "interpretability"],
+    "inspection": ["feature importances", "interpretability"],
     "large_data": ["large data", "memory"],
-    "dask": ["dask", "cluster"],
+    "dask": ["dask", "clusters"],
     "gpu": ["GPU", "CUDA"],
     "deployment": ["deployment", "save a model", "latency", "pickle"],
     "command_line": ["command line"],
-    "extending": ["own kernel", "custom kernel"],
+    "extending": ["own kernel", "custom kernels"],
 }
 LENGTH = 160  # of a summary, in characters
 

@@ -17,6 +17,7 @@ from okforest.models import (
     OKRidge,
     OKTotallyRandomTrees,
     OKTree,
+    PruningChoice,
     select_ccp_alpha,
     tune_decoder,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "OKRidge",
     "OKTotallyRandomTrees",
     "OKTree",
+    "PruningChoice",
     "__version__",
     "decode",
     "describe",

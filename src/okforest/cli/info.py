@@ -12,6 +12,6 @@ from okforest.cli._console import plain_errors
 def info(
     path: Annotated[Path, typer.Argument(help="A file written by okforest.save.", metavar="FILE")],
 ) -> None:
-    """Tell what a saved model holds, and which version of okforest wrote it."""
+    """List what a saved model holds, and which version of okforest wrote it."""
     with plain_errors():
         typer.echo(okforest.describe(path))

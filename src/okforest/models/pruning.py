@@ -31,6 +31,14 @@ class PruningChoice:
         Their mean losses in feature space over the folds.
     standard_errors : ndarray
         The standard errors of these means.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from okforest import OKTree, select_ccp_alpha
+    >>> choice = select_ccp_alpha(OKTree(random_state=0), *load_diabetes(return_X_y=True))
+    >>> bool(choice.ccp_alpha == choice.ccp_alphas[choice.losses.argmin()])
+    True
     """
 
     ccp_alpha: float

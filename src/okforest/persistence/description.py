@@ -74,7 +74,7 @@ class FileDescription:
 
 
 def describe(path: str | os.PathLike[str]) -> FileDescription:
-    """Tell what a file of :func:`save` holds: version, model, parameters, and what was learnt.
+    """Describe a file of :func:`save`: its version, model, parameters and fitted attributes.
 
     Only the header is read. Classes are not imported, so that files with classes that are not
     installed can be described too.

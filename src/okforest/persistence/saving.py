@@ -50,7 +50,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     See Also
     --------
     load : Load the model.
-    describe : Tell what a file holds.
+    describe : List what a file holds.
 
     Notes
     -----
@@ -133,7 +133,7 @@ def load(
     See Also
     --------
     save : Save a model.
-    describe : Tell what a file holds, without loading it.
+    describe : List what a file holds, without loading it.
 
     Examples
     --------
