@@ -5,12 +5,15 @@ contiguous. All cuts of a feature are scored by going through the rows of a node
 lists of the next level are those of this one, divided without changing the order of rows.
 """
 
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from okforest._typing import Progress
+from okforest._typing import Ints, Progress
 from okforest.engine.cuda.best_tree import BEST_SOURCES, SORTED_AT_ONCE, TreeState
 from okforest.engine.cuda.layout import CONSTANTS, pool_bytes
 from okforest.engine.cuda.records import (
@@ -25,6 +28,7 @@ from okforest.engine.trees import Trees
 
 CHUNK = 512  # rows that a team of warps takes
 MOST_OWN = 8  # columns of a thread
+DRAW_THREADS = 4  # that draw the samples of the next trees
 
 
 @dataclass(frozen=True)
@@ -142,22 +146,29 @@ class BestGrower:
     def grow(self, trees: range, progress: Progress | None = None) -> Trees:
         """Grow trees, one after the other."""
         grown = []
-        for number in trees:
-            grown.append(self._grow_tree(number))
+        for number, n_times in zip(trees, _ahead(self._draw, trees), strict=True):
+            grown.append(self._grow_tree(number, n_times))
             if progress is not None:
                 progress(len(grown))
         return Trees.join(grown)
 
-    def _grow_tree(self, number: int) -> Trees:
-        xp, plan = self.device.xp, self.plan
+    def _draw(self, number: int) -> Ints:
+        """Return how often each row is drawn for a tree; without draws, which rows take part."""
+        plan = self.plan
+        if not plan.n_draws:
+            return (plan.row_weight > 0).astype(np.int32)
+        drawn = draw(plan.row_weight, plan.n_draws, plan.seed, range(number, number + 1))
+        n_times = np.zeros(self.n_rows, dtype=np.int32)
+        n_times[drawn.members] = drawn.times
+        return n_times
+
+    def _grow_tree(self, number: int, n_times: Ints) -> Trees:
+        plan = self.plan
         times = np.empty(0, dtype=np.int32)
         if plan.n_draws:
-            drawn = draw(plan.row_weight, plan.n_draws, plan.seed, range(number, number + 1))
-            rows, n_times = drawn.members, np.zeros(self.n_rows, dtype=np.int32)
-            n_times[rows] = drawn.times
-            self.data["weight"] = self.data["count"] = xp.asarray(n_times, dtype=np.float64)
-        else:
-            rows = np.flatnonzero(plan.row_weight).astype(np.int32)
+            weight = self.device.xp.asarray(n_times).astype(np.float64)
+            self.data["weight"] = self.data["count"] = weight
+        rows = np.flatnonzero(n_times).astype(np.int32)
         state = TreeState(self, rows, derive(plan.seed, number))
         levels = []
         while state.n_items:
@@ -179,6 +190,17 @@ class BestGrower:
             row_weight=np.ones(self.n_rows) if plan.n_draws else plan.row_weight,
             n_categories=plan.n_categories,
         )
+
+
+def _ahead(call: Callable[[int], Ints], numbers: range) -> Iterator[Ints]:
+    """Yield the results of calls, the next of which run in threads."""
+    with ThreadPoolExecutor(DRAW_THREADS) as pool:
+        pending = deque(pool.submit(call, number) for number in numbers[:DRAW_THREADS])
+        for number in numbers:
+            result = pending.popleft().result()
+            if number + DRAW_THREADS < numbers.stop:
+                pending.append(pool.submit(call, number + DRAW_THREADS))
+            yield result
 
 
 def grow_best_on(

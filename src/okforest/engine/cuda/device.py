@@ -23,15 +23,21 @@ class Kernels:
 
     def __init__(self, module: Any, shared: dict[str, int]):
         self.module, self.shared = module, shared
+        self.functions: dict[str, Any] = {}
         for name, n_bytes in shared.items():
             if n_bytes > 32 * 1024:  # with static memory, more than the default limit of 48 KiB
-                module.get_function(name).max_dynamic_shared_size_bytes = n_bytes
+                self._function(name).max_dynamic_shared_size_bytes = n_bytes
+
+    def _function(self, name: str) -> Any:
+        if name not in self.functions:
+            self.functions[name] = self.module.get_function(name)
+        return self.functions[name]
 
     def launch(self, name: str, grid: tuple[int, int], threads: int, *arguments: Any) -> None:
         """Launch a kernel on arrays and 32-bit integers."""
         given = [np.int32(x) if isinstance(x, int | bool) else x for x in arguments]
-        kernel = self.module.get_function(name)
-        kernel(grid, (threads,), tuple(given), shared_mem=self.shared.get(name, 0))
+        shared = self.shared.get(name, 0)
+        self._function(name)(grid, (threads,), tuple(given), shared_mem=shared)
 
 
 class Device:
