@@ -171,3 +171,10 @@ def test_candidates_given_to_the_decoder(device):
     here, there = both(OKExtraTrees(5, random_state=0), X, y)
     there.set_params(decoder=Candidates(device.xp.asarray(candidates)))
     assert_array_equal(there.predict(X), here.predict(X, candidates))
+
+
+def test_equal_values_in_different_groups():
+    """The first of equals is taken, though a later group has a smaller minimum."""
+    values = np.full((1, 1000), 9.0)
+    values[0, [256, 640, 641]] = [1.0, 0.0, 1.0]
+    assert_array_equal(smallest_by_groups(values, 2), [[640, 256]])
