@@ -178,3 +178,27 @@ def test_equal_values_in_different_groups():
     values = np.full((1, 1000), 9.0)
     values[0, [256, 640, 641]] = [1.0, 0.0, 1.0]
     assert_array_equal(smallest_by_groups(values, 2), [[640, 256]])
+
+
+def test_candidates_at_once_are_planned():
+    """At least one candidate is searched at a time, or an error has what is needed and free."""
+
+    class Sums:
+        n_terms = 0
+
+        def __len__(self):
+            return 10
+
+    def planned(memory):
+        return on_device.candidates_at_once(cuda_host.HostDevice(memory), Sums(), width=4, k=1)
+
+    counts = []
+    for memory in range(1000, 200_000, 100):
+        try:
+            counts.append(planned(memory))
+        except MemoryError as error:
+            assert "for 10 predictions takes at least 0.0 GiB; 0.0 GiB of the GPU" in str(error)
+            assert not counts
+    assert counts[0] == 1
+    assert counts == sorted(counts)
+    assert planned(2**40) == on_device.COLUMNS
