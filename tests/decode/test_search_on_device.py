@@ -196,9 +196,11 @@ def test_candidates_at_once_are_planned():
     for memory in range(1000, 200_000, 100):
         try:
             counts.append(planned(memory))
-        except MemoryError as error:
-            assert "for 10 predictions takes at least 0.0 GiB; 0.0 GiB of the GPU" in str(error)
-            assert not counts
-    assert counts[0] == 1
+            assert counts[-1] >= 1
+        except MemoryError:
+            counts.append(0)
+    assert {0, 1, 2} <= set(counts)
     assert counts == sorted(counts)
     assert planned(2**40) == on_device.COLUMNS
+    with pytest.raises(MemoryError, match=r"for 10 predictions takes at least 0.0 GiB; 0.0 GiB of"):
+        planned(1000)
