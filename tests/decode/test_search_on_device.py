@@ -171,3 +171,36 @@ def test_candidates_given_to_the_decoder(device):
     here, there = both(OKExtraTrees(5, random_state=0), X, y)
     there.set_params(decoder=Candidates(device.xp.asarray(candidates)))
     assert_array_equal(there.predict(X), here.predict(X, candidates))
+
+
+def test_equal_values_in_different_groups():
+    """The first of equals is taken, though a later group has a smaller minimum."""
+    values = np.full((1, 1000), 9.0)
+    values[0, [256, 640, 641]] = [1.0, 0.0, 1.0]
+    assert_array_equal(smallest_by_groups(values, 2), [[640, 256]])
+
+
+def test_candidates_at_once_are_planned():
+    """At least one candidate is searched at a time, or an error has what is needed and free."""
+
+    class Sums:
+        n_terms = 0
+
+        def __len__(self):
+            return 10
+
+    def planned(memory):
+        return on_device.candidates_at_once(cuda_host.HostDevice(memory), Sums(), width=4, k=1)
+
+    counts = []
+    for memory in range(1000, 200_000, 100):
+        try:
+            counts.append(planned(memory))
+            assert counts[-1] >= 1
+        except MemoryError:
+            counts.append(0)
+    assert {0, 1, 2} <= set(counts)
+    assert counts == sorted(counts)
+    assert planned(2**40) == on_device.COLUMNS
+    with pytest.raises(MemoryError, match=r"for 10 predictions takes at least 0.0 GiB; 0.0 GiB of"):
+        planned(1000)

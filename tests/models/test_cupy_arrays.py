@@ -51,9 +51,9 @@ def test_fit_and_predict(cp, where, kernel):
     W = model.weight_matrix(there)
     assert_allclose(W.tocsr().toarray(), expected.predict_weights(new).toarray(), rtol=1e-12)
     assert_allclose(W @ y, expected.weight_matrix(new) @ y, rtol=1e-12)
-    assert_allclose(model.tree_kernel(there), expected.tree_kernel(new), rtol=1e-12)
+    assert_allclose(model.tree_kernel(there).get(), expected.tree_kernel(new), rtol=1e-12)
     for scheme in ("convolve", "average"):
-        found = model.predict_kernel(there, scheme=scheme)
+        found = model.predict_kernel(there, there, scheme=scheme).get()
         assert_allclose(found, expected.predict_kernel(new, scheme=scheme), rtol=1e-9, atol=1e-12)
 
 
@@ -101,6 +101,7 @@ def test_other_models_and_outputs(cp):
         found = model.fit(there, cp.asarray(labels)).predict(there)
         assert isinstance(found, cp.ndarray)
         assert_array_equal(found.get(), expected)
+        assert_array_equal(model.predict_proba(there).get(), model.predict_proba(X))
     boost = OKBoost(5, random_state=0)
     expected = boost.fit(X, y).predict(X)
     assert_allclose(boost.fit(there, cp.asarray(y)).predict(there).get(), expected, rtol=1e-12)

@@ -193,7 +193,7 @@ class Grower(OKModel):
         A = self.trees_.leaf_indicator(leaves)
         B = A.copy() if Z is None else self.trees_.leaf_indicator(to_host(self._leaves(Z)))
         A.data /= self.trees_.weight[A.indices] * len(self.trees_)
-        return (A @ B.T).toarray()
+        return like((A @ B.T).toarray(), X)
 
     def apply(self, X: Any) -> Ints:
         """Return the leaves that inputs reach.

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from okforest._namespace import like
 from okforest._typing import Floats, Outputs
 from okforest.decode.label_sets import marginals
 from okforest.kernels import Dirac, LabelSetKernel, as_kernel
@@ -68,14 +69,15 @@ class ProbabilityMixin:
         """
         span, W = self.span_, self._checked_weights(X)  # type: ignore[attr-defined]
         if not isinstance(span.kernel, Dirac):
-            return np.clip(marginals(W, span), 0.0, 1.0)
+            return like(np.clip(marginals(W, span), 0.0, 1.0), X)
         if span.features is not None:  # features indicate the classes
             P = W.feature_sums(span)
         else:
             P = W @ span.kernel.features(span.outputs)
         P = np.maximum(P, 0.0)
         total = P.sum(axis=1, keepdims=True)
-        return np.divide(P, total, out=np.full_like(P, 1.0 / P.shape[1]), where=total > 0)
+        P = np.divide(P, total, out=np.full_like(P, 1.0 / P.shape[1]), where=total > 0)
+        return like(P, X)
 
     #: The classes, sorted, with the Dirac kernel; the labels, with a kernel on label sets.
     classes_ = _Classes()

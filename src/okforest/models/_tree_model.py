@@ -10,7 +10,7 @@ import numpy as np
 
 from okforest._categories import category_counts
 from okforest._compat import fit_context
-from okforest._namespace import on_gpu, to_host
+from okforest._namespace import like, on_gpu, to_host
 from okforest._progress import progress_of
 from okforest._threads import thread_count
 from okforest._typing import Floats, Outputs
@@ -332,7 +332,8 @@ class TreeModel(Grower):
         if scheme != "average":
             raise ValueError(f"scheme={scheme!r}; use 'convolve' or 'average'.")
         W = self.tree_weight_matrices(X)
-        return self.span_.mean_gram(W, None if Z is None else self.tree_weight_matrices(Z))
+        V = None if Z is None else self.tree_weight_matrices(Z)
+        return like(self.span_.mean_gram(W, V), X)
 
     def tree_weight_matrices(self, X: Any) -> list[LeafWeights]:
         """Return the weights of the training outputs, tree by tree.

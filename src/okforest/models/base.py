@@ -197,7 +197,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         if scheme != "convolve":
             raise ValueError(f"scheme={scheme!r}; {type(self).__name__} supports 'convolve' only.")
         span, W = self.span_, self._checked_weights(X)
-        return span.gram(W, None if Z is None else self._checked_weights(Z))
+        return like(span.gram(W, None if Z is None else self._checked_weights(Z)), X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the kernel R², which needs no decoding.
