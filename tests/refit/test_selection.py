@@ -1,12 +1,22 @@
 """The path of penalties: the scores are those of separate fits."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from okforest import OKExtraTrees
-from okforest.refit import Bounds, CensoredForest, SemiSupervisedForest, select_C_leaves
+from okforest.refit import (
+    Bounds,
+    CensoredForest,
+    SemiSupervisedForest,
+    select_C_leaves,
+    selection,
+)
+from okforest.refit._adjustments import Adjustments
+from okforest.refit._interval_refit import refit_intervals
 
 rng = np.random.default_rng(0)
 X = rng.uniform(size=(120, 3))
@@ -70,3 +80,23 @@ def test_selection_errors_and_warnings():
     with pytest.warns(ConvergenceWarning):
         choice = select_C_leaves(hasty, X, Y, candidates=[1.0, 1.0], cv=2)
     assert choice.candidates.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("adjust", ["leaves", "both"])
+def test_every_penalty_starts_from_the_solution_of_the_previous_one(adjust, monkeypatch):
+    """The first guess predicts what the solution with the next larger penalty does."""
+    seen = []
+
+    def record(model, X, grown, C, start):
+        B = Adjustments.create(grown.L, grown.expansion.means, adjust, C, model.C_outputs)
+        solution = refit_intervals(model, X, grown, C, start)
+        seen.append([None if start is None else B.forward(start), B.forward(solution.v)])
+        return solution
+
+    monkeypatch.setattr(selection, "refit_intervals", record)
+    select_C_leaves(CensoredForest(FOREST, adjust=adjust), X, Y, candidates=[30.0, 3.0, 0.3], cv=2)
+    starts = [start is None for start, _ in seen]
+    assert starts == [True, False, False] * 2
+    for (_, found), (start, _) in pairwise(seen):
+        if start is not None:
+            np.testing.assert_allclose(start, found, atol=1e-12)

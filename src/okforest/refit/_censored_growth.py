@@ -126,7 +126,6 @@ def _conditional_means(censored: Floats, intervals: Floats, scale: Scale) -> Flo
     times = np.append(estimate.times, last)
     mass = -np.diff(np.concatenate([[1.0], estimate.survival, [0.0]]))
     within = (times > censored[:, :1]) & (times <= np.maximum(censored[:, 1:], censored[:, :1]))
-    within[:, -1] |= np.isposinf(censored[:, 1])  # the mass after the last event
     total = (within * mass).sum(axis=1)
     values = scale.forward(times)
     means = np.divide((within * mass) @ values, total, where=total > 0, out=np.zeros(len(total)))

@@ -10,6 +10,7 @@ from okforest._compat import rows_of
 from okforest._typing import Booleans, Floats
 from okforest._validation import check_weights
 from okforest.models._tree_model import TreeModel
+from okforest.refit._leaf_mean_weights import LeafMeanWeights
 from okforest.refit._leaves import LeafExpansion, leaves_of
 from okforest.weights import Span
 
@@ -61,17 +62,20 @@ def grow_labelled(
     return LabelledForest(forest, expansion, L, means, labelled, weight * labelled)
 
 
-def base_weights(L: sp.csr_array, means: sp.csr_array) -> sp.csr_array:
-    """Return the forest's weights, renormalised where leaves have no labelled rows."""
-    W = sp.csr_array(L @ means)
-    sums = np.asarray(W.sum(axis=1)).ravel()
-    if (sums > 1e-12).all():
-        return sp.csr_array(sp.diags_array(1.0 / sums) @ W)
+def base_weights(L: sp.csr_array, means: sp.csr_array) -> LeafMeanWeights:
+    """Return the forest's weights, renormalised where leaves have no labelled rows.
+
+    A row without any labelled row in its leaves has equal weights.
+    """
+    sums = L @ np.asarray(means.sum(axis=1)).ravel()
     empty = sums <= 1e-12
-    uniform = sp.csr_array(np.full((int(empty.sum()), W.shape[1]), 1.0 / W.shape[1]))
-    place = sp.csr_array(sp.eye_array(len(sums), format="csr")[:, empty])
-    scaled = sp.diags_array(np.where(empty, 0.0, 1.0 / np.where(empty, 1.0, sums))) @ W
-    return sp.csr_array(scaled + place @ uniform)
+    L = sp.csr_array(sp.diags_array(np.where(empty, 0.0, 1.0 / np.where(empty, 1.0, sums))) @ L)
+    if empty.any():  # one more leaf, which holds all labelled rows
+        n_labelled = means.shape[1]
+        everything = sp.csr_array(np.full((1, n_labelled), 1.0 / n_labelled))
+        L = sp.csr_array(sp.hstack([L, sp.csr_array(empty[:, None].astype(np.float64))]))
+        means = sp.csr_array(sp.vstack([means, everything]))
+    return LeafMeanWeights(L, means)
 
 
 def completed_means(grown: LabelledForest) -> tuple[sp.csr_array, sp.csr_array]:

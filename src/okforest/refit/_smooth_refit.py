@@ -38,7 +38,7 @@ def refit_labelled(
     else:
         base = np.zeros((grown.expansion.n_leaves, features.shape[1]))
         B = Adjustments.create(L, grown.means, "leaves", _leaf_penalty(model), model.C_outputs)
-        f0 = np.asarray(base_weights(L, grown.means) @ features)
+        f0 = base_weights(L, grown.means) @ features
     if len(model.priors):
         solution = _solve_with_priors(model, X, grown, features, targets, smoothness, centre)
         return solution, base + B.leaf_values(solution.v)
@@ -91,7 +91,7 @@ def _solve_with_priors(
     known = grown.labelled[:, None]
     programme = Programme(
         B=Adjustments.create(L, grown.means, "leaves", _leaf_penalty(model), model.C_outputs),
-        f0=np.asarray(base_weights(L, grown.means) @ features),
+        f0=base_weights(L, grown.means) @ features,
         lower=np.where(known, targets, -np.inf),
         upper=np.where(known, targets, np.inf),
         weight=np.broadcast_to(grown.weight[:, None], targets.shape),

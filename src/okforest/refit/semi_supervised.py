@@ -34,7 +34,6 @@ from okforest.weights import (
     LeafWeights,
     ProductWeights,
     Span,
-    SparseWeights,
     WeightMatrix,
 )
 
@@ -263,9 +262,7 @@ class SemiSupervisedForest(RefittedModel):
         adjusted = ProductWeights(np.asarray(L @ self.leaf_adjustments_), self.basis_)
         if self.adjust == "outputs":
             return adjusted
-        return CombinedWeights(
-            [SparseWeights(base_weights(L, self.leaf_means_)), adjusted], [1.0, 1.0]
-        )
+        return CombinedWeights([base_weights(L, self.leaf_means_), adjusted], [1.0, 1.0])
 
     def _regrow(self, X: Any, fitted: WeightMatrix) -> TreeModel:
         """Grow a forest on the refitted predictions of all rows, in feature space."""
