@@ -89,6 +89,13 @@ def test_parts_and_labels_of_indexed_images(index_files, serving):
         assert [match["query"] for match in answer["matches"]] == expected.query_boxes.tolist()
 
 
+def test_thumbnails_are_kept_by_browsers(files, serving):
+    """The number of an image is never used again, so that its thumbnail stays valid."""
+    _, headers, _ = request(serving(files[0]), "GET", "/api/images/3/thumbnail")
+    assert headers["Cache-Control"] == "public, max-age=86400"
+    assert headers["ETag"] == f'"{files[0].row(3).hash.hex()}"'
+
+
 def test_thumbnails_are_enlarged(index_files, serving):
     """An image without its file is searched for at its own size."""
     index = index_files(*make_images(4), thumbnail_side=8)
