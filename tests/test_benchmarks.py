@@ -252,6 +252,7 @@ def test_output_types(data_folder, name, data, method):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # a dozen processes are started
 def test_dask(tmp_path):
     """Workers and a local fit are compared; rows in partitions give the score of one process."""
     pytest.importorskip("distributed", reason="Dask is not installed")

@@ -51,7 +51,8 @@ def main() -> None:
     machine.fix_threads()
     about = machine.describe()
     rows = [row for name in options.models for row in measure(name, options)]
-    print(f"Printed by `python -m benchmarks.dask.overhead {' '.join(sys.argv[1:])}`.\n")
+    command = " ".join(["python -m benchmarks.dask.overhead", *sys.argv[1:]])
+    print(f"Printed by `{command}`.\n")
     print(
         f"### CPU time of workers: N = {options.rows:,}, {options.features} features, "
         f"{options.outputs} outputs, {options.trees} trees\n"

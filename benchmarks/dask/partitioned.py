@@ -46,7 +46,8 @@ def main() -> None:
     about = machine.describe()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         results = compare(Path(folder), options)
-    print(f"Printed by `python -m benchmarks.dask.partitioned {' '.join(sys.argv[1:])}`.\n")
+    command = " ".join(["python -m benchmarks.dask.partitioned", *sys.argv[1:]])
+    print(f"Printed by `{command}`.\n")
     print(
         f"### Rows over workers: {options.rows:,} rows, {options.features} features, "
         f"{options.outputs} outputs, {options.partitions} partitions, {options.workers} workers, "
