@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 import pytest
 
 make_figures = pytest.importorskip("make_figures", reason="docs/ is only in the source tree")
@@ -15,7 +16,10 @@ PAGES = [DOCS.parent / "README.md", DOCS.parent / "CONTRIBUTING.md", *sorted(DOC
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_runs(page, tmp_path, monkeypatch, request):
-    """Running the code of a page changes none of its text. Blocks marked `no-run` are left out."""
+    """Running the code of a page changes none of its text, at any time: everything is seeded.
+
+    Blocks marked `no-run` are left out.
+    """
     text = page.read_text()
     blocks = [example["code"] for example in make_figures.EXAMPLE.finditer(text)]
     assert len(blocks) == len(re.findall(r"```python(?! no-run\n)", text)), "a block is not run"
@@ -26,8 +30,11 @@ def test_code_runs(page, tmp_path, monkeypatch, request):
     if "okforest.dask" in "".join(blocks):
         pytest.importorskip("distributed", reason="Dask is not installed")
     monkeypatch.chdir(tmp_path)
+    before = np.random.get_state()  # noqa: NPY002 - that of random_state=None
     with matplotlib.rc_context():
         assert make_figures.run(text, tmp_path) == text
+    after = np.random.get_state()  # noqa: NPY002
+    assert all(map(np.array_equal, before, after)), "an example is not seeded"
     assert all(figure.stat().st_size < 100_000 for figure in tmp_path.glob("images/*"))
 
 

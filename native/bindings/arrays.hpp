@@ -45,14 +45,25 @@ struct Overloaded : Bodies... {
   using Bodies::operator()...;
 };
 
+// Where the values of an array are, after checking that the core may read them there.
+template <class Array>
+auto* data_of(const Array& array) {
+  auto* const data = array.data();
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  if (array.size() > 0 && address % alignof(typename Array::Scalar) != 0) {
+    throw std::invalid_argument("an array is not aligned; pass np.require(array, None, 'A')");
+  }
+  return data;
+}
+
 template <class T>
 std::span<const T> view(const Vector<T>& array) {
-  return {array.data(), array.size()};
+  return {data_of(array), array.size()};
 }
 
 template <class T>
 DenseInputs<T> dense_inputs(const Dense<T>& X) {
-  return {X.data(), static_cast<std::int64_t>(X.shape(0)), static_cast<std::int64_t>(X.shape(1)),
+  return {data_of(X), static_cast<std::int64_t>(X.shape(0)), static_cast<std::int64_t>(X.shape(1)),
           X.stride(0), X.stride(1)};
 }
 

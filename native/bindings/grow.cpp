@@ -66,7 +66,7 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                  double min_samples_split, double min_samples_leaf, double min_impurity_decrease,
                  bool stop_when_pure, const Vector<std::int32_t>& n_categories,
                  nb::object progress) {
-  const MatrixView y{outputs.data(), static_cast<std::int64_t>(outputs.shape(0)),
+  const MatrixView y{data_of(outputs), static_cast<std::int64_t>(outputs.shape(0)),
                      static_cast<std::int64_t>(outputs.shape(1))};
   if (gram && y.n_cols != y.n_rows) throw std::invalid_argument("the Gram matrix is not square");
   check_weights(view(row_weight));

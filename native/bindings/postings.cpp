@@ -16,7 +16,7 @@ using Mutable = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 ByteTrees trees_of(const Matrix<std::uint32_t>& nodes, const Vector<std::int64_t>& offsets) {
   static_assert(sizeof(ByteNode) == 2 * sizeof(std::uint32_t));
   if (nodes.shape(1) != 2) throw std::invalid_argument("nodes must have two columns");
-  return {{reinterpret_cast<const ByteNode*>(nodes.data()), nodes.shape(0)}, view(offsets)};
+  return {{reinterpret_cast<const ByteNode*>(data_of(nodes)), nodes.shape(0)}, view(offsets)};
 }
 
 bool are_byte_trees_binding(const Matrix<std::uint32_t>& nodes, const Vector<std::int64_t>& offsets,
@@ -34,8 +34,8 @@ Result<std::uint32_t, 2> reach_leaves_binding(const Matrix<std::uint32_t>& nodes
   const std::size_t n_rows = values.shape(0);
   std::vector<std::uint32_t> leaves(n_rows * n_trees);
   interruptible([&](Watch& watch) {
-    reach_leaves(trees, {values.data(), values.size()}, static_cast<std::int64_t>(values.shape(1)),
-                 n_threads, watch, leaves);
+    reach_leaves(trees, {data_of(values), values.size()},
+                 static_cast<std::int64_t>(values.shape(1)), n_threads, watch, leaves);
   });
   return to_numpy<std::uint32_t, 2>(std::move(leaves), {n_rows, n_trees});
 }
@@ -60,7 +60,7 @@ class FoundPostings {
   void add_sizes(const Vector<bool>& removed, const Mutable<std::uint64_t>& sizes) const {
     check(sizes.size());
     nb::gil_scoped_release nogil;
-    okforest::add_sizes(postings_, ranges_, view(removed), {sizes.data(), sizes.size()});
+    okforest::add_sizes(postings_, ranges_, view(removed), {data_of(sizes), sizes.size()});
   }
 
   void add_scores(const Vector<std::uint32_t>& times, const Vector<std::uint64_t>& sizes,
@@ -69,7 +69,7 @@ class FoundPostings {
     check(sizes.size());
     nb::gil_scoped_release nogil;
     okforest::add_scores(postings_, ranges_, view(times), view(sizes),
-                         {scores.data(), scores.size()});
+                         {data_of(scores), scores.size()});
   }
 
  private:

@@ -44,7 +44,7 @@ std::span<const std::int32_t> checked(const Matrix<std::int32_t>& leaves, const 
     throw std::invalid_argument("leaves must have one column per tree");
   }
   Pace pace(watch);
-  const std::int32_t* leaf = leaves.data();
+  const std::int32_t* leaf = data_of(leaves);
   for (std::size_t i = 0; i < leaves.shape(0); ++i) {
     for (std::size_t t = 0; t < n_trees; ++t, ++leaf) {
       if (*leaf < -1 || *leaf >= forest.node_offsets[t + 1] - forest.node_offsets[t]) {
@@ -53,7 +53,7 @@ std::span<const std::int32_t> checked(const Matrix<std::int32_t>& leaves, const 
     }
     pace.advance(static_cast<std::int64_t>(n_trees));
   }
-  return {leaves.data(), leaves.size()};
+  return {data_of(leaves), leaves.size()};
 }
 
 CsrArrays leaf_weights_binding(const Matrix<std::int32_t>& leaves, const NamedArrays& trees,
@@ -71,7 +71,7 @@ CsrArrays leaf_weights_binding(const Matrix<std::int32_t>& leaves, const NamedAr
 Result<double, 2> leaf_means_binding(const Matrix<std::int32_t>& leaves, const NamedArrays& trees,
                                      const Matrix<double>& values, int n_threads) {
   const ForestView forest = forest_view(trees);
-  const MatrixView view{values.data(), static_cast<std::int64_t>(values.shape(0)),
+  const MatrixView view{data_of(values), static_cast<std::int64_t>(values.shape(0)),
                         static_cast<std::int64_t>(values.shape(1))};
   if (view.n_rows != static_cast<std::int64_t>(forest.row_weight.size())) {
     throw std::invalid_argument("values must have one row per training row");

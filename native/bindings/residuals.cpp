@@ -13,7 +13,7 @@ namespace {
 using Residuals = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 MutableMatrix matrix_of(const Residuals& values) {
-  return {values.data(), static_cast<std::int64_t>(values.shape(0)),
+  return {data_of(values), static_cast<std::int64_t>(values.shape(0)),
           static_cast<std::int64_t>(values.shape(1))};
 }
 

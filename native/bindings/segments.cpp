@@ -20,7 +20,7 @@ using Mutable = nb::ndarray<T, nb::ndim<NDim>, nb::c_contig, nb::device::cpu>;
 std::span<const Square> squares_of(const Matrix<std::int32_t>& squares) {
   static_assert(sizeof(Square) == 3 * sizeof(std::int32_t));
   if (squares.shape(1) != 3) throw std::invalid_argument("squares must have three columns");
-  return {reinterpret_cast<const Square*>(squares.data()), squares.shape(0)};
+  return {reinterpret_cast<const Square*>(data_of(squares)), squares.shape(0)};
 }
 
 void check_within(const Square& square, std::int64_t height, std::int64_t width) {
@@ -37,7 +37,8 @@ Result<std::int32_t, 2> draw_squares_binding(const Vector<std::uint64_t>& seeds,
   if (places.shape(1) != 4 || places.shape(0) != seeds.size()) {
     throw std::invalid_argument("there must be four numbers for each seed");
   }
-  const std::span<const Places> rows{reinterpret_cast<const Places*>(places.data()), seeds.size()};
+  const std::span<const Places> rows{reinterpret_cast<const Places*>(data_of(places)),
+                                     seeds.size()};
   for (const Places& own : rows) {
     const std::int64_t most = own.least + own.n_sides;  // beyond the largest side
     if (own.least < 1 || own.n_sides < 1 || own.n_rows < most || own.n_cols < most ||
@@ -67,7 +68,7 @@ Result<T, 2> cut_subwindows_binding(const std::vector<Image<T>>& images,
     if (static_cast<std::int64_t>(pixels.shape(2)) != n_channels) {
       throw std::invalid_argument("images have different numbers of channels");
     }
-    views.push_back({pixels.data(), static_cast<std::int64_t>(pixels.shape(0)),
+    views.push_back({data_of(pixels), static_cast<std::int64_t>(pixels.shape(0)),
                      static_cast<std::int64_t>(pixels.shape(1))});
   }
   const auto fits = [&](std::size_t length) { return length == 0 || length == n; };
@@ -101,10 +102,10 @@ void paste_subwindows_binding(const Matrix<std::int32_t>& squares, const Matrix<
   const auto width = static_cast<std::int64_t>(sums.shape(1));
   const auto places = squares_of(squares);
   for (const Square& square : places) check_within(square, height, width);
-  const PixelSums pixels{{sums.data(), sums.size()}, {counts.data(), counts.size()}, width};
+  const PixelSums pixels{{data_of(sums), sums.size()}, {data_of(counts), counts.size()}, width};
   interruptible([&](Watch& watch) {
-    paste_subwindows(places, {maps.data(), maps.size()}, grid, static_cast<std::int64_t>(n_values),
-                     watch, pixels);
+    paste_subwindows(places, {data_of(maps), maps.size()}, grid,
+                     static_cast<std::int64_t>(n_values), watch, pixels);
   });
 }
 

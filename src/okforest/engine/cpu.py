@@ -12,9 +12,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from okforest import _core
-from okforest._namespace import to_host
 from okforest._typing import Booleans, Floats, Ints, Progress
-from okforest.engine.inputs import Inputs, by_columns, by_rows
+from okforest.engine.inputs import Inputs, aligned, by_columns, by_rows
 from okforest.engine.leaf_partition import LeafPartition
 from okforest.engine.plan import GrowthPlan
 from okforest.engine.trees import Trees
@@ -39,9 +38,9 @@ def grow(
     """
     arrays = _core.grow(
         X=by_columns(plan.X),
-        outputs=to_host(plan.outputs),
+        outputs=aligned(plan.outputs),
         gram=plan.gram,
-        row_weight=plan.row_weight,
+        row_weight=aligned(plan.row_weight),
         seed=plan.seed,
         first_tree=trees.start,
         n_trees=len(trees),
@@ -75,14 +74,14 @@ def leaf_weights(trees: Trees, leaves: Ints, n_threads: int = 1) -> sp.csr_array
 
     Where a leaf is -1, its tree does not contribute to the row's mean.
     """
-    data, indices, indptr = _core.leaf_weights(to_host(leaves), vars(trees), n_threads)
+    data, indices, indptr = _core.leaf_weights(aligned(leaves), vars(trees), n_threads)
     return sp.csr_array((data, indices, indptr), shape=(len(leaves), len(trees.row_weight)))
 
 
 def leaf_means(trees: Trees, leaves: Ints, values: Floats, n_threads: int = 1) -> Floats:
     """Return ``leaf_weights(trees, leaves) @ values`` without the matrix; values have two axes."""
-    values = np.ascontiguousarray(values)
-    return _core.leaf_means(to_host(leaves), vars(trees), values, n_threads)
+    values = np.require(values, requirements="CA")
+    return _core.leaf_means(aligned(leaves), vars(trees), values, n_threads)
 
 
 def pruning_path(tree: Trees) -> tuple[Floats, Floats]:
@@ -190,7 +189,8 @@ def cut_subwindows(
     values : ndarray of shape (n, size * size * n_channels)
         Of the type of the images.
     """
-    return _core.cut_subwindows(list(images), image, squares, angles, mirrored, size, n_threads)
+    pixels = [*map(aligned, images)]
+    return _core.cut_subwindows(pixels, image, squares, angles, mirrored, size, n_threads)
 
 
 def paste_subwindows(squares: Ints, maps: Floats, sums: Floats, counts: Floats) -> None:

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from okforest._typing import Booleans, Floats, Ints
+from okforest.engine.inputs import aligned
 
 # For each array of offsets, the arrays that it divides into trees.
 PARTS = {
@@ -79,6 +81,9 @@ class Trees:
     times: Ints
     row_weight: Floats
     n_categories: Ints
+
+    def __setstate__(self, state: dict[str, npt.NDArray[Any]]) -> None:
+        vars(self).update({name: aligned(array) for name, array in state.items()})
 
     def __len__(self) -> int:
         return len(self.node_offsets) - 1
