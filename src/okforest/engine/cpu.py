@@ -80,7 +80,7 @@ def leaf_weights(trees: Trees, leaves: Ints, n_threads: int = 1) -> sp.csr_array
 
 def leaf_means(trees: Trees, leaves: Ints, values: Floats, n_threads: int = 1) -> Floats:
     """Return ``leaf_weights(trees, leaves) @ values`` without the matrix; values have two axes."""
-    values = np.require(values, requirements="CA")
+    values = np.require(values, requirements=["C", "A"])
     return _core.leaf_means(aligned(leaves), vars(trees), values, n_threads)
 
 
