@@ -12,7 +12,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from okforest import _core
-from okforest._namespace import to_host
 from okforest._typing import Booleans, Floats, Ints, Progress
 from okforest.engine.inputs import Inputs, aligned, by_columns, by_rows
 from okforest.engine.leaf_partition import LeafPartition
@@ -39,7 +38,7 @@ def grow(
     """
     arrays = _core.grow(
         X=by_columns(plan.X),
-        outputs=aligned(to_host(plan.outputs)),
+        outputs=aligned(plan.outputs),
         gram=plan.gram,
         row_weight=aligned(plan.row_weight),
         seed=plan.seed,
@@ -75,15 +74,14 @@ def leaf_weights(trees: Trees, leaves: Ints, n_threads: int = 1) -> sp.csr_array
 
     Where a leaf is -1, its tree does not contribute to the row's mean.
     """
-    leaves = aligned(to_host(leaves))
-    data, indices, indptr = _core.leaf_weights(leaves, vars(trees), n_threads)
+    data, indices, indptr = _core.leaf_weights(aligned(leaves), vars(trees), n_threads)
     return sp.csr_array((data, indices, indptr), shape=(len(leaves), len(trees.row_weight)))
 
 
 def leaf_means(trees: Trees, leaves: Ints, values: Floats, n_threads: int = 1) -> Floats:
     """Return ``leaf_weights(trees, leaves) @ values`` without the matrix; values have two axes."""
-    values = np.require(values, requirements="CA")
-    return _core.leaf_means(aligned(to_host(leaves)), vars(trees), values, n_threads)
+    values = np.require(values, requirements=["C", "A"])
+    return _core.leaf_means(aligned(leaves), vars(trees), values, n_threads)
 
 
 def pruning_path(tree: Trees) -> tuple[Floats, Floats]:

@@ -22,20 +22,21 @@ class Layouts:
 
 def by_columns(X: Inputs) -> RawInputs:
     """Return inputs for growing trees: a sparse matrix in compressed columns."""
-    return _arrays(sp.csc_array(X)) if sp.issparse(X) else aligned(to_host(X))
+    return _arrays(sp.csc_array(X)) if sp.issparse(X) else aligned(X)
 
 
 def by_rows(X: Inputs) -> RawInputs:
     """Return inputs for applying trees: a sparse matrix in compressed rows."""
-    return _arrays(sp.csr_array(X)) if sp.issparse(X) else aligned(to_host(X))
+    return _arrays(sp.csr_array(X)) if sp.issparse(X) else aligned(X)
 
 
 def aligned(array: Any) -> npt.NDArray[Any]:
     """Return an array whose values are at addresses of their type, copied if they are not.
 
-    Fields of structured arrays and arrays that are read from messages may begin anywhere.
+    Fields of structured arrays and arrays that are read from messages may begin anywhere. An array
+    on a GPU is copied to the host.
     """
-    return np.require(array, requirements="A")
+    return np.require(to_host(array), requirements="A")
 
 
 def _arrays(X: Any) -> RawInputs:
