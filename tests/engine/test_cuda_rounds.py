@@ -147,6 +147,17 @@ def test_narrow_nodes(device):
     assert_same_models(one, other, X)
 
 
+def test_equal_priorities(device):
+    """Of two nodes of equal variance, the left one is split first."""
+    X, Y = make_data(100)
+    X, Y = np.r_[X, X], np.r_[Y + 20, -Y - 20]
+    X[:, 0] = np.repeat([0.0, 1.0], 100)
+    one, other = (boost(X, Y, name, max_features=None, max_splits=2) for name in ("cpu", "cuda"))
+    assert one.trees_.left[0] == 1
+    assert one.trees_.left[1] == 3
+    assert_same_models(one, other, X)
+
+
 def test_warm_start(device):
     """Rounds are added to those of another fit, on either device."""
     X, Y = make_data()
