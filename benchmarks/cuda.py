@@ -1,6 +1,7 @@
 """Trees on a GPU: time per tree by number of rows, outputs and candidate features.
 
     python -m benchmarks.cuda [--results benchmarks/CUDA.md] [--most 4000000]
+    python -m benchmarks.cuda --only best boosting          keep the other results
     python -m benchmarks.cuda --plot docs/images/gpu.png    draw the results, without a GPU
 
 Times are of the growth on the GPU, from data that is there to numbered nodes; the copy of the trees
@@ -153,7 +154,10 @@ def scores(cp):
 
 
 def best_splits(cp, device, n, n_trees=100):
-    """Return the seconds of a random forest from NumPy arrays, and of one tree on the CPU."""
+    """Return the seconds of a random forest from NumPy arrays, and of one tree on the CPU.
+
+    The CPU grows one of 100,000 rows; more would take too long.
+    """
     plan = on_host(cp, make_plan(cp, n, 64, SQRT))
     rules = GrowthRules(max_features=SQRT, max_depth=16)
     plan = GrowthPlan(**{**vars(plan), "rules": rules, "n_draws": n})
@@ -164,20 +168,21 @@ def best_splits(cp, device, n, n_trees=100):
     prepared = time.perf_counter()
     trees = grower.grow(range(n_trees))
     end = time.perf_counter()
-    one = grow(plan, range(1), n_threads=1)
-    cpu = time.perf_counter() - end
-    same = all(
-        np.array_equal(getattr(one[0], name), getattr(trees[0], name))
-        for name in ("feature", "threshold", "left", "members")
-    )
-    return {
+    found = {
         "n": n,
         "trees": n_trees,
         "seconds": end - start,
         "ms": 1e3 * (end - prepared) / n_trees,
-        "cpu_tree": cpu,
-        "same": same,
     }
+    if n <= 100_000:
+        start = time.perf_counter()
+        one = grow(plan, range(1), n_threads=1)
+        found["cpu_tree"] = time.perf_counter() - start
+        found["same"] = all(
+            np.array_equal(getattr(one[0], name), getattr(trees[0], name))
+            for name in ("feature", "threshold", "left", "members")
+        )
+    return found
 
 
 def boosting(cp, n=100_000, n_rounds=500):
@@ -201,6 +206,38 @@ def boosting(cp, n=100_000, n_rounds=500):
         "ms": 1e3 * float(np.median(np.diff(ends[:n_rounds]))),
         "cpu_ms": 1e3 * float(np.median(np.diff(ends[n_rounds:]))),
     }
+
+
+def best_lines(results):
+    """Return the section on best splits."""
+    lines = [
+        "",
+        "## Random forests with best splits, 64 dimensions, max_depth 16, from NumPy arrays",
+        "",
+        "| rows | trees | candidate features | seconds | ms per tree | "
+        "one tree on one CPU core, s | first tree equal to that of the CPU |",
+        "|---:|---:|---:|---:|---:|---:|---|",
+    ]
+    for r in results:
+        cpu = f"{r['cpu_tree']:.2f} | {'yes' if r['same'] else 'no'}" if "same" in r else "– | –"
+        lines.append(
+            f"| {r['n']:,} | {r['trees']} | {SQRT} | {r['seconds']:.2f} | {r['ms']:.1f} | {cpu} |"
+        )
+    return lines
+
+
+def boosting_lines(r):
+    """Return the section on boosting."""
+    return [
+        "",
+        "## Boosting, 256 dimensions, at most 15 splits a tree, from NumPy arrays",
+        "",
+        "| rows | rounds | candidate features | seconds | ms per round | "
+        "one CPU core, ms per round |",
+        "|---:|---:|---:|---:|---:|---:|",
+        f"| {r['n']:,} | {r['rounds']} | {SQRT} | {r['seconds']:.2f} | {r['ms']:.2f} | "
+        f"{r['cpu_ms']:.0f} |",
+    ]
 
 
 def report(found):
@@ -242,30 +279,10 @@ def report(found):
             f"| {r['n']:,} | {r['seconds']:.2f} | {r['cpu_tree']:.2f} | "
             f"{1e3 * r['cpu_tree'] / on_gpu[0]:.0f}× |"
         )
-    lines += [
-        "",
-        "## Random forests with best splits, 64 dimensions, max_depth 16, from NumPy arrays",
-        "",
-        "| rows | trees | candidate features | seconds | ms per tree | "
-        "one tree on one CPU core, s | first tree equal to that of the CPU |",
-        "|---:|---:|---:|---:|---:|---:|---|",
-    ]
-    lines += [
-        f"| {r['n']:,} | {r['trees']} | {SQRT} | {r['seconds']:.2f} | {r['ms']:.1f} | "
-        f"{r['cpu_tree']:.2f} | {'yes' if r['same'] else 'no'} |"
-        for r in found["best"]
-    ]
-    boosted = found["boosting"]
-    lines += [
-        "",
-        "## Boosting, 256 dimensions, at most 15 splits a tree, from NumPy arrays",
-        "",
-        "| rows | rounds | candidate features | seconds | ms per round | "
-        "one CPU core, ms per round |",
-        "|---:|---:|---:|---:|---:|---:|",
-        f"| {boosted['n']:,} | {boosted['rounds']} | {SQRT} | {boosted['seconds']:.2f} | "
-        f"{boosted['ms']:.2f} | {boosted['cpu_ms']:.0f} |",
-    ]
+    if "best" in found:
+        lines += best_lines(found["best"])
+    if "boosting" in found:
+        lines += boosting_lines(found["boosting"])
     lines += [
         "",
         "## The same trees",
@@ -308,6 +325,9 @@ def main():
     parser.add_argument("--results", type=Path, default=Path("benchmarks/CUDA.md"))
     parser.add_argument("--most", type=int, default=4_000_000, help="largest number of rows")
     parser.add_argument("--plot", type=Path, help="draw the results in this file, and stop")
+    parser.add_argument(
+        "--only", nargs="+", metavar="PART", help="run these parts: best, boosting …"
+    )
     options = parser.parse_args()
     if options.plot:
         plot(json.loads(options.results.with_suffix(".json").read_text()), options.plot)
@@ -315,19 +335,26 @@ def main():
     device = Device()
     cp = device.xp
     name = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)["name"].decode()
-    found = {
-        "machine": {"GPU": name, "CuPy": cp.__version__, **describe()},
-        "copy": copy_rate(cp),
-        "growth": growth_table(cp, device, options.most),
-        "whole": [whole_forest(cp, device, n) for n in (100_000, 1_000_000) if n <= options.most],
-        "best": [best_splits(cp, device, n) for n in (100_000, 1_000_000) if n <= options.most],
-        "boosting": boosting(cp),
-        "same": same_trees(cp, device),
-        "scores": scores(cp),
-        **cuda_predicting.measure(cp),
+    parts = {
+        "copy": lambda: copy_rate(cp),
+        "growth": lambda: growth_table(cp, device, options.most),
+        "whole": lambda: [whole_forest(cp, device, n) for n in sizes],
+        "best": lambda: [best_splits(cp, device, n) for n in sizes],
+        "boosting": lambda: boosting(cp),
+        "same": lambda: same_trees(cp, device),
+        "scores": lambda: scores(cp),
+        "preimages": lambda: cuda_predicting.preimages(cp),
+        "predictions": lambda: cuda_predicting.predictions(cp),
+        "embeddings": lambda: cuda_predicting.embeddings(cp),
     }
-    options.results.write_text(report(found))
+    sizes = [n for n in (100_000, 1_000_000) if n <= options.most]
+    found = json.loads(options.results.with_suffix(".json").read_text()) if options.only else {}
+    found["machine"] = {"GPU": name, "CuPy": cp.__version__, **describe()}
+    for part in options.only or parts:
+        found[part] = parts[part]()
+        print(part, found[part], flush=True)
     options.results.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
+    options.results.write_text(report(found))
     print(report(found))
 
 

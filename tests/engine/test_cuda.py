@@ -138,6 +138,10 @@ UNSUPPORTED = {
         "n_categories": np.zeros(65_535, np.int32),
         "rules": GrowthRules(max_features=2),
     },
+    "best splits with outputs of more than 2,048 dimensions": {
+        "outputs": np.eye(50, 2049),
+        "rules": GrowthRules(max_features=2),
+    },
     "criterion='frobenius'": {"rules": GrowthRules(random_splits=True, frobenius=True)},
     "categorical features": {"n_categories": np.full(10, 3, np.int32)},
     "max_leaf_nodes": {

@@ -9,12 +9,12 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 import cuda_host
 from cuda_host.cases import CASES, EXACT, assert_same_trees, make_plan
 from okforest import OKBagging, OKRandomForest, OKTree
-from okforest.engine import cuda
+from okforest.engine import cuda, grow
 from okforest.engine.cuda.best import Team, grow_best_on
 
 CHUNK_ON_HOST = 64  # so that nodes have several chunks on few rows
@@ -82,6 +82,17 @@ def test_classes(grow_there):
     plan = make_best(n=300, p=6)
     outputs = np.eye(3)[(plan.X[:, 0] > 0).astype(int) + (plan.X[:, 1] > 0.3)]
     assert_same_trees(replace(plan, outputs=outputs), grow_there, range(2))
+
+
+def test_narrow_nodes(grow_there):
+    """Variances have all their digits where outputs are almost equal around a distant mean."""
+    plan = make_best(n=100, rank=3)
+    outputs = np.where(plan.X[:, :1] > 0, 1e4, -1e4) + 1e-3 * plan.outputs
+    plan = replace(plan, outputs=outputs, rules=replace(plan.rules, max_depth=2, max_features=10))
+    one, other = grow(plan, range(1)), grow_there(plan, range(1))
+    assert (one.variance[1:3] < 1e-10 * one.variance[0]).all()
+    assert_allclose(other.variance, one.variance, rtol=1e-8)
+    assert_array_equal(other.threshold, one.threshold)
 
 
 def test_extreme_values(grow_there):

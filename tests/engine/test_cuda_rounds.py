@@ -136,6 +136,28 @@ def test_order_of_threads(monkeypatch):
         assert_same_models(one, other, X)
 
 
+def test_narrow_nodes(device):
+    """Variances have all their digits where outputs are almost equal around a distant mean."""
+    X, Y = make_data(200)
+    Y = np.where(X[:, :1] > 0, 1e4, -1e4) + 1e-3 * Y
+    X[:, 1:3] = X[:, :1] > 0
+    one, other = (boost(X, Y, name, max_features=None, max_splits=3) for name in ("cpu", "cuda"))
+    assert (one.trees_.variance[1:3] < 1e-10 * one.trees_.variance[0]).all()
+    assert_allclose(other.trees_.variance[:7], one.trees_.variance[:7], rtol=1e-9)
+    assert_same_models(one, other, X)
+
+
+def test_equal_priorities(device):
+    """Of two nodes of equal variance, the left one is split first."""
+    X, Y = make_data(100)
+    X, Y = np.r_[X, X], np.r_[Y + 20, -Y - 20]
+    X[:, 0] = np.repeat([0.0, 1.0], 100)
+    one, other = (boost(X, Y, name, max_features=None, max_splits=2) for name in ("cpu", "cuda"))
+    assert one.trees_.left[0] == 1
+    assert one.trees_.left[1] == 3
+    assert_same_models(one, other, X)
+
+
 def test_warm_start(device):
     """Rounds are added to those of another fit, on either device."""
     X, Y = make_data()

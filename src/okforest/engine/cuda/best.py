@@ -113,7 +113,7 @@ class BestGrower:
 
     def _check_memory(self, input_bytes: int) -> None:
         n, p, width = self.n_rows, self.n_features, self.team.width
-        data = n * (input_bytes * p + 8 * width + 4 * p + 40)
+        data = n * (input_bytes * p + 16 * width + 4 * p + 40)
         # Two sets of lists, the means of all nodes, and what is known about chunks.
         n_chunks = 2 * n // self.chunk + 1
         tree = n * (8 * p + 8 * width + 12 * self.max_features + 150)

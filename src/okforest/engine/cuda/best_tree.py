@@ -96,7 +96,7 @@ class TreeState:
     def split_level(self) -> dict[str, Any]:
         """Split the nodes of this level, go to the next one, and return these nodes."""
         xp, n = self.device.xp, self.n_items
-        n_chunks = -(-(self.end - self.begin) // self.grower.chunk)
+        n_chunks = (self.end - self.begin + (self.grower.chunk - 1)) // self.grower.chunk
         several = n_chunks > 1
         first_unit = _offsets(xp, n_chunks)
         first_many = _offsets(xp, xp.where(several, n_chunks, 0))

@@ -34,6 +34,7 @@ MOST_AT_ONCE = 32
 MOST_POSITIONS = 2**30 - 1  # child numbers are twice as large
 MOST_SLOTS = 256
 MOST_COLUMNS = 4096
+MOST_COLUMNS_OF_BEST = 2048  # the norms of a team of warps are in shared memory
 MOST_FEATURES = 2**16 - 2  # a list of rows for each is a row of blocks
 MOST_TIMES = 2048  # a row's draws are exact in float16
 # Packed outputs are scaled to at most this: twice as much fits in float16.
@@ -56,9 +57,11 @@ def unsupported(plan: GrowthPlan) -> str | None:
         return f"best splits with more than {MOST_FEATURES:,} features"
     if rules.random_splits and sizes_of(plan, True, False).n_slots > MOST_SLOTS:
         return f"more than {MOST_SLOTS // 2 - 1} candidate features (max_features)"
-    if plan.outputs.shape[1] > MOST_COLUMNS:
+    most = MOST_COLUMNS if rules.random_splits else MOST_COLUMNS_OF_BEST
+    if plan.outputs.shape[1] > most:
         advice = "embedding='nystrom'" if plan.gram else "search_rank"
-        return f"outputs of more than {MOST_COLUMNS:,} dimensions (set {advice})"
+        kind = "" if rules.random_splits else "best splits with "
+        return f"{kind}outputs of more than {most:,} dimensions (set {advice})"
     if n_rows > MOST_POSITIONS:
         return f"more than {MOST_POSITIONS:,} rows"
     return None

@@ -129,7 +129,7 @@ class RoundSizes:
 
     def n_bytes(self) -> int:
         """Return the memory that all arrays take, with the data."""
-        per_row = 8 * self.sizes.width + self.sizes.input_bytes * self.sizes.n_features + 16
+        per_row = 16 * self.sizes.width + self.sizes.input_bytes * self.sizes.n_features + 16
         arrays = sum(np.dtype(kind).itemsize * n for kind, n in self.shapes().values())
         return self.sizes.n_rows * per_row + arrays
 
