@@ -6,6 +6,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,22 @@ def test_versioned_site(monkeypatch):
         "json_url": "https://example.org/okforest/switcher.json",
         "version_match": "0.1.0",
     }
+
+
+def test_source_distribution(tmp_path):
+    """It has sources, and neither compiled files, stubs of this machine nor the documentation."""
+    pytest.importorskip("scikit_build_core", reason="scikit-build-core is not installed")
+    for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
+        shutil.copy(ROOT / name, tmp_path)
+    kept = ["src/okforest/__init__.py", "native/CMakeLists.txt", "tests/test_imports.py"]
+    other = ["src/okforest/_core.abi3.so", "src/okforest/_core.pyi", "docs/conf.py", "build/x.py"]
+    for name in kept + other:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    code = "from scikit_build_core.build import build_sdist; build_sdist('dist')"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
+    (built,) = (tmp_path / "dist").glob("*.tar.gz")
+    with tarfile.open(built) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert names >= set(kept)
+    assert not names & set(other)
