@@ -223,6 +223,17 @@ def test_conformal():
 
 
 @pytest.mark.slow
+def test_missing_truths_are_counted(data_folder, monkeypatch):
+    """The warning is recognised: of these rankings of 11 labels, nearly all are new."""
+    monkeypatch.syspath_prepend(ROOT)
+    monkeypatch.setenv("OKFOREST_DATA", str(data_folder))
+    from benchmarks import conformal
+
+    *_, rankings = conformal.missing_truths(1)
+    assert rankings[-1] == "1 of 1"
+
+
+@pytest.mark.slow
 def test_candidates():
     """Both kernels are measured."""
     printed = run("candidates", "--candidates", 70_000)
