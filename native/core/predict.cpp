@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::int64_t kRowsOfTask = 256;
 
+// Packing a tree pays off if it has at most this many nodes for each row that walks it.
+constexpr std::int64_t kNodesPerRow = 64;
+
 // A numeric test in 16 bytes. A leaf is its own left child, and every value goes left.
 struct PackedNode {
   double threshold;
@@ -128,22 +131,30 @@ void add_tree_means(std::int64_t tree, std::span<const std::int32_t> leaves,
 template <class Inputs>
 void apply(const Inputs& X, const ForestView& forest, int n_threads, Watch& watch,
            std::span<std::int32_t> leaves) {
-  // Rows per pass through a tree: as many as threads allow, while they stay in cache.
-  constexpr std::int64_t kMostRows = 1024;
+  // Rows per pass through a tree: as many as threads allow, while they stay in cache. Large trees
+  // are packed for more rows at a time.
+  constexpr std::int64_t kFewestRows = 64, kMostRows = 1024, kMostOfLarge = 1 << 16;
   const std::int64_t n_trees = forest.n_trees();
-  const std::int64_t block = std::clamp(X.n_rows / n_threads, std::int64_t{64}, kMostRows);
+  std::int64_t largest = 0;
+  for (std::int64_t t = 0; t < n_trees; ++t) {
+    largest = std::max(largest, forest.node_offsets[t + 1] - forest.node_offsets[t]);
+  }
+  const std::int64_t most = largest <= 8 * kMostRows ? kMostRows : kMostOfLarge;
+  const std::int64_t block = std::clamp(X.n_rows / n_threads, kFewestRows, most);
   const std::int64_t n_blocks = (X.n_rows + block - 1) / block;
   parallel_for(n_blocks, n_threads, watch, [&](std::int64_t task, Pace& pace) {
     const std::int64_t begin = task * block, end = std::min(X.n_rows, begin + block);
     std::vector<PackedNode> nodes;
     for (std::int64_t t = 0; t < n_trees; ++t) {
       const std::int64_t n_nodes = forest.node_offsets[t + 1] - forest.node_offsets[t];
-      // Packing pays off if the rows visit about as many nodes as the tree has. A packed leaf reads
-      // the first feature, if there is one.
-      const bool many = 8 * (end - begin) >= n_nodes && X.n_cols > 0;
+      // A packed leaf reads the first feature, if there is one.
+      const bool many = kNodesPerRow * (end - begin) >= n_nodes && X.n_cols > 0;
       const bool packed = many && pack(forest, t, nodes);
-      pace.advance(packed ? walk_packed(X, nodes.data(), begin, end, n_trees, leaves.data() + t)
-                          : walk(X, forest, t, begin, end, leaves.data() + t));
+      for (std::int64_t first = begin; first < end; first += kMostRows) {
+        const std::int64_t last = std::min(end, first + kMostRows);
+        pace.advance(packed ? walk_packed(X, nodes.data(), first, last, n_trees, leaves.data() + t)
+                            : walk(X, forest, t, first, last, leaves.data() + t));
+      }
     }
   });
 }

@@ -242,6 +242,36 @@ def test_bytes_give_the_trees_of_floats(random_splits, layout, n):
     assert np.array_equal(apply(trees, stored), apply(trees, X.astype(np.float64)))
 
 
+@pytest.mark.parametrize("layout", ["rows", "columns", "strided"])
+@pytest.mark.parametrize("n_classes", [2, 7])
+def test_counts_of_classes_give_the_trees_of_weights(layout, n_classes):
+    """Rows of weight one are counted, in bytes if X holds them; other weights are added up.
+
+    Weights are scaled by a power of two, so that the trees are the same. Nodes have more rows of a
+    class than a byte can count.
+    """
+    rng = np.random.default_rng(n_classes)
+    n = 6000
+    labels = rng.integers(0, n_classes, n)
+    X = rng.integers(0, 256, (n, 140)).astype(np.uint8)
+    X[:, 0] = 255 * (labels == 1)
+    X[:, 1] = 255
+    X[:, 2] = labels + rng.integers(0, 2, n)
+    stored = {
+        "rows": X,
+        "columns": np.asfortranarray(X),
+        "strided": np.repeat(X, 2, axis=1)[:, ::2],
+    }[layout]
+    rules = GrowthRules(random_splits=True, max_features=28)
+    phi = np.eye(n_classes)[labels]
+    expected = grow(X.astype(np.float64), phi, rules, row_weight=np.full(n, 2.0), n_trees=8)
+    for inputs in (stored, stored.astype(np.float32), stored.astype(np.float64)):
+        trees = grow(inputs, phi, rules, n_trees=8)
+        for name in ("feature", "threshold", "left", "members", "missing_left"):
+            assert np.array_equal(getattr(trees, name), getattr(expected, name)), name
+        assert np.array_equal(2 * trees.variance, expected.variance)
+
+
 def test_models_keep_bytes():
     """Models pass uint8 arrays and frames on as they are; sparse matrices become floats."""
     X = np.random.default_rng(0).integers(0, 9, (60, 4)).astype(np.uint8)

@@ -48,6 +48,25 @@ def test_levels_grow_the_same_trees(dtype, q, gram, rules, weighted):
             assert np.array_equal(getattr(trees, name), array), name
 
 
+@pytest.mark.skipif(len(LEVELS) < 2, reason="this machine has a single level")
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_levels_count_classes_alike(dtype, weighted):
+    """Classes have kernels of their own, and bytes others than numbers."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 256, (3000, 40)).astype(dtype)
+    phi = np.eye(5)[(X[:, 0] // 64 + rng.integers(0, 2, 3000)).astype(int)]
+    weight = rng.uniform(0.5, 2.0, len(X)) if weighted else None
+    rules = GrowthRules(random_splits=True, max_features=20)
+    grown = []
+    for level in LEVELS:
+        assert choose_simd_level(level)
+        grown.append(grow(X, phi, rules, row_weight=weight, n_trees=2))
+    for trees in grown[1:]:
+        for name, array in vars(grown[0]).items():
+            assert np.array_equal(getattr(trees, name), array), name
+
+
 def test_unknown_levels():
     """A level that does not exist, or that the machine lacks, is refused and changes nothing."""
     assert not choose_simd_level("avx9000")

@@ -35,6 +35,25 @@ def test_apply_and_weights_equal_the_oracle(grown, dtype, n_threads):
     np.testing.assert_allclose(W.sum(axis=1), 1.0)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_large_trees_are_walked_alike(dtype):
+    """Many rows walk a copy of a large tree, few rows the tree itself; the leaves are the same."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 256, (9000, 6)).astype(dtype)
+    if dtype == np.float32:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    rules = GrowthRules(random_splits=True, max_features=1)
+    trees = grow(X, rng.normal(size=(9000, 1)), rules, n_trees=2)
+    assert np.diff(trees.node_offsets).min() > 2**13
+    leaves = apply(trees, X)
+    few = [apply(trees, X[i : i + 20]) for i in range(0, 9000, 20)]
+    assert np.array_equal(leaves, np.concatenate(few))
+    assert np.array_equal(leaves, apply(trees, X, n_threads=3))
+    assert [leaves[i, 1] for i in range(0, 9000, 500)] == [
+        leaf_of(trees[1], X[i]) for i in range(0, 9000, 500)
+    ]
+
+
 def test_weights_of_members_sum_to_those_of_nodes(grown):
     """Members are distinct rows, and their weights times their draws sum to the node's weight."""
     trees, X, _ = grown

@@ -154,6 +154,18 @@ def test_as_many_subwindows_as_in_training():
     assert model.fit(images, images // 128)._upright(images[0][:, :, None]).n_segments == 70
 
 
+@pytest.mark.parametrize("n_votes", [5, 40])
+def test_votes_of_a_pixel(n_votes):
+    """A pixel is covered by n_votes subwindows on average, whatever the size of the image."""
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (3, 12, 12)).astype(np.uint8)
+    segmenter = RandomSubwindows(2, side_range=(0.2, 0.4))
+    model = PixelClassifier(segmenter, n_votes=n_votes, random_state=0).fit(images, images // 128)
+    large = rng.integers(0, 256, (40, 90, 1)).astype(np.uint8)
+    sides = model._upright(large).cut([large], 0).places[:, 2]
+    assert (sides.astype(float) ** 2).sum() / (40 * 90) == pytest.approx(n_votes, rel=0.2)
+
+
 def test_memory_of_label_maps_is_checked(monkeypatch):
     """Label maps may take more memory than subwindows; the error names what helps."""
     monkeypatch.setattr("okforest._memory.machine_memory", lambda: 2**20)

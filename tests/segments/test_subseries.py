@@ -49,6 +49,17 @@ def test_intervals_are_within_range_and_series(seed, low, high):
         assert 0 <= begin <= total - length
 
 
+def test_intervals_begin_everywhere():
+    """Intervals of every length begin at each position that leaves room for them, equally often."""
+    segments = RandomSubseries(4000, length_range=(0.5, 0.8)).cut([np.arange(5.0)[None]], 1)
+    begin, length = segments.places.T
+    assert set(length) == {3, 4}
+    for own, n_places in ((3, 3), (4, 2)):
+        counts = np.bincount(begin[length == own])
+        np.testing.assert_allclose(counts, counts.sum() / n_places, rtol=0.15)
+        assert len(counts) == n_places
+
+
 def test_segments_depend_on_the_series_alone():
     """Order and batch do not change the intervals of a series."""
     series = make_series(0, 2)
