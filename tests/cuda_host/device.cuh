@@ -13,6 +13,10 @@
 #include <memory>
 #include <vector>
 
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
 #define __device__
 #define __noinline__ inline
 #define __shared__ static
@@ -180,7 +184,17 @@ inline void start(Fiber& fiber) {
 #endif
 }
 
+// Subnormal numbers are zero, as those of float32 are on the device.
+struct FlushSubnormals {
+#if defined(__x86_64__)
+  const unsigned before = _mm_getcsr();
+  FlushSubnormals() { _mm_setcsr(before | 0x8040); }
+  ~FlushSubnormals() { _mm_setcsr(before); }
+#endif
+};
+
 inline void launch(Dim grid, int threads, std::function<void()> kernel) {
+  const FlushSubnormals flush;
   body = std::move(kernel);
   n_threads = threads;
   gridDim = grid;

@@ -15,6 +15,7 @@ import cuda_host
 from okforest import OKExtraTrees, OKRandomForest
 from okforest.engine import apply, cuda, devices, leaf_means
 from okforest.engine.cuda import predicting
+from okforest.engine.cuda.inputs import readable
 
 
 def data(n=120, p=5, q=7, *, seed=0, dtype=np.float64):
@@ -144,3 +145,16 @@ def test_not_enough_memory(monkeypatch):
     with pytest.raises(MemoryError, match=r"A forest of 4 trees takes .* GiB of the GPU's memory"):
         apply(trees, X, device="cuda")
     assert_array_equal(apply(trees, X, device="auto"), apply(trees, X))
+
+
+def test_subnormal_inputs(device):
+    """Inputs that a GPU would take for zero are read in float64; others are not copied."""
+    X = np.array([[-1e-40], [0.0], [1e-45], [1e-40], [1.0]], dtype=np.float32)
+    trees = OKRandomForest(20, random_state=0).fit(X, np.arange(5.0)).trees_
+    assert readable(X).dtype == np.float64
+    assert readable(X[[1, 4]]).dtype == np.float32
+    expected = apply(trees, X)
+    assert len(np.unique(expected, axis=0)) == 5
+    assert_array_equal(device.to_host(cuda.apply_on(device, trees, X)), expected)
+    there = device.xp.asarray(X)
+    assert_array_equal(device.to_host(cuda.apply_on(device, trees, there)), expected)

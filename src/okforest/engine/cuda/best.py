@@ -15,6 +15,7 @@ import numpy as np
 
 from okforest._typing import Ints, Progress
 from okforest.engine.cuda.best_tree import BEST_SOURCES, SORTED_AT_ONCE, TreeState
+from okforest.engine.cuda.inputs import readable
 from okforest.engine.cuda.layout import CONSTANTS, pool_bytes
 from okforest.engine.cuda.records import (
     SHARE,
@@ -84,7 +85,7 @@ class BestGrower:
         self.n_rows, self.n_features = plan.X.shape
         self.max_features = min(plan.rules.max_features, self.n_features)
         self.team = Team(plan.outputs.shape[1])
-        X = np.ascontiguousarray(plan.X) if isinstance(plan.X, np.ndarray) else plan.X
+        X = readable(plan.X)
         self.any_missing = X.dtype.kind == "f" and bool(X.min() != X.min())
         self._check_memory(X.dtype.itemsize)
         norms = 8 * 32 * 33 * self.team.n_warps, 8 * 32 * self.team.n_warps
@@ -102,7 +103,7 @@ class BestGrower:
         self.n_workers = 32 * device.n_processors
         features = xp.arange(self.n_features, dtype=np.int32)
         self.data = {
-            "X": xp.ascontiguousarray(xp.asarray(X)),
+            "X": xp.asarray(X),
             "phi": self._padded_outputs(),
             "order": xp.tile(features, self.n_workers),
             "weight": xp.asarray(self.weights.weight),

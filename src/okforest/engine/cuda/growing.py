@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from okforest._typing import Progress
 from okforest.engine.cuda.collecting import Collector
+from okforest.engine.cuda.inputs import readable
 from okforest.engine.cuda.layout import ARRAYS, CONSTANTS, ITEM, PACKING, PLAN, sizes_of
 from okforest.engine.cuda.records import (
     SHARE,
@@ -82,11 +83,11 @@ class Grower:
 
     def __init__(self, device: Any, plan: GrowthPlan, large: int = CONSTANTS["LARGE"]):
         xp = device.xp
+        X = readable(plan.X)  # an array that is on the device already stays there
+        plan = replace(plan, X=X)
         if plan.gram:
             plan = replace(plan, outputs=factor_of(xp, plan.outputs), gram=False)
         self.device, self.plan, self.weights = device, plan, Weights.of(plan)
-        # Arrays that are on the device already stay there.
-        X = np.ascontiguousarray(plan.X) if isinstance(plan.X, np.ndarray) else plan.X
         any_missing = X.dtype.kind == "f" and bool(X.min() != X.min())  # NaN, if any is
         self.sizes = replace(sizes_of(plan, any_missing, self.weights.plain), large=large)
         self.kernels = device.kernels(
@@ -97,7 +98,7 @@ class Grower:
         self.weighted = not self.weights.plain and not plan.n_draws
         self._check_memory()
         self.n_workers = 8 * device.n_processors * CONSTANTS["SMALL_WARPS"]
-        self.data: dict[str, Any] = {"X": xp.ascontiguousarray(xp.asarray(X))}
+        self.data: dict[str, Any] = {"X": xp.asarray(X)}
         self.data["order"] = xp.tile(
             xp.arange(self.sizes.n_features, dtype=np.int32), self.n_workers
         )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from okforest.engine.cuda.inputs import readable
 from okforest.engine.trees import Trees
 
 PREDICT_SOURCES = ("predict.cu",)
@@ -100,7 +101,7 @@ def apply_on(device: Any, trees: Trees, X: Any) -> Any:
     size = max(1, BLOCK_BYTES // max(1, X.shape[1] * X.dtype.itemsize))
     for start in range(0, n_rows, size):
         rows = slice(start, min(start + size, n_rows))
-        some = xp.ascontiguousarray(xp.asarray(X[rows]))
+        some = xp.asarray(readable(X[rows]))
         record = np.zeros(1, dtype=WALK)
         forest.fill(record["forest"])
         record["X"], record["leaves"] = device.address(some), device.address(leaves[rows])

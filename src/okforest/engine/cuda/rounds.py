@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from okforest._typing import Floats, Ints
+from okforest.engine.cuda.inputs import readable
 from okforest.engine.cuda.layout import CONSTANTS, ITEM, PLAN, sizes_of
 from okforest.engine.cuda.records import SHARE, Weights, empty, fill_record, rule_values
 from okforest.engine.cuda.rounds_layout import CHUNKS, ROUND_SOURCES, ROUNDS, RoundSizes
@@ -89,8 +90,9 @@ class Rounds:
         chunk: int = CHUNKS["CHUNK"],
     ):
         xp = device.xp
+        X = readable(plan.X)
+        plan = replace(plan, X=X)
         self.device, self.plan, self.learning_rate = device, plan, learning_rate
-        X = np.ascontiguousarray(plan.X)
         any_missing = X.dtype.kind == "f" and bool(X.min() != X.min())
         n_nodes = 2 * min(plan.rules.max_leaf_nodes, len(X)) - 1
         self.sizes = RoundSizes(
