@@ -184,7 +184,8 @@ BOOSTING = {
     "device": """{"cpu", "cuda", "auto"}, default="cpu"
         Where rounds are run. "cuda" takes the GPU, by CuPy, for trees with random splits of numeric
         features, and residuals as vectors; the trees are those of the CPU, up to near-ties. "auto"
-        takes the GPU where it can, and warns where it cannot. Predictions are made on the CPU.""",
+        takes the GPU where it can, and warns where it cannot. Predictions follow trees on the CPU;
+        losses and nearest outputs are computed on the GPU if there is one.""",
     "callback": """callable, optional
         Called after each round with the number of rounds so far. An exception that it raises stops
         the fit.""",
