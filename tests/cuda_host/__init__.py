@@ -25,6 +25,7 @@ TABLES = {  # of the kernels by name
     BEST_SOURCES: "launch_best.cu",
     PREDICT_SOURCES: "launch_predict.cu",
 }
+KNOWN = ("PLAIN", "ANY_MISSING", "NATURAL", "BOOTSTRAP", "FEW", "N_PASSES")
 SHARED_BYTES = 2**20  # as in device.cuh
 available = shutil.which("g++") is not None
 
@@ -89,10 +90,12 @@ class HostDevice:
     xp = np
     n_processors = 2
 
-    def __init__(self, memory=2**33, *, backwards=False):
-        self.memory, self.backwards = memory, backwards
+    def __init__(self, memory=2**33, *, backwards=False, known=False):
+        self.memory, self.backwards, self.known = memory, backwards, known
 
     def kernels(self, constants, shared, sources=SOURCES):
+        if not self.known:  # one compilation for all plans
+            constants = {name: constants[name] for name in constants if name not in KNOWN}
         if self.backwards:
             constants = {**constants, "BACKWARDS": 1}
         return HostKernels(compiled(tuple(constants.items()), sources), shared)
@@ -100,8 +103,8 @@ class HostDevice:
     def address(self, array):
         return array.ctypes.data
 
-    def upload(self, array):
-        return array
+    def empty_on_host(self, n, dtype):
+        return np.empty(n, dtype)
 
     def start_copies(self, pairs):
         for array, out in pairs:

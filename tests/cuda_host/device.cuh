@@ -23,6 +23,7 @@
 #define __launch_bounds__(...)
 #define SHARED extern unsigned char
 #define KERNEL(threads, blocks) static void
+#define RECORD(type) const type&
 
 using std::fmax;
 using std::frexp;
@@ -34,6 +35,9 @@ using std::sqrt;
 
 struct Dim {
   unsigned x = 0, y = 0;
+};
+struct uint2 {
+  unsigned x, y;
 };
 struct uint4 {
   unsigned x, y, z, w;

@@ -17,7 +17,7 @@ from okforest import OKExtraTrees
 from okforest.datasets import fetch_usps
 from okforest.embedding import embed
 from okforest.engine import GrowthRules, cuda, grow
-from okforest.engine.cuda.growing import grow_on
+from okforest.engine.cuda.growing import Grower, grow_on
 from okforest.engine.devices import grow_function
 from okforest.kernels import RBF
 
@@ -41,15 +41,20 @@ def gpu():
 
 
 @pytest.fixture(params=["host", pytest.param("gpu", marks=pytest.mark.cuda)])
-def grow_there(request):
-    """Return a function that grows trees by the kernels."""
+def device(request):
+    """Return what runs the kernels."""
     if request.param == "gpu":
-        device = request.getfixturevalue("gpu")
-        return lambda plan, trees: grow_on(device, plan, trees)
+        return request.getfixturevalue("gpu")
     if not cuda_host.available:
         pytest.skip("g++ is not installed")
-    device = cuda_host.HostDevice()
-    return lambda plan, trees: grow_on(device, plan, trees, large=LARGE_ON_HOST)
+    return cuda_host.HostDevice()
+
+
+@pytest.fixture
+def grow_there(device):
+    """Return a function that grows trees by the kernels."""
+    options = {} if isinstance(device, cuda.Device) else {"large": LARGE_ON_HOST}
+    return lambda plan, trees: grow_on(device, plan, trees, **options)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -120,8 +125,50 @@ def test_batches_are_joined():
 
 def test_not_enough_memory():
     """The error has what is needed and what is free."""
-    with pytest.raises(MemoryError, match=r"200 rows, 10 features and outputs of 20 .* GiB of the"):
+    with pytest.raises(MemoryError, match=r"200 rows and 10 features takes .* GiB of the GPU's"):
         grow_on(cuda_host.HostDevice(memory=2**16), make_plan(200), range(1))
+
+
+@pytest.mark.parametrize("weight", [None, "dyadic"])
+def test_outputs_that_do_not_fit(device, monkeypatch, weight):
+    """Outputs that do not fit stay on the host, with a warning, and the trees are the same."""
+    plan = make_plan(300, rank=400, weight=weight)
+    grower = Grower(device, plan)
+    sizes = grower.sizes
+    rest = sizes.input_and_row_bytes(grower.n_workers) + sizes.batch_bytes(300, 1)
+    free = (rest + sizes.output_bytes(weight is not None) / 2) / 0.9
+    monkeypatch.setattr(device, "free_memory", lambda: int(free))
+
+    def grow_elsewhere(plan, trees):
+        with pytest.warns(UserWarning, match="outputs stay in the memory of the host"):
+            return grow_on(device, plan, trees)
+
+    assert_same_trees(plan, grow_elsewhere, range(1))
+
+
+def test_many_candidates(grow_there):
+    """Up to 255 features may be candidates, if no value is missing."""
+    assert_same_trees(make_plan(200, 130, 4, max_features=128), grow_there, range(1))
+    assert_same_trees(make_plan(200, 255, 4, max_features=255), grow_there, range(1))
+
+
+@pytest.mark.skipif(not cuda_host.available, reason="g++ is not installed")
+@pytest.mark.parametrize("case", ["plain", "natural and bootstrap", "missing, weighted and many"])
+def test_known_constants(case):
+    """Kernels that are compiled for a plan grow the trees of those that read it."""
+    plan = {
+        "plain": make_plan(),
+        "natural and bootstrap": make_plan(max_features=10, n_draws=300),
+        "missing, weighted and many": make_plan(
+            300, 20, missing=0.2, weight="dyadic", max_features=18
+        ),
+    }[case]
+    one, other = (
+        grow_on(cuda_host.HostDevice(known=known), plan, range(2), large=LARGE_ON_HOST)
+        for known in (False, True)
+    )
+    for name in (*EXACT, "variance", "weight"):
+        assert_array_equal(getattr(one, name), getattr(other, name))
 
 
 def test_progress_counts_trees():
@@ -141,6 +188,16 @@ UNSUPPORTED = {
     "best splits with outputs of more than 2,048 dimensions": {
         "outputs": np.eye(50, 2049),
         "rules": GrowthRules(max_features=2),
+    },
+    "more than 255 candidate features": {
+        "X": np.zeros((50, 256), dtype=np.float32),
+        "n_categories": np.zeros(256, np.int32),
+        "rules": GrowthRules(random_splits=True, max_features=256),
+    },
+    "more than 127 candidate features of inputs with missing values": {
+        "X": np.full((50, 128), np.nan, dtype=np.float32),
+        "n_categories": np.zeros(128, np.int32),
+        "rules": GrowthRules(random_splits=True, max_features=128),
     },
     "criterion='frobenius'": {"rules": GrowthRules(random_splits=True, frobenius=True)},
     "categorical features": {"n_categories": np.full(10, 3, np.int32)},

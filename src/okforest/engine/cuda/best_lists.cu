@@ -3,8 +3,7 @@
 #define TILE 1024  // positions of a list that a block of threads takes
 
 // The children of each node that was split, in the order of their rows.
-KERNEL(THREADS, 4) make_children(const Plan*, const Level* of) {
-  const Level& level = *of;
+KERNEL(THREADS, 4) make_children(RECORD(Plan), RECORD(Level) level) {
   const i64 item = blockIdx.x * static_cast<i64>(THREADS) + threadIdx.x;
   if (item >= level.n_items || level.n_left[item] == 0) return;
   const int child = 2 * level.rank[item];
@@ -16,9 +15,7 @@ KERNEL(THREADS, 4) make_children(const Plan*, const Level* of) {
 }
 
 // The side of each row, and the node of each position in the next level.
-KERNEL(THREADS, 4) mark_rows(const Plan* given, const Level* of) {
-  const Plan& plan = *given;
-  const Level& level = *of;
+KERNEL(THREADS, 4) mark_rows(RECORD(Plan) plan, RECORD(Level) level) {
   const i64 at = blockIdx.x * static_cast<i64>(THREADS) + threadIdx.x;
   if (at >= level.n) return;
   const int item = level.node_at[at];
@@ -40,10 +37,8 @@ __device__ inline bool is_on_left(const Level& level, const int* list, i64 at) {
 }
 
 // Counts the rows on the left in each tile of each list.
-KERNEL(THREADS, 4) count_lefts(const Plan* given, const Level* of) {
+KERNEL(THREADS, 4) count_lefts(RECORD(Plan) plan, RECORD(Level) level) {
   __shared__ int counts[WARPS];
-  const Plan& plan = *given;
-  const Level& level = *of;
   const int* const list = list_of(plan, level, blockIdx.y);
   int count = 0;
   for (int k = threadIdx.x; k < TILE; k += THREADS) {
@@ -59,10 +54,8 @@ KERNEL(THREADS, 4) count_lefts(const Plan* given, const Level* of) {
 }
 
 // Divides the rows of each node in all lists, keeping their order.
-KERNEL(THREADS, 4) divide_lists(const Plan* given, const Level* of) {
+KERNEL(THREADS, 4) divide_lists(RECORD(Plan) plan, RECORD(Level) level) {
   __shared__ int counts[WARPS];
-  const Plan& plan = *given;
-  const Level& level = *of;
   const int* const list = list_of(plan, level, blockIdx.y);
   int* const next = level.next_list + blockIdx.y * level.n;
   int done = level.lefts[blockIdx.y * static_cast<i64>(gridDim.x) + blockIdx.x];

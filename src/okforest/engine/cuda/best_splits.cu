@@ -24,10 +24,8 @@ __device__ inline void begin_sweep(const Plan& plan, const Level& level, const P
 }
 
 // The largest gain in a chunk; one team per chunk and feature drawn.
-KERNEL(TEAM_THREADS, TEAM_BLOCKS) find_gains(const Plan* given, const Level* of) {
+KERNEL(TEAM_THREADS, TEAM_BLOCKS) find_gains(RECORD(Plan) plan, RECORD(Level) level) {
   SHARED memory[];
-  const Plan& plan = *given;
-  const Level& level = *of;
   const int n_cuts = static_cast<int>(plan.max_features);
   const int unit = blockIdx.x / n_cuts, k = blockIdx.x % n_cuts;
   const int item = find_last(level.first_unit, static_cast<int>(level.n_items), unit);
@@ -50,9 +48,7 @@ KERNEL(TEAM_THREADS, TEAM_BLOCKS) find_gains(const Plan* given, const Level* of)
 }
 
 // Chooses the feature of the largest gain, the first among equals; one warp per node.
-KERNEL(32, 8) choose_features(const Plan* given, const Level* of) {
-  const Plan& plan = *given;
-  const Level& level = *of;
+KERNEL(32, 8) choose_features(RECORD(Plan) plan, RECORD(Level) level) {
   const i64 n_cuts = plan.max_features;
   int* const order = plan.order + blockIdx.x * plan.n_features;
   for (int item = blockIdx.x; item < level.n_items; item += gridDim.x) {
@@ -103,10 +99,8 @@ KERNEL(32, 8) choose_features(const Plan* given, const Level* of) {
 }
 
 // The first cuts of the chosen feature that are good enough; one team per chunk.
-KERNEL(TEAM_THREADS, TEAM_BLOCKS) take_cuts(const Plan* given, const Level* of) {
+KERNEL(TEAM_THREADS, TEAM_BLOCKS) take_cuts(RECORD(Plan) plan, RECORD(Level) level) {
   SHARED memory[];
-  const Plan& plan = *given;
-  const Level& level = *of;
   const int unit = blockIdx.x;
   const int item = find_last(level.first_unit, static_cast<int>(level.n_items), unit);
   if (level.state[item] != CHOSEN) return;
@@ -158,11 +152,9 @@ __device__ inline void write_cut(const Plan& plan, const Level& level, int item,
 
 // Tries further features, one by one, in nodes that none of those drawn can split; one team per
 // node.
-KERNEL(TEAM_THREADS, 1) try_features(const Plan* given, const Level* of) {
+KERNEL(TEAM_THREADS, 1) try_features(RECORD(Plan) plan, RECORD(Level) level) {
   SHARED memory[];
   __shared__ int shared_feature;
-  const Plan& plan = *given;
-  const Level& level = *of;
   Pool pool{memory};
   const Norms norms = take_norms(plan, pool);
   const int p = static_cast<int>(plan.n_features);
@@ -220,9 +212,7 @@ KERNEL(TEAM_THREADS, 1) try_features(const Plan* given, const Level* of) {
 }
 
 // Finds the split of each node from its chunks; one warp per node.
-KERNEL(32, 8) finish_nodes(const Plan* given, const Level* of) {
-  const Plan& plan = *given;
-  const Level& level = *of;
+KERNEL(32, 8) finish_nodes(RECORD(Plan) plan, RECORD(Level) level) {
   for (int item = blockIdx.x; item < level.n_items; item += gridDim.x) {
     const int state = level.state[item];
     if (state == LEAF && lane_of() == 0) level.n_left[item] = 0;

@@ -1,9 +1,7 @@
 // Sums over the rows of nodes and of their chunks, for best splits.
 
 // The sums of the outputs of a chunk, in nodes with several; one team per chunk.
-KERNEL(TEAM_THREADS, 1) sum_node_chunks(const Plan* given, const Level* of) {
-  const Plan& plan = *given;
-  const Level& level = *of;
+KERNEL(TEAM_THREADS, 1) sum_node_chunks(RECORD(Plan) plan, RECORD(Level) level) {
   const int chunk = blockIdx.x;
   const int item = find_last(level.first_many, static_cast<int>(level.n_items), chunk);
   const Place place = place_of(level, item, chunk - level.first_many[item]);
@@ -21,10 +19,8 @@ KERNEL(TEAM_THREADS, 1) sum_node_chunks(const Plan* given, const Level* of) {
 }
 
 // Mean, variance and noise of each node, and whether it may be split; one team per node.
-KERNEL(TEAM_THREADS, 1) measure_nodes(const Plan* given, const Level* of) {
+KERNEL(TEAM_THREADS, 1) measure_nodes(RECORD(Plan) plan, RECORD(Level) level) {
   __shared__ double scratch[TEAM];
-  const Plan& plan = *given;
-  const Level& level = *of;
   const int* const list = list_of(plan, level, static_cast<int>(plan.n_features));
   for (int item = blockIdx.x; item < level.n_items; item += gridDim.x) {
     const int begin = level.begin[item], end = level.end[item];
@@ -86,9 +82,7 @@ KERNEL(TEAM_THREADS, 1) measure_nodes(const Plan* given, const Level* of) {
 }
 
 // Draws the features of the nodes that may be split; one warp per node.
-KERNEL(32, 8) draw_for_nodes(const Plan* given, const Level* of) {
-  const Plan& plan = *given;
-  const Level& level = *of;
+KERNEL(32, 8) draw_for_nodes(RECORD(Plan) plan, RECORD(Level) level) {
   const int n = static_cast<int>(plan.max_features), p = static_cast<int>(plan.n_features);
   int* const order = plan.order + blockIdx.x * plan.n_features;
   for (int item = blockIdx.x; item < level.n_items; item += gridDim.x) {
@@ -110,9 +104,7 @@ KERNEL(32, 8) draw_for_nodes(const Plan* given, const Level* of) {
 
 // The sums of a chunk around its node's mean, in the order of each feature drawn; one team per
 // chunk and feature.
-KERNEL(TEAM_THREADS, TEAM_BLOCKS) sum_feature_chunks(const Plan* given, const Level* of) {
-  const Plan& plan = *given;
-  const Level& level = *of;
+KERNEL(TEAM_THREADS, TEAM_BLOCKS) sum_feature_chunks(RECORD(Plan) plan, RECORD(Level) level) {
   const int n_cuts = static_cast<int>(plan.max_features);
   const int chunk = blockIdx.x / n_cuts, k = blockIdx.x % n_cuts;
   const int item = find_last(level.first_many, static_cast<int>(level.n_items), chunk);
@@ -133,9 +125,7 @@ KERNEL(TEAM_THREADS, TEAM_BLOCKS) sum_feature_chunks(const Plan* given, const Le
 
 // Replaces these sums by those of the chunks before, and sums rows without a value; one team per
 // node with several chunks, and feature.
-KERNEL(TEAM_THREADS, 1) add_feature_chunks(const Plan* given, const Level* of) {
-  const Plan& plan = *given;
-  const Level& level = *of;
+KERNEL(TEAM_THREADS, 1) add_feature_chunks(RECORD(Plan) plan, RECORD(Level) level) {
   const i64 n_cuts = plan.max_features;
   const int k = static_cast<int>(blockIdx.x % n_cuts);
   const int number = static_cast<int>(blockIdx.x / n_cuts);

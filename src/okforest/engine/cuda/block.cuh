@@ -18,7 +18,7 @@ __device__ inline double sum_of_block(double x, double* scratch) {
 // Slots of the sums over rows: all rows, then those on the left of each cut and, if any value may
 // be missing, those without a value.
 __device__ inline int slot_of(const Plan& plan, int cut) {
-  return plan.any_missing ? 2 + 2 * cut : 1 + cut;
+  return ANY_MISSING ? 2 + 2 * cut : 1 + cut;
 }
 
 // The cuts of a node, and what is known about their sides.
@@ -38,7 +38,7 @@ struct Sides {
 __device__ inline u32 sides_of(const Plan& plan, const Sides& sides, const Input* x, u32 factor,
                                int pass) {
   u32 bits = pass == 0 ? 1 : 0;
-  const int step = plan.any_missing ? 2 : 1;
+  const int step = ANY_MISSING ? 2 : 1;
   const int first = slot_of(plan, 0);
   const int n = static_cast<int>(plan.max_features);
   int k = pass == 0 ? 0 : (pass * SLOTS - first) / step;
@@ -46,7 +46,7 @@ __device__ inline u32 sides_of(const Plan& plan, const Sides& sides, const Input
   for (int slot = first + k * step - pass * SLOTS; k < n && slot < SLOTS; ++k, slot += step) {
     const Value value = static_cast<Value>(x[sides.feature[k]]);
     bits |= static_cast<u32>(value <= sides.cut[k].rounded) << slot;
-    if (plan.any_missing) bits |= static_cast<u32>(is_missing(value)) << (slot + 1);
+    if (ANY_MISSING) bits |= static_cast<u32>(is_missing(value)) << (slot + 1);
   }
   return bits | factor << 16;
 }
@@ -92,49 +92,39 @@ __device__ inline u32 sides_of_values(const Plan& plan, const Sides& sides, cons
     const int slot = slot_of(plan, k) - pass * SLOTS;
     if (k >= plan.max_features || slot < 0 || slot >= SLOTS) continue;
     bits |= static_cast<u32>(x[k] <= sides.cut[k].rounded) << slot;
-    if (plan.any_missing) bits |= static_cast<u32>(is_missing(x[k])) << (slot + 1);
+    if (ANY_MISSING) bits |= static_cast<u32>(is_missing(x[k])) << (slot + 1);
   }
   return bits | factor << 16;
 }
 
 __device__ inline u32 factor_at(const Plan& plan, int tree, int row) {
-  const float times = plan.bootstrap ? static_cast<float>(weight_at(plan, tree, row)) : 1.0f;
+  const float times = BOOTSTRAP ? static_cast<float>(weight_at(plan, tree, row)) : 1.0f;
   return half_of(times);
 }
 
-// Adds to the sums of 16 slots, for some groups of 32 columns, by one warp. sums[g][c][0] and [1]
-// are those of slot lane / 4 and columns 8 * (lane % 4) + c and + 4 more of group g; [2] and [3]
-// those of eight slots later. The number of rows is a multiple of eight; rows and words are in
-// shared memory.
-template <int groups>
+// Adds to the sums of 16 slots, for 32 columns, by one warp. sums[c][0] and [1] are those of slot
+// lane / 4 and columns 8 * (lane % 4) + c and + 4 more; [2] and [3] those of eight slots later. The
+// number of rows is a multiple of eight; rows and words are in shared memory.
 __device__ inline void add_rows(const u32* columns, i64 width, const int* rows, const u32* words,
-                                int n, float sums[groups][4][4]) {
+                                int n, float sums[4][4]) {
   const int slot = lane_of() >> 2, place = lane_of() & 3;
   columns += 4 * slot;
-#pragma unroll 4 / groups
+#pragma unroll 4
   for (int k = 0; k < n; k += 8) {
     const u32 word0 = words[k + place], word1 = words[k + place + 4];
-    uint4 x0[groups], x1[groups];
-#pragma unroll
-    for (int g = 0; g < groups; ++g) {
-      const u32* const of_group = columns + 32 * g;
-      x0[g] = *reinterpret_cast<const uint4*>(of_group + rows[k + place] * width);
-      x1[g] = *reinterpret_cast<const uint4*>(of_group + rows[k + place + 4] * width);
-    }
+    const uint4 x0 = *reinterpret_cast<const uint4*>(columns + rows[k + place] * width);
+    const uint4 x1 = *reinterpret_cast<const uint4*>(columns + rows[k + place + 4] * width);
     const u32 pair0 = (word0 >> 16) * 0x10001u, pair1 = (word1 >> 16) * 0x10001u;
     const u32 a[4] = {word0 >> slot & 1 ? pair0 : 0, word0 >> (slot + 8) & 1 ? pair0 : 0,
                       word1 >> slot & 1 ? pair1 : 0, word1 >> (slot + 8) & 1 ? pair1 : 0};
-#pragma unroll
-    for (int g = 0; g < groups; ++g) {
-      multiply_halves(sums[g][0], a, x0[g].x, x1[g].x);
-      multiply_halves(sums[g][1], a, x0[g].y, x1[g].y);
-      multiply_halves(sums[g][2], a, x0[g].z, x1[g].z);
-      multiply_halves(sums[g][3], a, x0[g].w, x1[g].w);
-    }
+    multiply_halves(sums[0], a, x0.x, x1.x);
+    multiply_halves(sums[1], a, x0.y, x1.y);
+    multiply_halves(sums[2], a, x0.z, x1.z);
+    multiply_halves(sums[3], a, x0.w, x1.w);
   }
 }
 
-// The column, of 32, that entry i of sums[g][c] belongs to; see add_rows.
+// The column, of 32, that entry i of sums[c] belongs to; see add_rows.
 __device__ inline int column_of(int c, int i) { return 8 * (lane_of() & 3) + 4 * (i & 1) + c; }
 
 // From the sums over slots: rows, weights and counts on the left of a cut, with missing values.
@@ -187,7 +177,7 @@ __device__ __noinline__ int choose(const Plan& plan, u64 seed, Sides sides, doub
                                  is_enough(plan, sides.gain[first] + sides.error[first], noise)) {
     return INEXACT;
   }
-  if (n_close == 1 || !plan.natural) return static_cast<int>(first);
+  if (n_close == 1 || !NATURAL) return static_cast<int>(first);
   // Among equal splits of all features, a random one.
   int chosen = 0;
   if (lane_of() == 0) {
@@ -216,7 +206,7 @@ __device__ __noinline__ double exact_norm(const Plan& plan, const Item& node, co
     double sum = 0.0, left = 0.0;
     for (int k = 0; k < n; ++k) {
       double x = output_of(plan.weighted[rows[k] * plan.width + column]);
-      if (plan.bootstrap) x *= weight_at(plan, node.tree, rows[k]);
+      if (BOOTSTRAP) x *= weight_at(plan, node.tree, rows[k]);
       sum += x;
       if (left_weight == 0.0) continue;
       const Value value = static_cast<Value>(plan.X[rows[k] * plan.n_features + split.feature]);
@@ -245,7 +235,7 @@ __device__ __noinline__ bool draw_more(const Plan& plan, const Item& node, const
   const int p = static_cast<int>(plan.n_features);
   int n_drawn = 0;
   bool found = false;
-  for (int k = 0; k < p && !found && !plan.natural; ++k) {
+  for (int k = 0; k < p && !found && !NATURAL; ++k) {
     if (threadIdx.x == 0) {
       shared_feature = draw(order, node.seed, k, p);
       shared_low = NO_LOW;

@@ -8,12 +8,14 @@ __device__ inline int chunk_size(int n) {
 
 __device__ inline int n_chunks_of(int n) { return (n + chunk_size(n) - 1) / chunk_size(n); }
 
-// Numbers the chunks of all nodes of a level; by one block.
-KERNEL(1024, 1) list_chunks(const Plan* given, int n_items, int level) {
-  __shared__ int before[1024];
-  const Plan& plan = *given;
+// Numbers the chunks of all nodes of a level, and orders them by their place in the node; by one
+// block. Rows keep their order: blocks that run at once then read the same rows, for other trees,
+// and find them in the cache.
+KERNEL(1024, 1) list_chunks(RECORD(Plan) plan, int n_items, int level) {
+  __shared__ int before[1024], place[MOST_CHUNKS];
   const Item* const items = plan.large[level & 1];
   if (threadIdx.x == 0) plan.n_items[1] = plan.n_items[4] = 0;
+  for (int k = threadIdx.x; k < MOST_CHUNKS; k += 1024) place[k] = 0;
   int done = 0;
   for (int begin = 0; begin < n_items; begin += 1024) {
     const int i = begin + threadIdx.x;
@@ -30,12 +32,29 @@ KERNEL(1024, 1) list_chunks(const Plan* given, int n_items, int level) {
     if (i < n_items) {
       plan.first_chunk[i] = first;
       plan.inexact[i] = 0;
-      for (int c = 0; c < n; ++c) plan.chunk_node[first + c] = i;
+      for (int c = 0; c < n; ++c) {
+        plan.chunk_node[first + c] = i;
+        atomicAdd(&place[c * MOST_CHUNKS / n], 1);
+      }
     }
     done += before[1023];
     __syncthreads();
   }
-  if (threadIdx.x == 0) plan.first_chunk[n_items] = done;
+  if (threadIdx.x == 0) {
+    plan.first_chunk[n_items] = done;
+    for (int k = 0, next = 0; k < MOST_CHUNKS; ++k) {
+      const int n = place[k];
+      place[k] = next;
+      next += n;
+    }
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < n_items; i += 1024) {
+    const int first = plan.first_chunk[i], n = plan.first_chunk[i + 1] - first;
+    for (int c = 0; c < n; ++c) {
+      plan.chunk_order[atomicAdd(&place[c * MOST_CHUNKS / n], 1)] = first + c;
+    }
+  }
 }
 
 // Draws the features of node `item`, by one warp. `order` is the natural order of the features.
@@ -46,20 +65,19 @@ __device__ inline void draw_for(const Plan& plan, int item, u64 seed, int* order
     plan.low[at + k] = NO_LOW;
     plan.high[at + k] = NO_HIGH;
     plan.missing[at + k] = 0;
-    if (plan.natural) plan.drawn[at + k] = k;
+    if (NATURAL) plan.drawn[at + k] = k;
   }
-  if (!plan.natural && n <= 32) {
+  if (!NATURAL && (FEW || n <= 32)) {
     const int feature = draw_by_warp(seed, n, p);
     if (lane_of() < n) plan.drawn[at + lane_of()] = feature;
-  } else if (lane_of() == 0 && !plan.natural) {
+  } else if (lane_of() == 0 && !NATURAL) {
     for (int k = 0; k < n; ++k) plan.drawn[at + k] = draw(order, seed, k, p);
     put_back(order, seed, n, p);
   }
   __syncwarp();
 }
 
-KERNEL(THREADS, 1) draw_features(const Plan* given, int n_items, int level) {
-  const Plan& plan = *given;
+KERNEL(THREADS, 1) draw_features(RECORD(Plan) plan, int n_items, int level) {
   const int worker = blockIdx.x * WARPS + warp_of(), n_workers = gridDim.x * WARPS;
   int* const order = plan.order + static_cast<i64>(worker) * plan.n_features;
   for (int item = worker; item < n_items; item += n_workers) {
@@ -70,13 +88,14 @@ KERNEL(THREADS, 1) draw_features(const Plan* given, int n_items, int level) {
 // The rows of a chunk.
 struct Chunk {
   Item node;
-  int item, begin, end;  // positions
+  int index, item, begin, end;  // positions
 };
 
 // Finds chunk number `index`; returns false if there are fewer.
 __device__ inline bool find_chunk(const Plan& plan, int n_items, int level, int index,
                                   Chunk& chunk) {
   if (index >= plan.first_chunk[n_items]) return false;
+  chunk.index = index;
   chunk.item = plan.chunk_node[index];
   chunk.node = plan.large[level & 1][chunk.item];
   const int size = chunk_size(chunk.node.end - chunk.node.begin);
@@ -85,8 +104,12 @@ __device__ inline bool find_chunk(const Plan& plan, int n_items, int level, int 
   return true;
 }
 
+// Finds the chunk of a block.
 __device__ inline bool find_chunk(const Plan& plan, int n_items, int level, Chunk& chunk) {
-  return find_chunk(plan, n_items, level, static_cast<int>(blockIdx.x), chunk);
+  const int block = static_cast<int>(blockIdx.x);
+  if (block >= plan.first_chunk[n_items]) return false;
+  const int index = plan.chunk_order != nullptr ? plan.chunk_order[block] : block;
+  return find_chunk(plan, n_items, level, index, chunk);
 }
 
 // The ranges of at most CUTS features: a thread reads all values of a row, and keeps them for the
@@ -107,7 +130,7 @@ __device__ inline void find_few_ranges(const Plan& plan, const Chunk& chunk, con
       const Key key = key_of(x[k]);
       const Key least = least_of_warp(present ? key : NO_LOW);
       const Key most = most_of_warp(present ? key : NO_HIGH);
-      const bool any = plan.any_missing && __any_sync(~0u, !present);
+      const bool any = ANY_MISSING && __any_sync(~0u, !present);
       if (lane_of() != k) continue;
       low = least < low ? least : low;
       high = most > high ? most : high;
@@ -123,14 +146,13 @@ __device__ inline void find_few_ranges(const Plan& plan, const Chunk& chunk, con
 }
 
 // The ranges of the features drawn, chunk by chunk. Minima do not depend on their order.
-KERNEL(THREADS, 4) find_ranges(const Plan* given, int n_items, int level) {
-  const Plan& plan = *given;
+KERNEL(THREADS, 4) find_ranges(RECORD(Plan) plan, int n_items, int level) {
   Chunk chunk;
   if (!find_chunk(plan, n_items, level, chunk)) return;
   const int* const rows = plan.rows[level & 1];
   const int n = static_cast<int>(plan.max_features);
   const i64 at = static_cast<i64>(chunk.item) * n;
-  if (plan.n_kept > 0) return find_few_ranges(plan, chunk, rows, n, at);
+  if (FEW) return find_few_ranges(plan, chunk, rows, n, at);
   const int n_tiles = (chunk.end - chunk.begin + 127) / 128;
   for (int k = 0; k < n; ++k) {
     const Input* const x = plan.X + plan.drawn[at + k];

@@ -78,9 +78,10 @@ struct Plan {
   Value* values;  // by position: n_kept values of the features drawn
   // Of each chunk of a large node:
   int* chunk_node;
-  int* chunk_left;  // rows on the left of its node in the chunks before it
-  double* partial;  // n_slots x width
-  int* slot_rows;   // n_slots
+  int* chunk_order;  // which chunk a block takes; or null: as they are numbered
+  int* chunk_left;   // rows on the left of its node in the chunks before it
+  double* partial;   // n_slots x width
+  int* slot_rows;    // n_slots
   double* slot_weight;
   double* slot_count;
   double* scale;  // two: as squares
@@ -95,6 +96,17 @@ struct Plan {
   double min_split, min_both, min_leaf, min_gain;  // limits, less a tolerance; gain of all weights
   double weight_unit, variance_unit;               // of the trees' arrays
 };
+
+// What a plan says about all nodes may be known when the kernels are compiled: code that never runs
+// then takes no place in the instruction cache.
+#ifndef PLAIN
+#define PLAIN plan.plain
+#define ANY_MISSING plan.any_missing
+#define NATURAL plan.natural
+#define BOOTSTRAP plan.bootstrap
+#define FEW (plan.n_kept > 0)  // a thread keeps the values of all candidates
+#define N_PASSES plan.n_passes
+#endif
 
 __device__ inline int lane_of() { return threadIdx.x & 31; }
 __device__ inline int warp_of() { return threadIdx.x >> 5; }
@@ -282,11 +294,11 @@ __device__ inline float output_of(u32 pair) {
 }
 
 __device__ inline double weight_at(const Plan& plan, int tree, int row) {
-  return plan.plain ? 1.0 : plan.weight[tree * plan.weight_stride + row];
+  return PLAIN ? 1.0 : plan.weight[tree * plan.weight_stride + row];
 }
 
 __device__ inline double count_at(const Plan& plan, int tree, int row) {
-  return plan.plain ? 1.0 : plan.count[tree * plan.weight_stride + row];
+  return PLAIN ? 1.0 : plan.count[tree * plan.weight_stride + row];
 }
 
 // ---- the record ----

@@ -4,6 +4,9 @@
 #define SHARED extern __shared__ __align__(16) unsigned char
 #define KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 
+// A record that is passed by value: its fields are constants of the launch.
+#define RECORD(type) const __grid_constant__ type
+
 __device__ inline float float_of(unsigned half_bits) {
   float x;
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(static_cast<unsigned short>(half_bits)));

@@ -34,7 +34,7 @@ class Kernels:
         return self.functions[name]
 
     def launch(self, name: str, grid: tuple[int, int], threads: int, *arguments: Any) -> None:
-        """Launch a kernel on arrays and 32-bit integers."""
+        """Launch a kernel on records and 32-bit integers."""
         given = [np.int32(x) if isinstance(x, int | bool) else x for x in arguments]
         shared = self.shared.get(name, 0)
         self._function(name)(grid, (threads,), tuple(given), shared_mem=shared)
@@ -55,13 +55,14 @@ class Device:
         """Return the kernels of some files for these constants; they are compiled once."""
         return Kernels(_compiled(tuple(constants.items()), sources), shared)
 
+    def empty_on_host(self, n: int, dtype: Any) -> Any:
+        """Return a NumPy array that kernels can read and write, over the bus."""
+        memory = self.xp.cuda.alloc_pinned_memory(max(1, n * np.dtype(dtype).itemsize))
+        return np.frombuffer(memory, dtype=dtype, count=n)
+
     def address(self, array: Any) -> int:
         """Return where an array is."""
-        return int(array.data.ptr)
-
-    def upload(self, record: Any) -> Any:
-        """Return a copy of a NumPy array, as bytes."""
-        return self.xp.asarray(record.view(np.uint8))
+        return int(array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr)
 
     def start_copies(self, pairs: list[tuple[Any, Any]]) -> list[Any]:
         """Copy arrays to NumPy arrays, in the background, once the kernels so far are done."""

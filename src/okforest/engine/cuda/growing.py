@@ -6,6 +6,7 @@ the inner products of its outputs. The features, the cuts and the rule for ties 
 CPU: without near-ties, so are the trees.
 """
 
+import warnings
 from dataclasses import replace
 from math import frexp, ldexp
 from typing import Any
@@ -16,7 +17,7 @@ import scipy.sparse as sp
 from okforest._typing import Progress
 from okforest.engine.cuda.collecting import Collector
 from okforest.engine.cuda.inputs import readable
-from okforest.engine.cuda.layout import ARRAYS, CONSTANTS, ITEM, PACKING, PLAN, sizes_of
+from okforest.engine.cuda.layout import ARRAYS, CONSTANTS, ITEM, PACKING, PLAN, RESULT, sizes_of
 from okforest.engine.cuda.records import (
     SHARE,
     Weights,
@@ -56,8 +57,8 @@ def unsupported(plan: GrowthPlan) -> str | None:
         return "max_leaf_nodes"
     if not rules.random_splits and plan.X.shape[1] > MOST_FEATURES:
         return f"best splits with more than {MOST_FEATURES:,} features"
-    if rules.random_splits and sizes_of(plan, True, False).n_slots > MOST_SLOTS:
-        return f"more than {MOST_SLOTS // 2 - 1} candidate features (max_features)"
+    if rules.random_splits and (reason := _too_many_candidates(plan)):
+        return reason
     most = MOST_COLUMNS if rules.random_splits else MOST_COLUMNS_OF_BEST
     if plan.outputs.shape[1] > most:
         advice = "embedding='nystrom'" if plan.gram else "search_rank"
@@ -66,6 +67,19 @@ def unsupported(plan: GrowthPlan) -> str | None:
     if n_rows > MOST_POSITIONS:
         return f"more than {MOST_POSITIONS:,} rows"
     return None
+
+
+def _too_many_candidates(plan: GrowthPlan) -> str | None:
+    for any_missing, of in ((False, ""), (True, " of inputs with missing values")):
+        most = MOST_SLOTS // 2 - 1 if any_missing else MOST_SLOTS - 1
+        too_many = sizes_of(plan, any_missing, False).max_features > most
+        if too_many and (not any_missing or _any_missing(plan.X)):
+            return f"more than {most} candidate features{of} (max_features)"
+    return None
+
+
+def _any_missing(X: Any) -> bool:
+    return X.dtype.kind == "f" and bool(X.min() != X.min())  # NaN, if any is
 
 
 class Grower:
@@ -88,16 +102,20 @@ class Grower:
         if plan.gram:
             plan = replace(plan, outputs=factor_of(xp, plan.outputs), gram=False)
         self.device, self.plan, self.weights = device, plan, Weights.of(plan)
-        any_missing = X.dtype.kind == "f" and bool(X.min() != X.min())  # NaN, if any is
-        self.sizes = replace(sizes_of(plan, any_missing, self.weights.plain), large=large)
+        self.sizes = replace(sizes_of(plan, _any_missing(X), self.weights.plain), large=large)
+        k, p = self.sizes.max_features, self.sizes.n_features
+        self.natural = k == p and k > 1  # candidates are all features, in their order
         self.kernels = device.kernels(
-            {**CONSTANTS, "LARGE": large, "INPUT_BYTES": X.dtype.itemsize},
+            {
+                **{**CONSTANTS, "LARGE": large, "INPUT_BYTES": X.dtype.itemsize},
+                **self.sizes.known(self.natural, plan.n_draws > 0),
+            },
             self.sizes.shared_bytes(),
         )
         self.rows = np.flatnonzero(plan.row_weight).astype(np.int32)
         self.weighted = not self.weights.plain and not plan.n_draws
-        self._check_memory()
         self.n_workers = 8 * device.n_processors * CONSTANTS["SMALL_WARPS"]
+        self._plan_memory()
         self.data: dict[str, Any] = {"X": xp.asarray(X)}
         self.data["order"] = xp.tile(
             xp.arange(self.sizes.n_features, dtype=np.int32), self.n_workers
@@ -107,22 +125,34 @@ class Grower:
             self.data["weight"] = xp.asarray(self.weights.weight)
             self.data["count"] = xp.asarray(self.weights.count)
 
-    def _check_memory(self) -> None:
-        data = self.sizes.data_bytes(self.weighted)
-        data += 4 * 8 * self.device.n_processors * CONSTANTS["SMALL_WARPS"] * self.sizes.n_features
-        one = self.sizes.batch_bytes(len(self.rows), 1)
+    def _plan_memory(self) -> None:
+        """Choose where the outputs are, and how many trees grow at once."""
+        sizes = self.sizes
+        outputs = sizes.output_bytes(self.weighted)
+        others = sizes.input_and_row_bytes(self.n_workers)
+        one = sizes.batch_bytes(len(self.rows), 1)
         free = self.device.free_memory()
-        if data + one > SHARE * free:
+        self.outputs_on_host = outputs + others + one > SHARE * free
+        if others + one > SHARE * free:
             raise MemoryError(
-                f"Growing a tree on {self.sizes.n_rows:,} rows, {self.sizes.n_features} features "
-                f"and outputs of {self.sizes.rank} dimensions takes {data / 2**30:.1f} GiB for the "
-                f"data and {one / 2**30:.1f} GiB for the tree; {free / 2**30:.1f} GiB of the GPU's "
-                "memory are free. Set device='cpu', or reduce the outputs by search_rank."
+                f"Growing a tree on {sizes.n_rows:,} rows and {sizes.n_features} features takes "
+                f"{others / 2**30:.1f} GiB for the data, without the outputs, and "
+                f"{one / 2**30:.1f} GiB for the tree; {free / 2**30:.1f} GiB of the GPU's memory "
+                "are free. Set device='cpu'."
             )
+        if self.outputs_on_host:
+            warnings.warn(
+                f"Outputs of {sizes.rank} dimensions for {sizes.n_rows:,} rows take "
+                f"{outputs / 2**30:.1f} GiB, besides {(others + one) / 2**30:.1f} GiB for the rest;"
+                f" {free / 2**30:.1f} GiB of the GPU's memory are free. The outputs stay in the "
+                "memory of the host, and trees grow more slowly. search_rank reduces them.",
+                stacklevel=2,
+            )
+            outputs = 0
         self.at_once = min(
             MOST_AT_ONCE,
             MOST_POSITIONS // len(self.rows),
-            int((SHARE * free - data) // self.sizes.batch_bytes(len(self.rows), 1)),
+            int((SHARE * free - outputs - others) // one),
         )
 
     def _pack_outputs(self) -> float:
@@ -141,11 +171,11 @@ class Grower:
                 largest = max(largest, float(abs(phi).max()))
         largest += float(abs(mean).max()) if sizes.rank else 0.0
         unit = ldexp(LARGEST_OUTPUT, -frexp(largest)[1]) if largest > 0 else 1.0
-        pairs = xp.empty(n * sizes.width, dtype=np.uint32)
-        weighted = xp.empty_like(pairs) if self.weighted else pairs
+        empty_outputs = self.device.empty_on_host if self.outputs_on_host else xp.empty
+        pairs = empty_outputs(n * sizes.width, dtype=np.uint32)
+        weighted = empty_outputs(len(pairs), dtype=np.uint32) if self.weighted else pairs
         squares = xp.empty(2 * n)
         scaled = xp.asarray(self.weights.weight)
-        packing = np.zeros(1, dtype=PACKING)
         for block in blocks:
             phi = xp.ascontiguousarray(xp.asarray(self.plan.outputs[block])) if one is None else one
             rows = slice(block.start * sizes.width, None)
@@ -157,14 +187,10 @@ class Grower:
                 "weighted": weighted[rows],
                 "squares": squares[2 * block.start :],
             }
-            for name, array in arrays.items():
-                packing[name] = self.device.address(array)
-            packing["n"], packing["rank"], packing["width"] = len(phi), sizes.rank, sizes.width
-            packing["scale"] = unit
+            values = {"n": len(phi), "rank": sizes.rank, "width": sizes.width, "scale": unit}
+            packing = fill_record(self.device, PACKING, arrays, values)
             grid = -(-len(phi) // 8)
-            self.kernels.launch(
-                "pack_outputs", (grid, 1), 256, self.device.upload(packing), self.weighted
-            )
+            self.kernels.launch("pack_outputs", (grid, 1), 256, packing, self.weighted)
         self.data.update(phi=pairs, weighted=weighted, squares=squares)
         return unit
 
@@ -256,7 +282,7 @@ class Batch:
             "width": sizes.width,
             "n_trees": self.n_trees,
             "max_features": sizes.max_features,
-            "natural": sizes.max_features == sizes.n_features and sizes.max_features > 1,
+            "natural": grower.natural,
             "any_missing": sizes.any_missing,
             "n_slots": sizes.n_slots,
             "n_passes": sizes.n_passes,
@@ -290,7 +316,7 @@ class Batch:
             n, level = int(self.arrays["n_items"][1]), level + 1
 
     def finish(self) -> None:
-        """Grow what is below the middle and the small nodes."""
+        """Grow what is below the nodes that are not large."""
         n_workers, warps = self.grower.n_workers, CONSTANTS["SMALL_WARPS"]
         if n := int(self.arrays["n_items"][2]):
             threads = CONSTANTS["MIDDLE_THREADS"]
@@ -312,11 +338,9 @@ class Batch:
         self.arrays["node_offsets"][:] = xp.asarray(offsets)
         total = int(offsets[-1])
         out = {name: xp.empty(total, dtype=kind) for name, kind in ARRAYS.items()}
-        addresses = np.array([device.address(array) for array in out.values()], dtype=np.uint64)
+        result = fill_record(device, RESULT, out, {})
         grid = (min(-(-total // 256), 32 * device.n_processors), 1)
-        self.kernels.launch(
-            "write_trees", grid, 256, self.record, device.upload(addresses), self.n_trees
-        )
+        self.kernels.launch("write_trees", grid, 256, self.record, result, self.n_trees)
         where = found.add(out, n_nodes, self.arrays["members"], self.offsets)
         if self.grower.plan.n_draws:
             found.wait()

@@ -43,7 +43,7 @@ __device__ inline void choose_split(const Plan& plan, int item, int level, bool 
   __syncthreads();
   for (int k = threadIdx.x; k < plan.max_features; k += THREADS) find_left(plan, sides, k);
   const double weight = sides.slot_weight[0], count = sides.slot_count[0];
-  const i64 stride = plan.n_passes * SLOTS * plan.width;
+  const i64 stride = N_PASSES * SLOTS * plan.width;
   const auto sum_at = [&](int slot, i64 column) {
     const double* at = plan.partial + first * stride + slot * plan.width + column;
     double sum = 0.0;
@@ -151,9 +151,8 @@ __device__ inline void choose_split(const Plan& plan, int item, int level, bool 
 }
 
 // One block per node. With `exact`, only nodes whose sums have been computed in float64.
-KERNEL(THREADS, 2) choose_splits(const Plan* given, int n_items, int level, int exact) {
+KERNEL(THREADS, 2) choose_splits(RECORD(Plan) plan, int n_items, int level, int exact) {
   SHARED memory[];
-  const Plan& plan = *given;
   if (exact && plan.n_items[4] == 0) return;
   Pool pool{memory};
   const Sides sides = take_sides(plan, pool);
@@ -169,9 +168,8 @@ KERNEL(THREADS, 2) choose_splits(const Plan* given, int n_items, int level, int 
 
 // Divides the rows of each node, keeping their order. Rows of nodes that are not large any more go
 // to `members`.
-KERNEL(THREADS, 4) move_rows(const Plan* given, int n_items, int level) {
+KERNEL(THREADS, 4) move_rows(RECORD(Plan) plan, int n_items, int level) {
   __shared__ int before[WARPS];
-  const Plan& plan = *given;
   Chunk chunk;
   if (!find_chunk(plan, n_items, level, chunk)) return;
   const int* const rows = plan.rows[level & 1];
@@ -186,7 +184,7 @@ KERNEL(THREADS, 4) move_rows(const Plan* given, int n_items, int level) {
   int* const next = plan.rows[(level + 1) & 1];
   int* const to_left = middle - chunk.node.begin > LARGE ? next : plan.members;
   int* const to_right = chunk.node.end - middle > LARGE ? next : plan.members;
-  int done = plan.chunk_left[blockIdx.x];  // rows on the left so far
+  int done = plan.chunk_left[chunk.index];  // rows on the left so far
   for (int begin = chunk.begin; begin < chunk.end; begin += THREADS) {
     const int i = begin + threadIdx.x;
     __syncthreads();

@@ -14,7 +14,7 @@ CONSTANTS = {
     "LARGE": 1024,
     "SMALL": 32,
     "CHUNK": 1024,
-    "MOST_CHUNKS": 128,
+    "MOST_CHUNKS": 256,
     "SLOTS": 16,
     "COLUMNS": 256,
     "THREADS": 256,
@@ -24,7 +24,7 @@ CONSTANTS = {
     "SMALL_BLOCKS": 4,
 }
 SOURCES = (
-    *("common.cuh", "block.cuh", "slots.cuh", "middle.cu", "gram.cuh", "small.cu"),
+    *("common.cuh", "block.cuh", "slots.cuh", "middle.cuh", "middle.cu", "gram.cuh", "small.cu"),
     *("chunks.cu", "sums.cu", "large.cu", "number.cu", "prepare.cu"),
 )
 
@@ -42,7 +42,16 @@ POINTERS = [
     *("root", "large_0", "large_1", "middle", "small", "n_items"),
     *("drawn", "low", "high", "missing", "first_chunk", "taken", "middle_row", "inexact"),
     "values",
-    *("chunk_node", "chunk_left", "partial", "slot_rows", "slot_weight", "slot_count", "scale"),
+    *(
+        "chunk_node",
+        "chunk_order",
+        "chunk_left",
+        "partial",
+        "slot_rows",
+        "slot_weight",
+        "slot_count",
+        "scale",
+    ),
     *("list", "left", "n_nodes", "node_offsets"),
 ]
 INTEGERS = [
@@ -72,6 +81,7 @@ ARRAYS: dict[str, Any] = {
     "variance": np.float64,
     "missing_left": np.int8,
 }
+RESULT = np.dtype([(name, np.uint64) for name in ARRAYS])
 
 
 @dataclass(frozen=True)
@@ -172,6 +182,7 @@ class Sizes:
             "inexact": (i4, n_large),
             "values": (np.float64 if self.input_bytes == 8 else np.float32, n * self.n_kept),
             "chunk_node": (i4, n_chunks),
+            "chunk_order": (i4, n_chunks),
             "chunk_left": (i4, n_chunks),
             "partial": (f8, n_chunks * self.n_passes * CONSTANTS["SLOTS"] * self.width),
             "slot_rows": (i4, n_chunks * self.n_slots),
@@ -184,10 +195,15 @@ class Sizes:
             "node_offsets": (i8, n_trees + 1),
         }
 
-    def data_bytes(self, weighted: bool) -> int:
-        """Return the memory of the data that all trees share, in bytes."""
-        columns = 4 * self.width * (1 + weighted) + self.input_bytes * self.n_features + 16
-        return self.n_rows * (columns + 16)
+    def output_bytes(self, weighted: bool) -> int:
+        """Return the memory of the packed outputs, in bytes."""
+        return 4 * self.n_rows * self.width * (1 + weighted)
+
+    def input_and_row_bytes(self, n_workers: int) -> int:
+        """Return the memory of the other data that all trees share, in bytes."""
+        return self.n_rows * (self.input_bytes * self.n_features + 32) + (
+            4 * n_workers * self.n_features
+        )
 
     def batch_bytes(self, n_positions: int, n_trees: int) -> int:
         """Return the memory for trees that grow at once, with the arrays of the result."""
@@ -197,33 +213,40 @@ class Sizes:
         weights = 0 if self.plain else 8 * n_trees * self.n_rows
         return sum(np.dtype(kind).itemsize * n for kind, n in arrays) + result + weights
 
+    def known(self, natural: bool, bootstrap: bool) -> dict[str, int]:
+        """Return what the plan says about all nodes, as constants for the compiler."""
+        return {
+            "PLAIN": int(self.plain),
+            "ANY_MISSING": int(self.any_missing),
+            "NATURAL": int(natural),
+            "BOOTSTRAP": int(bootstrap),
+            "FEW": int(self.n_kept > 0),
+            "N_PASSES": self.n_passes,
+        }
+
     def shared_bytes(self) -> dict[str, int]:
         """Return the shared memory of a block of the kernels that choose its size."""
         k, slots, passes = self.max_features, self.n_slots, self.n_passes
-        warps, middle_warps = CONSTANTS["THREADS"] // 32, CONSTANTS["MIDDLE_THREADS"] // 32
+        warps = CONSTANTS["THREADS"] // 32
         key = 8 if self.input_bytes == 8 else 4
-        parts = middle_warps * passes * CONSTANTS["SLOTS"]
-        tile = self.large + 8 * middle_warps
         sides = pool_bytes(
             4 * k, 32 * k, 4 * k, *4 * [8 * k], 4 * k, 4 * k, 8 * slots, 8 * slots, 4 * slots
         )
         sums = 8 * CONSTANTS["SLOTS"]
         chunk = pool_bytes(sums * CONSTANTS["COLUMNS"], 4 * 128, 8 * 128, 8 * 128, 8 * warps)
+        middle_warps = CONSTANTS["MIDDLE_THREADS"] // 32
+        parts = middle_warps * passes * CONSTANTS["SLOTS"]
+        tile = self.large + 8 * middle_warps
+        weights = 8 * (1 if self.plain else parts)
         middle = pool_bytes(
-            *(
-                4 * 1024 * middle_warps,
-                4 * CONSTANTS["COLUMNS"],
-                4 * tile,
-                4 * passes * tile,
-                4 * self.large,
-            ),
-            *(4 * parts, 8 * (1 if self.plain else parts), 8 * (1 if self.plain else parts)),
+            *(4 * 65 * CONSTANTS["SLOTS"] * middle_warps, 4 * CONSTANTS["COLUMNS"]),
+            *(4 * tile, 4 * passes * tile, 4 * self.large, 4 * parts, weights, weights),
             *(key * k, key * k, 8 * k, 8 * 3 * middle_warps, 16 * ITEM.itemsize),
         )
         cuts = -(-k // 32) * 32
         small = pool_bytes(
-            *(8 * 32 * 33, 8 * 32, 8 * 32, 8 * 32, 8 * cuts, 8 * cuts, 4 * cuts, 4 * cuts),
-            *(8 * cuts, 4 * cuts, key * 512, 4 * 32, 4 * 32, 8 * 24),
+            *(8 * 32 * 33 // 2, 8 * 32, 8 * 32, 8 * 32, 8 * cuts, 8 * cuts, 4 * cuts, 4 * cuts),
+            *(8 * cuts, 4 * cuts, key * 512, 4 * 32, 4 * 32, 8 * 24, 16 * 24),
         )
         return {
             "sum_chunks": sides + chunk,

@@ -1,9 +1,8 @@
 // The arrays of grown trees: nodes are numbered by level, from left to right.
 
 // Lists the nodes of a tree in that order, by one block, and the left child of each.
-KERNEL(1024, 1) number_nodes(const Plan* given, int n_trees) {
+KERNEL(1024, 1) number_nodes(RECORD(Plan) plan, int n_trees) {
   __shared__ int before[32];
-  const Plan& plan = *given;
   const int tree = blockIdx.x;
   int* const list = plan.list + 2 * plan.first[tree];
   int* const left = plan.left + 2 * plan.first[tree];
@@ -44,9 +43,7 @@ struct Arrays {
   signed char* missing_left;
 };
 
-KERNEL(THREADS, 4) write_trees(const Plan* given, const Arrays* arrays, int n_trees) {
-  const Plan& plan = *given;
-  const Arrays& out = *arrays;
+KERNEL(THREADS, 4) write_trees(RECORD(Plan) plan, RECORD(Arrays) out, int n_trees) {
   const i64 total = plan.node_offsets[n_trees];
   for (i64 k = blockIdx.x * static_cast<i64>(THREADS) + threadIdx.x; k < total;
        k += static_cast<i64>(gridDim.x) * THREADS) {

@@ -47,8 +47,7 @@ __device__ inline bool goes_left(const ForestArrays& forest, long long tree, lon
 }
 
 // A thread follows one row through some of the trees.
-KERNEL(256, 1) follow_trees(const Walk* given) {
-  const Walk& walk = *given;
+KERNEL(256, 1) follow_trees(RECORD(Walk) walk) {
   const ForestArrays& forest = walk.forest;
   const long long row = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
   if (row >= walk.n_rows) return;
@@ -73,8 +72,7 @@ struct Means {
 };
 
 // A block takes a row and some columns, a thread a column.
-KERNEL(256, 1) average_leaves(const Means* given) {
-  const Means& of = *given;
+KERNEL(256, 1) average_leaves(RECORD(Means) of) {
   const ForestArrays& forest = of.forest;
   const long long row = blockIdx.x;
   const long long column = blockIdx.y * static_cast<long long>(blockDim.x) + threadIdx.x;
@@ -111,8 +109,7 @@ struct SparseProduct {
 
 // A block takes a row and some columns; blocks of the same columns follow each other, so that these
 // stay in cache.
-KERNEL(256, 1) multiply_rows(const SparseProduct* given) {
-  const SparseProduct& of = *given;
+KERNEL(256, 1) multiply_rows(RECORD(SparseProduct) of) {
   const long long row = blockIdx.x;
   const long long column = blockIdx.y * static_cast<long long>(blockDim.x) + threadIdx.x;
   if (row >= of.n_rows || column >= of.n_columns) return;

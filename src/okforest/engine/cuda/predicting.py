@@ -108,7 +108,7 @@ def apply_on(device: Any, trees: Trees, X: Any) -> Any:
         record["n_rows"], record["n_columns"] = some.shape
         kernels = device.kernels({"INPUT_BYTES": some.dtype.itemsize}, {}, PREDICT_SOURCES)
         grid = (-(-len(some) // THREADS), min(n_trees, MOST_TREES))
-        kernels.launch("follow_trees", grid, THREADS, device.upload(record))
+        kernels.launch("follow_trees", grid, THREADS, record)
     return leaves
 
 
@@ -215,4 +215,4 @@ def _launch(device: Any, name: str, record: Any, n_rows: int, width: int) -> Non
     """Launch a kernel with a block for every row and some of the columns."""
     threads = min(THREADS, -(-width // 32) * 32)
     kernels = device.kernels({"INPUT_BYTES": 8}, {}, PREDICT_SOURCES)
-    kernels.launch(name, (n_rows, -(-width // threads)), threads, device.upload(record))
+    kernels.launch(name, (n_rows, -(-width // threads)), threads, record)

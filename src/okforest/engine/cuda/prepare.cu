@@ -15,8 +15,7 @@ __device__ inline u32 pair_of(double x) {
   return high | half_of(static_cast<float>(x - float_of(high))) << 16;
 }
 
-KERNEL(THREADS, 4) pack_outputs(const Packing* given, int weighted) {
-  const Packing& packing = *given;
+KERNEL(THREADS, 4) pack_outputs(RECORD(Packing) packing, int weighted) {
   const i64 row = blockIdx.x * static_cast<i64>(WARPS) + warp_of();
   if (row >= packing.n) return;
   double square = 0.0, raw = 0.0;

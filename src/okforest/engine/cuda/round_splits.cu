@@ -72,11 +72,9 @@ __device__ inline void count_before(const Plan& plan, const Rounds& rounds, int 
 }
 
 // Finds the best split of each node that is evaluated, and its priority; one block per node.
-KERNEL(THREADS, 1) choose_for_items(const Plan* given, const Rounds* of) {
+KERNEL(THREADS, 1) choose_for_items(RECORD(Plan) plan, RECORD(Rounds) rounds) {
   SHARED memory[];
   __shared__ int chosen;
-  const Plan& plan = *given;
-  const Rounds& rounds = *of;
   const int item = blockIdx.x;
   if (plan.first_chunk[item] == plan.first_chunk[item + 1]) return;
   Pool pool{memory};

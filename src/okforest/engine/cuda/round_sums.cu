@@ -27,13 +27,11 @@ __device__ inline void add_rows_exactly(const double* columns, i64 width, const 
 
 // The sums of a chunk of a node that is evaluated, over the rows on the left of each cut. A block
 // takes one pass over some slots: blockIdx.y numbers the groups of columns.
-KERNEL(THREADS, 2) sum_items(const Plan* given, const Rounds* of) {
+KERNEL(THREADS, 2) sum_items(RECORD(Plan) plan, RECORD(Rounds) rounds) {
   SHARED memory[];
   __shared__ int rows[TILE_ROWS];
   __shared__ u32 words[TILE_ROWS];
   __shared__ double weights[TILE_ROWS];
-  const Plan& plan = *given;
-  const Rounds& rounds = *of;
   const int n_passes = static_cast<int>(plan.n_passes), n_parts = static_cast<int>(rounds.n_parts);
   const int index = blockIdx.x / n_passes, pass = blockIdx.x % n_passes;
   Chunk chunk;
@@ -131,11 +129,9 @@ KERNEL(THREADS, 2) sum_items(const Plan* given, const Rounds* of) {
 
 // Adds the sums of all chunks of a node. A block takes 32 columns of one slot: blockIdx.y is the
 // node.
-KERNEL(THREADS, 4) add_chunks(const Plan* given, const Rounds* of) {
+KERNEL(THREADS, 4) add_chunks(RECORD(Plan) plan, RECORD(Rounds) rounds) {
   __shared__ double shared[WARPS][32];
   __shared__ double scratch[WARPS];
-  const Plan& plan = *given;
-  const Rounds& rounds = *of;
   const int item = blockIdx.y, first = plan.first_chunk[item];
   const int n_chunks = plan.first_chunk[item + 1] - first;
   if (n_chunks == 0) return;
@@ -191,10 +187,8 @@ __device__ inline double variance_of(const Plan& plan, const Rounds& rounds, int
 }
 
 // Sums the squares around the mean of a node, chunk by chunk, where these digits are needed.
-KERNEL(THREADS, 4) measure_spread(const Plan* given, const Rounds* of) {
+KERNEL(THREADS, 4) measure_spread(RECORD(Plan) plan, RECORD(Rounds) rounds) {
   __shared__ double scratch[WARPS];
-  const Plan& plan = *given;
-  const Rounds& rounds = *of;
   Chunk chunk;
   if (!find_chunk(plan, 2, 1, chunk)) return;
   bool lost;

@@ -67,9 +67,7 @@ __device__ inline void add_node(const Plan& plan, const Rounds& rounds, Item nod
 }
 
 // Starts tree number `tree` with its root.
-KERNEL(THREADS, 1) begin_tree(const Plan* given, const Rounds* of, int tree, int n_rows) {
-  const Plan& plan = *given;
-  const Rounds& rounds = *of;
+KERNEL(THREADS, 1) begin_tree(RECORD(Plan) plan, RECORD(Rounds) rounds, int tree, int n_rows) {
   if (threadIdx.x == 0) {
     const Item root{0, n_rows, 0, 0, 0, 0, derive(rounds.seed, static_cast<u64>(tree))};
     add_node(plan, rounds, root, 0, 0);
@@ -80,10 +78,8 @@ KERNEL(THREADS, 1) begin_tree(const Plan* given, const Rounds* of, int tree, int
 }
 
 // Splits the node of the highest priority, the first among equals.
-KERNEL(THREADS, 1) pick_node(const Plan* given, const Rounds* of) {
+KERNEL(THREADS, 1) pick_node(RECORD(Plan) plan, RECORD(Rounds) rounds) {
   __shared__ int picked;
-  const Plan& plan = *given;
-  const Rounds& rounds = *of;
   const int n_nodes = rounds.state[0];
   if (warp_of() == 0) {
     double most = -1.0;
@@ -120,10 +116,8 @@ __device__ inline bool goes_left(const Rounds& rounds, int id, Value x) {
 }
 
 // Divides the rows of the node that is being split, keeping their order.
-KERNEL(THREADS, 4) divide_rows_of_node(const Plan* given, const Rounds* of) {
+KERNEL(THREADS, 4) divide_rows_of_node(RECORD(Plan) plan, RECORD(Rounds) rounds) {
   __shared__ int before[WARPS];
-  const Plan& plan = *given;
-  const Rounds& rounds = *of;
   const int id = rounds.state[1];
   if (id < 0) return;
   const Item node = rounds.nodes[id];
@@ -157,9 +151,7 @@ KERNEL(THREADS, 4) divide_rows_of_node(const Plan* given, const Rounds* of) {
 }
 
 // Numbers the leaves by their rows, and computes what each of them predicts; by one block.
-KERNEL(THREADS, 1) finish_tree(const Plan* given, const Rounds* of) {
-  const Plan& plan = *given;
-  const Rounds& rounds = *of;
+KERNEL(THREADS, 1) finish_tree(RECORD(Plan) plan, RECORD(Rounds) rounds) {
   const int n_nodes = rounds.state[0];
   for (int id = threadIdx.x; id < n_nodes; id += THREADS) {
     int number = 0;
@@ -179,9 +171,7 @@ KERNEL(THREADS, 1) finish_tree(const Plan* given, const Rounds* of) {
 }
 
 // Follows every row to its leaf, and subtracts the leaf's mean. A warp takes 32 rows.
-KERNEL(THREADS, 4) subtract_means(const Plan* given, const Rounds* of) {
-  const Plan& plan = *given;
-  const Rounds& rounds = *of;
+KERNEL(THREADS, 4) subtract_means(RECORD(Plan) plan, RECORD(Rounds) rounds) {
   const i64 first = (blockIdx.x * static_cast<i64>(WARPS) + warp_of()) * 32;
   if (first >= plan.n_rows) return;
   const int n = static_cast<int>(min(static_cast<i64>(32), plan.n_rows - first));

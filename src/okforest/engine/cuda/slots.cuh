@@ -44,13 +44,13 @@ __device__ inline void count_slots(const Plan& plan, u32 word, double weight, do
     const bool in = word >> s & 1;
     const int rows = __popc(__ballot_sync(~0u, in));
     if (lane_of() == s) own = rows;
-    if (plan.plain) continue;
+    if (PLAIN) continue;
     const double w = sum_of_warp(in ? weight : 0.0), c = sum_of_warp(in ? count : 0.0);
     if (lane_of() == s) own_weight = w, own_count = c;
   }
   if (lane_of() >= n) return;
   slot_rows[pass * SLOTS + lane_of()] += own;
-  if (plan.plain) return;
+  if (PLAIN) return;
   slot_weight[pass * SLOTS + lane_of()] += own_weight;
   slot_count[pass * SLOTS + lane_of()] += own_count;
 }

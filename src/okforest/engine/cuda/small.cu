@@ -93,10 +93,10 @@ __device__ inline int choose_cut(const Plan& plan, const Small& s, const SmallNo
                                  int* order) {
   const int lane = lane_of(), p = static_cast<int>(plan.n_features);
   const int n_cuts = static_cast<int>(plan.max_features);
-  if (plan.natural) {
+  if (NATURAL) {
 #pragma unroll 1
     for (int k = lane; k < n_cuts; k += 32) s.feature[k] = k;
-  } else if (n_cuts <= 32) {
+  } else if (FEW || n_cuts <= 32) {
     const int feature = draw_by_warp(node.seed, n_cuts, p);
     if (lane < n_cuts) s.feature[lane] = feature;
   } else if (lane == 0) {
@@ -129,7 +129,7 @@ __device__ inline int choose_cut(const Plan& plan, const Small& s, const SmallNo
     ++n_best;
   }
   best = least_of_warp(best);
-  if (!plan.natural) return static_cast<int>(best);
+  if (!NATURAL) return static_cast<int>(best);
   for (int d = 16; d > 0; d /= 2) n_best += __shfl_xor_sync(~0u, n_best, d);
   if (n_best == 1) return static_cast<int>(best);
   int chosen = 0;
@@ -189,9 +189,49 @@ __device__ inline u32 try_features(const Plan& plan, const Small& s, const Small
   return left;
 }
 
-KERNEL(32 * SMALL_WARPS, SMALL_BLOCKS) grow_small(const Plan* given, int n_items) {
+// Splits nodes of two rows by the first feature drawn, one node per lane. Returns the number of
+// nodes that this does not split; they are the first of s.pairs then.
+__device__ inline int split_pairs(const Plan& plan, const Small& s, int tree, int row,
+                                  double square, double top_scale, int n_pairs) {
+  const int lane = lane_of(), p = static_cast<int>(plan.n_features);
+  const SmallNode node = s.pairs[min(lane, n_pairs - 1)];
+  const int i = __ffs(node.rows) - 1, j = 31 - __clz(node.rows);
+  const int row_i = __shfl_sync(~0u, row, i), row_j = __shfl_sync(~0u, row, j);
+  const double square_i = __shfl_sync(~0u, square, i), square_j = __shfl_sync(~0u, square, j);
+  const int feature = drawn_place(node.seed, 0, p);
+  const Value x = static_cast<Value>(plan.X[row_i * plan.n_features + feature]);
+  const Value y = static_cast<Value>(plan.X[row_j * plan.n_features + feature]);
+  const double weight = s.weight[i] + s.weight[j], count = s.count[i] + s.count[j];
+  double scale = 0.0;
+  const double variance = variance_of_pair(s, i, j, weight, scale);
+  const double noise = fmax(NOISE * variance, ROUNDING * scale);
+  if (variance <= PURE * top_scale) top_scale = s.weight[i] * square_i + s.weight[j] * square_j;
+  const int left = x < y ? i : j;
+  const double left_weight = s.weight[left];
+  const double norm = variance * left_weight * (weight - left_weight) / weight;
+  const double gain = gain_of(plan, norm, weight, count, left_weight, s.count[left]);
+  const bool found = lane < n_pairs && (x < y || y < x) && gain >= 0.0 &&
+                     is_enough(plan, gain, noise) &&
+                     may_split(plan, node.depth, count, variance, top_scale);
+  const u32 others = __ballot_sync(~0u, lane < n_pairs && !found);
+  if (others >> lane & 1) s.pairs[__popc(others & ((1u << lane) - 1))] = node;
+  if (found) {
+    const Cut cut =
+        make_cut(node.seed, feature, key_of(x < y ? x : y), key_of(x < y ? y : x), false);
+    const Item item{node.begin, node.begin + 2, tree, node.depth, node.parent, 0, node.seed};
+    const Split split{feature, cut.threshold, left_weight > weight - left_weight, node.begin + 1};
+    write_split(plan, item, split, weight, variance);
+    plan.members[node.begin] = left == i ? row_i : row_j;
+    plan.members[node.begin + 1] = left == i ? row_j : row_i;
+    write_leaf(plan, child_of(item, split.middle, false), 0.0, 0.0);
+    write_leaf(plan, child_of(item, split.middle, true), 0.0, 0.0);
+  }
+  __syncwarp();
+  return __popc(others);
+}
+
+KERNEL(32 * SMALL_WARPS, SMALL_BLOCKS) grow_small(RECORD(Plan) plan, int n_items) {
   SHARED memory[];
-  const Plan& plan = *given;
   Pool pool{memory};
   const Small s = take_small(plan, pool);
   const int lane = lane_of();
@@ -206,14 +246,20 @@ KERNEL(32 * SMALL_WARPS, SMALL_BLOCKS) grow_small(const Plan* given, int n_items
     const double square = plan.squares[2 * static_cast<i64>(row) + 1];
     const double top_scale = sum_of_warp(s.weight[lane] * square);
     find_gram(plan, row, n_top, s.gram);
-    int n_waiting = 1;
+    int n_waiting = 1, n_pairs = 0;
+    bool paired = false;  // whether the pairs have been split together
     if (lane == 0) {
       s.stack[0] = {n_top == 32 ? ~0u : (1u << n_top) - 1, top.begin, top.depth, top.parent,
                     top.seed};
     }
     __syncwarp();
-    while (n_waiting > 0) {
-      const SmallNode node = s.stack[--n_waiting];
+    while (n_waiting + n_pairs > 0) {
+      if (n_waiting == 0 && !paired) {
+        n_pairs = split_pairs(plan, s, top.tree, row, square, top_scale, n_pairs);
+        paired = true;
+        continue;
+      }
+      const SmallNode node = n_waiting > 0 ? s.stack[--n_waiting] : s.pairs[--n_pairs];
       const int n = __popc(node.rows);
       const bool in = node.rows >> lane & 1;
       const Item as_item{node.begin, node.begin + n, top.tree, node.depth, node.parent,
@@ -238,7 +284,7 @@ KERNEL(32 * SMALL_WARPS, SMALL_BLOCKS) grow_small(const Plan* given, int n_items
           if (best >= 0) {
             if (is_enough(plan, s.gain[best], noise)) left = s.left[best];
             split = {s.feature[best], s.threshold[best], s.missing_left[best] != 0, 0};
-          } else if (!compared || !plan.natural) {
+          } else if (!compared || !NATURAL) {
             left =
                 try_features(plan, s, node, row, compared ? static_cast<int>(plan.max_features) : 0,
                              weight, count, variance, mean_norm, noise, order, split);
@@ -259,18 +305,22 @@ KERNEL(32 * SMALL_WARPS, SMALL_BLOCKS) grow_small(const Plan* given, int n_items
       const u32 rows = right ? node.rows & ~left : left;
       const int single = (rows & (rows - 1)) == 0 ? __ffs(rows) - 1 : -1;
       const int single_row = __shfl_sync(~0u, row, max(single, 0));
-      const u32 waiting = __ballot_sync(~0u, lane < 2 && single < 0);
+      const bool two = __popc(rows) == 2;
+      const u32 waiting = __ballot_sync(~0u, lane < 2 && single < 0 && !two);
+      const u32 pairs = __ballot_sync(~0u, lane < 2 && two);
       if (lane < 2) {
         const Item child = child_of(as_item, split.middle, right);
         if (single >= 0) {
           plan.members[child.begin] = single_row;
           write_leaf(plan, child, 0.0, 0.0);
         } else {
-          s.stack[n_waiting + (waiting & lane)] = {rows, child.begin, child.depth, child.parent,
-                                                   child.seed};
+          SmallNode* const next =
+              two ? s.pairs + n_pairs + (pairs & lane) : s.stack + n_waiting + (waiting & lane);
+          *next = {rows, child.begin, child.depth, child.parent, child.seed};
         }
       }
       n_waiting += __popc(waiting);
+      n_pairs += __popc(pairs);
       if (lane == 2) write_split(plan, as_item, split, weight, variance);
       __syncwarp();
     }

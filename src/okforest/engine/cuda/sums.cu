@@ -11,8 +11,8 @@ __device__ inline void sum_chunk(const Plan& plan, int n_items, int level, unsig
   Chunk chunk;
   if (!find_chunk(plan, n_items, level, chunk)) return;
   if (exact && !plan.inexact[chunk.item]) return;
-  const int pass = blockIdx.y % static_cast<int>(plan.n_passes);
-  const i64 column = blockIdx.y / plan.n_passes * COLUMNS;
+  const int pass = blockIdx.y % static_cast<int>(N_PASSES);
+  const i64 column = blockIdx.y / N_PASSES * COLUMNS;
   const int n_columns = static_cast<int>(min(static_cast<i64>(COLUMNS), plan.width - column));
   const int n_groups = n_columns / 32, n_parts = WARPS / n_groups;
   const int group = warp_of() % n_groups, part = warp_of() / n_groups;
@@ -41,7 +41,7 @@ __device__ inline void sum_chunk(const Plan& plan, int n_items, int level, unsig
       u32 word = 0;
       if (i < n) {
         const u32 factor = factor_at(plan, chunk.node.tree, row);
-        if (plan.n_kept > 0) {
+        if (FEW) {
           Value x[CUTS];
           kept_values(plan, begin + i, x);
           word = sides_of_values(plan, sides, x, factor, pass);
@@ -53,7 +53,7 @@ __device__ inline void sum_chunk(const Plan& plan, int n_items, int level, unsig
       words[i] = word;
       if (counting && !exact) {
         const double weight = i < n ? weight_at(plan, chunk.node.tree, row) : 0.0;
-        const double count = i < n && !plan.plain ? count_at(plan, chunk.node.tree, row) : 0.0;
+        const double count = i < n && !PLAIN ? count_at(plan, chunk.node.tree, row) : 0.0;
         // Pointers such that the slots of the pass come first.
         count_slots(plan, word, weight, count, pass, part_rows + (warp_of() - pass) * SLOTS,
                     part_weight + (warp_of() - pass) * SLOTS,
@@ -78,19 +78,20 @@ __device__ inline void sum_chunk(const Plan& plan, int n_items, int level, unsig
     } else if (part < n_parts) {
       // Sums of 64 rows in float32 are added to sums in float64.
       for (int at = 64 * part; at < n; at += 64 * n_parts) {
-        float some[1][4][4] = {};
-        add_rows<1>(plan.weighted + column + 32 * group, plan.width, rows + at, words + at,
-                    min(64, (n - at + 7) / 8 * 8), some);
+        float some[4][4] = {};
+        add_rows(plan.weighted + column + 32 * group, plan.width, rows + at, words + at,
+                 min(64, (n - at + 7) / 8 * 8), some);
 #pragma unroll
         for (int c = 0; c < 4; ++c) {
 #pragma unroll
-          for (int i = 0; i < 4; ++i) sums[c][i] += some[0][c][i];
+          for (int i = 0; i < 4; ++i) sums[c][i] += some[c][i];
         }
       }
     }
   }
-  double* const out =
-      plan.partial + (blockIdx.x * plan.n_passes + pass) * SLOTS * plan.width + column;
+  double* const out = plan.partial +
+                      (static_cast<i64>(chunk.index) * N_PASSES + pass) * SLOTS * plan.width +
+                      column;
   if constexpr (exact) {
     if (threadIdx.x < n_columns) {
 #pragma unroll
@@ -124,27 +125,27 @@ __device__ inline void sum_chunk(const Plan& plan, int n_items, int level, unsig
       weight += part_weight[w * SLOTS + threadIdx.x];
       count += part_count[w * SLOTS + threadIdx.x];
     }
-    const i64 at = blockIdx.x * plan.n_slots + slot;
+    const i64 at = chunk.index * plan.n_slots + slot;
     plan.slot_rows[at] = total;
-    plan.slot_weight[at] = plan.plain ? total : weight;
-    plan.slot_count[at] = plan.plain ? total : count;
+    plan.slot_weight[at] = PLAIN ? total : weight;
+    plan.slot_count[at] = PLAIN ? total : count;
   }
   if (pass > 0) return;
   scale.x = sum_of_block(scale.x, scratch);
   scale.y = sum_of_block(scale.y, scratch);
   if (threadIdx.x == 0) {
-    plan.scale[2 * static_cast<i64>(blockIdx.x)] = scale.x;
-    plan.scale[2 * static_cast<i64>(blockIdx.x) + 1] = scale.y;
+    plan.scale[2 * static_cast<i64>(chunk.index)] = scale.x;
+    plan.scale[2 * static_cast<i64>(chunk.index) + 1] = scale.y;
   }
 }
 
-KERNEL(THREADS, 2) sum_chunks(const Plan* given, int n_items, int level) {
+KERNEL(THREADS, 2) sum_chunks(RECORD(Plan) plan, int n_items, int level) {
   SHARED memory[];
-  sum_chunk<false>(*given, n_items, level, memory);
+  sum_chunk<false>(plan, n_items, level, memory);
 }
 
-KERNEL(THREADS, 2) sum_chunks_exactly(const Plan* given, int n_items, int level) {
+KERNEL(THREADS, 2) sum_chunks_exactly(RECORD(Plan) plan, int n_items, int level) {
   SHARED memory[];
-  if (given->n_items[4] == 0) return;
-  sum_chunk<true>(*given, n_items, level, memory);
+  if (plan.n_items[4] == 0) return;
+  sum_chunk<true>(plan, n_items, level, memory);
 }
