@@ -1,5 +1,6 @@
 """The Python code of README.md, CONTRIBUTING.md and the guides runs and prints what they show."""
 
+import json
 import re
 from pathlib import Path
 
@@ -137,3 +138,20 @@ def test_number_of_scripts():
     scripts = list((DOCS.parent / "examples" / "gallery").glob("*/plot_*.py"))
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     assert f"{len(scripts)} scripts" in text
+
+
+def test_figures_of_the_gpu(monkeypatch):
+    """The page of results is written from its numbers, and README.md has one of them."""
+    monkeypatch.syspath_prepend(DOCS.parent)
+    from benchmarks import cuda_report
+
+    text = (DOCS.parent / "benchmarks" / "CUDA.json").read_text(encoding="utf-8")
+    found = json.loads(text)
+    assert cuda_report.report(found) == (DOCS.parent / "benchmarks" / "CUDA.md").read_text()
+    (tree,) = (
+        r["ms"]
+        for r in found["growth"]
+        if (r["n"], r["rank"], r["K"]) == (1_000_000, 256, cuda_report.SQRT)
+    )
+    readme = " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
+    assert f"grows a full extra-tree on a million rows in {tree:.0f} ms" in readme
