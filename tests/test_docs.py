@@ -59,6 +59,26 @@ def test_tables_are_those_of_the_results(page):
     assert make_tables.fill(text) == text, "run make figures, or docs/make_tables.py"
 
 
+# In the text of a guide, but not in its tables: published, computed from a formula, or rounded.
+OTHER_FIGURES = {
+    "hierarchies.md": {"0.255", "0.195"},
+    "large_outputs.md": {"0.025"},
+    "uncertainty.md": {"0.024", "0.027"},
+}
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+def test_figures_in_the_text_are_those_of_the_tables(page):
+    """A figure with three decimals is in a table of the page, or in what its code prints."""
+    text = page.read_text(encoding="utf-8")
+    if not make_tables.MARKED.search(text) or page.name == "reproduction.md":
+        return
+    shown = re.findall(r"^\|[^\n]*|```.*?```", text, re.DOTALL | re.MULTILINE)
+    prose = re.sub(r"^\|[^\n]*|```.*?```|`[^`]*`", "", text, flags=re.DOTALL | re.MULTILINE)
+    figures = set(re.findall(r"(?<![\d.])\d\.\d{3,}", prose)) - OTHER_FIGURES.get(page.name, set())
+    assert {figure for figure in figures if figure not in "\n".join(shown)} == set()
+
+
 def test_emphasis():
     """The best number of a column is bold, by the word for the column; a missing table fails."""
     table = "| a | b | c |\n|---|---|---|\n| x | 1 | 5 |\n| y | 2 | 3 |\n"
@@ -74,7 +94,7 @@ def test_emphasis():
 
 
 def test_compared_figures():
-    """The figures on the page about scikit-learn are those of the guides that it links to."""
+    """Figures on the page about scikit-learn and in README.md are those of the guides linked to."""
     text = (DOCS / "okforest_or_scikit_learn.md").read_text(encoding="utf-8")
     found = 0
     for line in text.splitlines():
@@ -83,6 +103,12 @@ def test_compared_figures():
             assert figure in (DOCS / guide[1]).read_text(encoding="utf-8"), (figure, guide[1])
             found += 1
     assert found > 10
+    readme = " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
+    linked = re.findall(r"\[([^][]*0\.\d{3}[^][]*)\]\(docs/(\w+\.md)#results\)", readme)
+    assert linked
+    for text, guide in linked:
+        for figure in re.findall(r"0\.\d{3}", text):
+            assert f" {figure} " in (DOCS / guide).read_text(encoding="utf-8").replace("*", "")
 
 
 def test_web_service(tmp_path, monkeypatch):
