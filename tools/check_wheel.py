@@ -24,7 +24,7 @@ Written by `make wheel`.
 
 ### Wheels
 
-| wheel | MB | MB unpacked | Python | CPU time of `import okforest` after scikit-learn |
+| wheel | MB | MB unpacked | Python | import |
 | --- | ---: | ---: | ---: | ---: |
 """
 
