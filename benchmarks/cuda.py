@@ -2,7 +2,8 @@
 
     python -m benchmarks.cuda [--results benchmarks/CUDA.md] [--most 4000000]
     python -m benchmarks.cuda --only best boosting          keep the other results
-    python -m benchmarks.cuda --plot docs/images/gpu.png    draw the results, without a GPU
+    python -m benchmarks.cuda --report                      write CUDA.md and docs/images/gpu.png
+                                                            from CUDA.json, without a GPU
 
 Times are of the growth on the GPU, from data that is there to numbered nodes; the copy of the trees
 to the host is timed apart. Data is random: inputs and outputs are normal, and half of the outputs
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from benchmarks import cuda_predicting
+from benchmarks.cuda_report import SQRT, P, plot, report
 from benchmarks.machine import describe
 
 from okforest import OKBoost, OKExtraTrees
@@ -24,8 +26,6 @@ from okforest.engine.cuda import Device
 from okforest.engine.cuda.best import BestGrower, grow_best_on
 from okforest.engine.cuda.growing import Batch, Grower, grow_on
 
-P = 128
-SQRT = 11  # candidate features
 SEED = 0
 
 
@@ -208,129 +208,24 @@ def boosting(cp, n=100_000, n_rounds=500):
     }
 
 
-def best_lines(results):
-    """Return the section on best splits."""
-    lines = [
-        "",
-        "## Random forests with best splits, 64 dimensions, max_depth 16, from NumPy arrays",
-        "",
-        "| rows | trees | candidate features | seconds | ms per tree | "
-        "one tree on one CPU core, s | first tree equal to that of the CPU |",
-        "|---:|---:|---:|---:|---:|---:|---|",
-    ]
-    for r in results:
-        cpu = f"{r['cpu_tree']:.2f} | {'yes' if r['same'] else 'no'}" if "same" in r else "– | –"
-        lines.append(
-            f"| {r['n']:,} | {r['trees']} | {SQRT} | {r['seconds']:.2f} | {r['ms']:.1f} | {cpu} |"
-        )
-    return lines
-
-
-def boosting_lines(r):
-    """Return the section on boosting."""
-    return [
-        "",
-        "## Boosting, 256 dimensions, at most 15 splits a tree, from NumPy arrays",
-        "",
-        "| rows | rounds | candidate features | seconds | ms per round | "
-        "one CPU core, ms per round |",
-        "|---:|---:|---:|---:|---:|---:|",
-        f"| {r['n']:,} | {r['rounds']} | {SQRT} | {r['seconds']:.2f} | {r['ms']:.2f} | "
-        f"{r['cpu_ms']:.0f} |",
-    ]
-
-
-def report(found):
-    """Return the results as a page of Markdown."""
-    lines = ["# Trees on a GPU", "", "By `python -m benchmarks.cuda`. The machine:", ""]
-    lines += [f"- {name}: {value}" for name, value in found["machine"].items()]
-    lines += [
-        "",
-        f"Inputs have {P} features of float32. A copy on this GPU moves {found['copy']:.2f} TB/s. "
-        "*Outputs read* is the outputs that the nodes of more than 32 rows and the small subtrees "
-        "must read, divided by the time.",
-        "",
-        "## Full extra-trees",
-        "",
-        "| rows | dimensions of outputs | candidate features | trees at once | ms per tree | "
-        "100 trees, s | outputs read, TB/s |",
-        "|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    lines += [
-        f"| {r['n']:,} | {r['rank']} | {r['K']} | {r['at_once']} | {r['ms']:.2f} | "
-        f"{r['ms'] / 10:.2f} | {r['rate']:.2f} |"
-        for r in found["growth"]
-    ]
-    lines += [
-        "",
-        "## A forest of 100 trees, 256 dimensions, from NumPy arrays to NumPy arrays",
-        "",
-        "The arrays of full trees are large (about 90 bytes per row and tree): copying them to the "
-        "host takes longer than growing them.",
-        "",
-        "| rows | seconds | one tree on one CPU core, s | growth on the GPU against one core |",
-        "|---:|---:|---:|---:|",
-    ]
-    for r in found["whole"]:
-        on_gpu = [
-            g["ms"] for g in found["growth"] if (g["n"], g["rank"], g["K"]) == (r["n"], 256, SQRT)
-        ]
-        lines.append(
-            f"| {r['n']:,} | {r['seconds']:.2f} | {r['cpu_tree']:.2f} | "
-            f"{1e3 * r['cpu_tree'] / on_gpu[0]:.0f}× |"
-        )
-    if "best" in found:
-        lines += best_lines(found["best"])
-    if "boosting" in found:
-        lines += boosting_lines(found["boosting"])
-    lines += [
-        "",
-        "## The same trees",
-        "",
-        f"Of 16 trees on 20,000 rows with outputs of 64 dimensions, {found['same']} are equal to "
-        "those of the CPU: features, thresholds, nodes and members.",
-        f"The kernel R² of 50 trees on 5,000 held-out rows is {found['scores'][0]:.6f} on the CPU "
-        f"and {found['scores'][1]:.6f} on the GPU.",
-        "",
-        *cuda_predicting.report(found),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def plot(found, path):
-    """Draw how the time per tree grows with the number of rows."""
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(6, 3.8), layout="constrained")
-    for rank in (64, 256, 1024):
-        for max_features, style in ((SQRT, "o-"), (P, "s--")):
-            points = [
-                (r["n"], r["ms"])
-                for r in found["growth"]
-                if (r["rank"], r["K"]) == (rank, max_features)
-            ]
-            if points:
-                color = {64: "C0", 256: "C1", 1024: "C2"}[rank]
-                label = f"{rank} dimensions, {max_features} candidates"
-                axes.loglog(*zip(*points, strict=True), style, color=color, label=label, ms=4)
-    axes.set(xlabel="rows", ylabel="milliseconds per tree", title=found["machine"]["GPU"])
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
-    figure.savefig(path, dpi=120)
-
-
 def main():
     """Run everything, and write the page and the numbers beside it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=Path, default=Path("benchmarks/CUDA.md"))
     parser.add_argument("--most", type=int, default=4_000_000, help="largest number of rows")
-    parser.add_argument("--plot", type=Path, help="draw the results in this file, and stop")
+    parser.add_argument("--plot", type=Path, default=Path("docs/images/gpu.png"))
+    parser.add_argument(
+        "--report", action="store_true", help="write page and figure from CUDA.json, without a GPU"
+    )
     parser.add_argument(
         "--only", nargs="+", metavar="PART", help="run these parts: best, boosting …"
     )
     options = parser.parse_args()
-    if options.plot:
-        plot(json.loads(options.results.with_suffix(".json").read_text()), options.plot)
+    numbers = options.results.with_suffix(".json")
+    if options.report:
+        found = json.loads(numbers.read_text())
+        options.results.write_text(report(found))
+        plot(found, options.plot)
         return
     device = Device()
     cp = device.xp
@@ -348,12 +243,12 @@ def main():
         "embeddings": lambda: cuda_predicting.embeddings(cp),
     }
     sizes = [n for n in (100_000, 1_000_000) if n <= options.most]
-    found = json.loads(options.results.with_suffix(".json").read_text()) if options.only else {}
+    found = json.loads(numbers.read_text()) if options.only else {}
     found["machine"] = {"GPU": name, "CuPy": cp.__version__, **describe()}
     for part in options.only or parts:
         found[part] = parts[part]()
         print(part, found[part], flush=True)
-    options.results.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
+    numbers.write_text(json.dumps(found, indent=1) + "\n")
     options.results.write_text(report(found))
     print(report(found))
 

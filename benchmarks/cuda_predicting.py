@@ -123,8 +123,16 @@ def embeddings(cp, n=1_000_000, q=64, rank=256, n_exact=4096):
 
 
 def report(found):
-    """Return the results as lines of Markdown."""
-    lines = [
+    """Return the results as lines of Markdown; parts that were not measured are left out."""
+    parts = {"preimages": preimage_lines, "predictions": prediction_lines}
+    parts["embeddings"] = embedding_lines
+    return [line for part, lines in parts.items() if part in found for line in lines(found[part])]
+
+
+def preimage_lines(results):
+    """Return the section on candidates."""
+    return [
+        "",
         "## Nearest candidates",
         "",
         "`predict(X, candidates=C)` in float64. The CPU, on all cores, has fewer queries: the last "
@@ -133,14 +141,18 @@ def report(found):
         "| kernel | queries | candidates | dimensions | training rows | C on the GPU, s | "
         "five nearest, s | C a NumPy array, s | CPU, s | same |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        *(
+            f"| {r['kernel']} | {r['queries']:,} | {r['candidates']:,} | {r['q']} | "
+            f"{r['n_train']:,} | {r['on_gpu']:.2f} | {r['five']:.2f} | {r['on_host']:.2f} | "
+            f"{r['cpu']:.2f} for {r['checked']} | {r['equal']} of {r['checked']} |"
+            for r in results
+        ),
     ]
-    lines += [
-        f"| {r['kernel']} | {r['queries']:,} | {r['candidates']:,} | {r['q']} | {r['n_train']:,} | "
-        f"{r['on_gpu']:.2f} | {r['five']:.2f} | {r['on_host']:.2f} | "
-        f"{r['cpu']:.2f} for {r['checked']} | {r['equal']} of {r['checked']} |"
-        for r in found["preimages"]
-    ]
-    lines += [
+
+
+def prediction_lines(results):
+    """Return the section on leaves and means."""
+    return [
         "",
         "## Leaves and predictions",
         "",
@@ -150,13 +162,17 @@ def report(found):
         "| method | rows | trees | training rows | dimensions | X on the GPU, s | "
         "X a NumPy array, s | CPU, s | difference |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+        *(
+            f"| `{r['method']}` | {r['n']:,} | {r['trees']} | {r['n_train']:,} | {r['q']} | "
+            f"{r['on_gpu']:.3f} | {r['on_host']:.3f} | {r['cpu']:.2f} | {r['error']:.1g} |"
+            for r in results
+        ),
     ]
-    lines += [
-        f"| `{r['method']}` | {r['n']:,} | {r['trees']} | {r['n_train']:,} | {r['q']} | "
-        f"{r['on_gpu']:.3f} | {r['on_host']:.3f} | {r['cpu']:.2f} | {r['error']:.1g} |"
-        for r in found["predictions"]
-    ]
-    lines += [
+
+
+def embedding_lines(results):
+    """Return the section on embeddings."""
+    return [
         "",
         "## Embeddings of outputs",
         "",
@@ -165,13 +181,12 @@ def report(found):
         "",
         "| kernel | `embedding=` | outputs | dimensions | GPU, s | CPU, s |",
         "|---|---|---:|---:|---:|---:|",
+        *(
+            f"| {r['kernel']} | `{r['kind']}` | {r['n']:,} | {r['q']} | {r['on_gpu']:.3f} | "
+            f"{r['cpu']:.2f} |"
+            for r in results
+        ),
     ]
-    lines += [
-        f"| {r['kernel']} | `{r['kind']}` | {r['n']:,} | {r['q']} | {r['on_gpu']:.3f} | "
-        f"{r['cpu']:.2f} |"
-        for r in found["embeddings"]
-    ]
-    return lines
 
 
 def measure(cp):

@@ -177,6 +177,39 @@ def test_scaling(tmp_path):
     assert all(len(axes) == 5 for axes in times.values())
 
 
+def test_report_of_the_gpu(monkeypatch):
+    """Parts that were measured have rows in the summary and sections; others are left out."""
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks import cuda_report
+
+    few = json.loads((ROOT / "benchmarks" / "CUDA.json").read_text())
+    for part in ("best", "boosting", "preimages", "predictions", "embeddings"):
+        few.pop(part, None)
+    best = {"n": 1_000_000, "trees": 16, "seconds": 2.0, "ms": 122.4, "cpu_tree": 7.0, "same": True}
+    nearest = {"kernel": "RBF", "queries": 10_000, "candidates": 70_000, "q": 256, "n_train": 9}
+    seconds = {"on_gpu": 0.97, "on_host": 1.5, "cpu": 3.25}
+    more = few | {
+        "best": [best],
+        "boosting": {"n": 100_000, "rounds": 500, "seconds": 2.44, "ms": 4.8, "cpu_ms": 910.0},
+        "preimages": [nearest | seconds | {"five": 1.0, "checked": 20, "equal": 20}],
+        "predictions": [
+            {"method": "apply", "n": 5_000, "trees": 9, "n_train": 8, "q": 2, "error": 0.0}
+            | seconds
+        ],
+        "embeddings": [{"kernel": "RBF", "kind": "factor", "n": 7, "q": 2} | seconds],
+    }
+    rows = (
+        "depth 16 | 1,000,000 | 122 ms | 7.0 s, one core |",
+        "at most 15 splits | 100,000 | 4.8 ms | 0.9 s, one core |",
+        "500 such rounds, from NumPy arrays | 100,000 | 2.4 s |  |",
+        "70,000 candidates on the GPU, 256 dimensions, RBF kernel | 10,000 | 1.0 s | 3.2 s for 20",
+        "`apply` of 9 trees, X on the GPU | 5,000 | 1.0 s | 3.2 s, all cores |",
+        "| RBF | `factor` | 7 | 2 | 0.970 | 3.25 |",
+    )
+    assert [row for row in rows if row not in cuda_report.report(more)] == []
+    assert [row for row in rows if row in cuda_report.report(few)] == []
+
+
 @pytest.mark.slow
 def test_refits():
     """Every part that needs no images prints its table."""

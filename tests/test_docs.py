@@ -1,5 +1,6 @@
 """The Python code of README.md, CONTRIBUTING.md and the guides runs and prints what they show."""
 
+import json
 import re
 from pathlib import Path
 
@@ -58,6 +59,26 @@ def test_tables_are_those_of_the_results(page):
     assert make_tables.fill(text) == text, "run make figures, or docs/make_tables.py"
 
 
+# In the text of a guide, but not in its tables: published, computed from a formula, or rounded.
+OTHER_FIGURES = {
+    "hierarchies.md": {"0.255", "0.195"},
+    "large_outputs.md": {"0.025"},
+    "uncertainty.md": {"0.024", "0.027"},
+}
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+def test_figures_in_the_text_are_those_of_the_tables(page):
+    """A figure with three decimals is in a table of the page, or in what its code prints."""
+    text = page.read_text(encoding="utf-8")
+    if not make_tables.MARKED.search(text) or page.name == "reproduction.md":
+        return
+    shown = re.findall(r"^\|[^\n]*|```.*?```", text, re.DOTALL | re.MULTILINE)
+    prose = re.sub(r"^\|[^\n]*|```.*?```|`[^`]*`", "", text, flags=re.DOTALL | re.MULTILINE)
+    figures = set(re.findall(r"(?<![\d.])\d\.\d{3,}", prose)) - OTHER_FIGURES.get(page.name, set())
+    assert {figure for figure in figures if figure not in "\n".join(shown)} == set()
+
+
 def test_emphasis():
     """The best number of a column is bold, by the word for the column; a missing table fails."""
     table = "| a | b | c |\n|---|---|---|\n| x | 1 | 5 |\n| y | 2 | 3 |\n"
@@ -73,7 +94,7 @@ def test_emphasis():
 
 
 def test_compared_figures():
-    """The figures on the page about scikit-learn are those of the guides that it links to."""
+    """Figures on the page about scikit-learn and in README.md are those of the guides linked to."""
     text = (DOCS / "okforest_or_scikit_learn.md").read_text(encoding="utf-8")
     found = 0
     for line in text.splitlines():
@@ -82,6 +103,12 @@ def test_compared_figures():
             assert figure in (DOCS / guide[1]).read_text(encoding="utf-8"), (figure, guide[1])
             found += 1
     assert found > 10
+    readme = " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
+    linked = re.findall(r"\[([^][]*0\.\d{3}[^][]*)\]\(docs/(\w+\.md)#results\)", readme)
+    assert linked
+    for text, guide in linked:
+        for figure in re.findall(r"0\.\d{3}", text):
+            assert f" {figure} " in (DOCS / guide).read_text(encoding="utf-8").replace("*", "")
 
 
 def test_web_service(tmp_path, monkeypatch):
@@ -137,3 +164,20 @@ def test_number_of_scripts():
     scripts = list((DOCS.parent / "examples" / "gallery").glob("*/plot_*.py"))
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     assert f"{len(scripts)} scripts" in text
+
+
+def test_figures_of_the_gpu(monkeypatch):
+    """The page of results is written from its numbers, and README.md has one of them."""
+    monkeypatch.syspath_prepend(DOCS.parent)
+    from benchmarks import cuda_report
+
+    text = (DOCS.parent / "benchmarks" / "CUDA.json").read_text(encoding="utf-8")
+    found = json.loads(text)
+    assert cuda_report.report(found) == (DOCS.parent / "benchmarks" / "CUDA.md").read_text()
+    (tree,) = (
+        r["ms"]
+        for r in found["growth"]
+        if (r["n"], r["rank"], r["K"]) == (1_000_000, 256, cuda_report.SQRT)
+    )
+    readme = " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
+    assert f"grows a full extra-tree on a million rows in {tree:.0f} ms" in readme

@@ -89,6 +89,25 @@ def test_check_of_the_site(extension, tmp_path):
     ]
 
 
+@pytest.mark.parametrize("fault", [None, "link", "search"])
+def test_command(extension, tmp_path, monkeypatch, capsys, fault):
+    """The command fails if a link is broken, or if the search does not find a phrase."""
+    pytest.importorskip("sphinx", reason="Sphinx is not installed")
+    check = extension("check_site")
+    (tmp_path / "index.html").write_text(f'<a href="{"none" if fault == "link" else "#"}"></a>')
+    words = ["label", "rank", "conform", *([] if fault == "search" else ["surviv"])]
+    index = {"titles": ["Guide"], "terms": dict.fromkeys(words, 0), "titleterms": {}}
+    (tmp_path / "searchindex.js").write_text(f"Search.setIndex({json.dumps(index)})")
+    monkeypatch.setattr("sys.argv", ["check_site.py", str(tmp_path)])
+    if fault is None:
+        check.main()
+        assert capsys.readouterr().out.endswith("no broken links\n")
+        return
+    message = {"link": "index.html links to none", "search": "does not find 'survival'"}[fault]
+    with pytest.raises(SystemExit, match=message):
+        check.main()
+
+
 def test_search(extension, tmp_path):
     """A phrase is found on the pages that have all its words, in any form."""
     pytest.importorskip("sphinx", reason="Sphinx is not installed")

@@ -1,5 +1,6 @@
 """The tools of a release: versions of the documentation site, and its publication."""
 
+import importlib.util
 import json
 import re
 import runpy
@@ -7,9 +8,13 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+make_tables = pytest.importorskip("make_tables", reason="docs/ is only in the source tree")
 
 ROOT = Path(__file__).parent.parent
 TOOL = ROOT / "tools" / "docs_versions.py"
@@ -135,3 +140,24 @@ def test_source_distribution(tmp_path):
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert names >= set(kept)
     assert not names & set(other)
+
+
+def test_table_of_wheels(monkeypatch, tmp_path):
+    """A row for each installed wheel, below a header that the guides can find."""
+    spec = importlib.util.spec_from_file_location("tool", ROOT / "tools" / "check_wheel.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    for tag, size in (("cp311-cp311-linux", 2_000_000), ("cp312-abi3-linux", 3_000_000)):
+        with zipfile.ZipFile(
+            tmp_path / f"okforest-0.1.0-{tag}.whl", "w", zipfile.ZIP_DEFLATED
+        ) as archive:
+            archive.writestr("okforest/_core.so", bytes(size))
+    texts = SimpleNamespace(read_text=lambda _: "Generator: x\nTag: cp312-abi3-linux\n")
+    monkeypatch.setattr(tool, "distribution", lambda _: texts)
+    for seconds in (0.204, 0.3):
+        tool.add_row(tmp_path, tmp_path / "wheels.md", seconds)
+    python = "{}.{}".format(*sys.version_info)
+    lines = make_tables.find((tmp_path / "wheels.md").read_text(encoding="utf-8"), "Wheels")
+    assert lines[2:] == [
+        f"| cp312-abi3-linux | 0.0 | 3.0 | {python} | {seconds} s |" for seconds in ("0.20", "0.30")
+    ]

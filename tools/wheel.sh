@@ -1,7 +1,8 @@
 #!/bin/sh
 # Builds the source distribution, and from it a wheel for each Python that none of the earlier wheels
 # serves; repairs and audits the wheels. Installs the wheel of each Python in an empty virtual environment,
-# and runs the ten lines of README.md and some tests outside of the repository.
+# and runs the ten lines of README.md and some tests outside of the repository. build/wheel/wheels.md has the
+# sizes and the time of the import; the guide shows the copy of it in benchmarks/results.
 #
 #   wheel.sh VENV [PYTHON...]    for example: wheel.sh .venv python3.11 python3.12 python3.13
 #
@@ -47,8 +48,9 @@ for python in "$@"; do
   install okforest hypothesis pandas pytest pytest-timeout skops # okforest is there: this adds its dependencies
   (
     cd "$empty"
-    bin/python "$root/tools/check_wheel.py"
+    bin/python "$root/tools/check_wheel.py" "$out/dist" "$out/wheels.md"
     bin/python -m pytest -q -p no:cacheprovider "$root/tests/engine" "$root/tests/persistence"
   )
 done
 ls -l "$out/dist"
+cat "$out/wheels.md"

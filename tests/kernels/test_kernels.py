@@ -252,6 +252,9 @@ def test_names():
     assert as_kernel(kernel) is kernel
     with pytest.raises(ValueError, match=r"kernel='rbff' is not known; use one of 'dirac', "):
         as_kernel("rbff")
+    for name in ("edit_distance", "EditDistance"):
+        with pytest.raises(ValueError, match=r"by name; pass .*, kernel=EditDistance\(...\)"):
+            as_kernel(name)
     with pytest.raises(ValueError, match=r"RBF is a class; pass an object, such as RBF\(...\)"):
         as_kernel(RBF)
     with pytest.raises(ValueError, match=r"kernel=Precomputed\(K\) and y=np.arange"):

@@ -57,7 +57,7 @@ def jaccard(a, b):
         ),
         ([{"u": 1}, {"u": 2}], "y holds objects of type dict; .*Precomputed"),
         ([object(), object()], "y holds objects of type object; .*FromCallable"),
-        ([[1.0, 2.0], [3.0]], r"y holds outputs of different lengths \(1 to 2\).*FromCallable"),
+        ([[1.0, 2.0], [3.0]], r"different lengths \(1 to 2\).*'jaccard'.*FromCallable"),
         ([[[1.0], [2.0, 3.0]]] * 2, "y holds outputs of different lengths; this kernel"),
         (pd.Series([[1.0, 2.0], [3.0]]), "y holds outputs of different lengths"),
         (pd.Series([[1.0, 2.0], [3.0, 4.0]]), r"vectors as objects; pass np.stack\(y\)"),

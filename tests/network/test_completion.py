@@ -248,6 +248,11 @@ def bad_graphs():
             r"names without features \(3\): 'x'",
         ),
         "weighted edges": ([("a", "b", 1.0)], names, "a list of pairs"),
+        "table with weights": (
+            pd.DataFrame([("a", "b", 1.0)], columns=["from", "to", "weight"]),
+            names,
+            r"3 columns \(from, to, weight\); pass the two .*links\[\['from', 'to'\]\]",
+        ),
         "not square": (np.zeros((3, 4)), None, "pass a square adjacency matrix"),
         "loop": ([("a", "b"), ("c", "c")], names, "links 'c' with itself"),
         "duplicate": ([("a", "b"), ("b", "a")], names, "'b' – 'a' twice"),

@@ -31,6 +31,14 @@ def _named_kernels() -> dict[str, type[OutputKernel]]:
     }
 
 
+def _class_name(name: str) -> str | None:
+    """Return the class whose name this is, in other letters or with underscores."""
+    from okforest import kernels
+
+    plain = name.replace("_", "").lower()
+    return next((own for own in kernels.__all__ if own[0].isupper() and own.lower() == plain), None)
+
+
 def as_kernel(kernel: Any) -> OutputKernel:
     """Convert a kernel, the name of one, or a function of two arrays of outputs to a kernel.
 
@@ -59,6 +67,11 @@ def as_kernel(kernel: Any) -> OutputKernel:
         named = _named_kernels()
         if kernel in named:
             return named[kernel]()
+        if (written := _class_name(kernel)) is not None:
+            raise ValueError(
+                f"kernel={kernel!r} cannot be passed by name; pass an object of okforest.kernels, "
+                f"kernel={written}(...)."
+            )
         raise ValueError(
             f"kernel={kernel!r} is not known; use one of {', '.join(map(repr, named))}, "
             "an object of okforest.kernels, or a function."

@@ -192,6 +192,12 @@ def is_missing(value: Any) -> bool:
     )
 
 
+def refuse_missing(value: Any) -> None:
+    """Raise an error if an output is a missing value."""
+    if is_missing(value):
+        raise ValueError(_missing(value))
+
+
 def _missing(value: Any) -> str:
     return f"y contains {value!r}, a missing value; remove its row from X and y, or impute it."
 
@@ -215,5 +221,6 @@ def _ragged(y: Any) -> str:
     differing = f" ({lengths[0]} to {lengths[-1]})" if len(lengths) > 1 else ""
     return (
         f"y holds outputs of different lengths{differing}; this kernel takes outputs of one "
-        f"length. For sequences or sets, use {OF_OBJECTS}."
+        "length. For sets of labels, pass sets, [set(labels) for labels in y], and "
+        f"kernel='hamming', 'jaccard' or 'dice'. For sequences, use {OF_OBJECTS}."
     )

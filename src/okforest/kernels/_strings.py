@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from okforest._typing import Floats, Outputs
-from okforest.kernels._outputs import array_of_objects, check_collection
+from okforest.kernels._outputs import array_of_objects, check_collection, refuse_missing
 
 END = None  # what k-mers have beyond the ends of a sequence
 BLOCK_STEPS = 2**26  # of comparisons of symbols between two chances to hear Ctrl-C
@@ -26,7 +26,12 @@ def read_sequences(y: Any) -> Outputs:
         return values
     kinds = {isinstance(value, str) for value in values}
     if len(kinds) > 1:
-        raise ValueError("y mixes strings and other values; pass strings, or tuples of symbols.")
+        other = next(value for value in values if not isinstance(value, str))
+        refuse_missing(other)
+        raise ValueError(
+            f"y mixes strings and other values, such as {other!r}; pass strings, or tuples of "
+            "symbols."
+        )
     if kinds == {True}:
         return array_of_objects([str(value) for value in values])
     for value in values:

@@ -44,10 +44,7 @@ def read_graph(graph: Any, X: Any, names: Any = None) -> Graph:
             rows = _check_names(names, n_rows)
             return Graph(read_edges(_edge_ends(graph), rows), rows)
         if len(shape) != 2 or shape[0] != shape[1]:
-            raise ValueError(
-                f"the graph has shape {shape}; pass a square adjacency matrix, a networkx graph, "
-                "or a list of pairs, the two ends of each link."
-            )
+            raise ValueError(_wrong_shape(graph, shape))
     for axis in (0, 1):
         graph = order_frame(graph, names, n_rows, axis)
     vertices = Vertices(graph)
@@ -207,6 +204,20 @@ def _as_rows(graph: Any) -> Any:
             "adjacency matrix, a networkx graph, or a list of pairs, the two ends of each link."
         )
     return list(graph)
+
+
+def _wrong_shape(graph: Any, shape: tuple[int, ...]) -> str:
+    if hasattr(graph, "columns") and 2 < shape[1] < 10:  # more are those of a matrix
+        columns = [str(name) for name in graph.columns]
+        return (
+            f"the table of links has {shape[1]} columns ({', '.join(columns[:5])}"
+            f"{', …' if len(columns) > 5 else ''}); pass the two that name the ends of a link: "
+            f"links[{columns[:2]}], for example. Weights of links are not used."
+        )
+    return (
+        f"the graph has shape {shape}; pass a square adjacency matrix, a networkx graph, "
+        "or a list of pairs, the two ends of each link."
+    )
 
 
 def _is_rectangular(graph: Any) -> bool:
