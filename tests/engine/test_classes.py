@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from growing import grow
@@ -68,6 +68,7 @@ def test_large_nodes_equal_those_of_features(dtype, rules, n_draws):
 
 @pytest.mark.parametrize("rules", RULES)
 @given(seed=st.integers(0, 2**32), n_classes=st.sampled_from([2, 3, 7, 30]))
+@example(seed=1, n_classes=7)  # two nodes of the same gain
 def test_bytes_equal_the_oracle(rules, seed, n_classes):
     """Bytes are split as bytes: the smallest and the largest, a constant, a category."""
     rng = np.random.default_rng(seed)
