@@ -85,7 +85,7 @@ void add_byte_cuts(const Kernels& level, Checksum& sum) {
   for (auto& x : thresholds) x = static_cast<float>(255.0 * rng.uniform());
   std::vector<std::int32_t> classes(n), counts(3 * kCutWidth);
   for (std::size_t k = 0; k < n; ++k) classes[k] = static_cast<std::int32_t>(k % 3);
-  const double shares[] = {0.334, 0.333, 0.333};
+  const std::vector<double> shares{0.334, 0.333, 0.333};
   alignas(64) double gains[kCutWidth], left[kCutWidth];
   const Gain gain{static_cast<double>(n), static_cast<double>(n), 2.0};
   level.byte_cuts.class_gains(lines.data(), n, thresholds.data(), classes.data(), shares, gain, low,
