@@ -27,6 +27,7 @@ void ClassScorer::enter(Node& node, Rows rows, const Frame*, Frame& frame) {
   frame.mean_norm = 0.0;
   node.variance = 0.0;
   for (double& x : frame.mean) {
+    if (x == 0.0) continue;                                // most classes, in a small node
     node.variance += x * (node.weight - x) / node.weight;  // zero if all rows are of the class
     x /= node.weight;
     frame.mean_norm += x * x;

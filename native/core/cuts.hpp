@@ -18,14 +18,23 @@ namespace okforest {
 template <class T>
 class Cuts {
  public:
-  // Gathers the values of at most kCutWidth features and finds their ranges.
+  // Gathers the values of at most kCutWidth features and finds their ranges. With `as_bytes`, they
+  // stay bytes: only classes of rows of weight one can be scored then.
   template <class Inputs>
-  void load(const Inputs& X, Rows features, Rows rows) {
+  void load(const Inputs& X, Rows features, Rows rows, bool as_bytes) {
     rows_ = rows;
     features_ = features;
-    if (lines_.size() < rows.size()) lines_.resize(rows.size());
-    X.gather(features, rows, lines_.data()->x);
-    any_missing_ = of_type().ranges(lines_.data()->x, rows.size(), low_.x, high_.x, missing_);
+    as_bytes_ = as_bytes;
+    any_missing_ = false;
+    if (!as_bytes) {
+      if (lines_.size() < rows.size()) lines_.resize(rows.size());
+      X.gather(features, rows, lines_.data()->x);
+      any_missing_ = of_type().ranges(lines_.data()->x, rows.size(), low_.x, high_.x, missing_);
+    } else if constexpr (Inputs::has_bytes) {
+      if (bytes_.size() < rows.size()) bytes_.resize(rows.size());
+      X.gather(features, rows, bytes_.data()->x);
+      kernels().byte_cuts.ranges(bytes_.data()->x, rows.size(), low_.x, high_.x);
+    }
     for (std::size_t c = size(); c < kCutWidth; ++c) low_.x[c] = high_.x[c] = 0;  // unused lanes
   }
 
@@ -68,9 +77,19 @@ class Cuts {
                            low_.x, high_.x, out.gain, out.left_weight);
   }
 
-  // The same if outputs are classes, given those of the rows and their shares in the node.
+  // The same if outputs are classes, given those of the rows and their shares in the node. Weights
+  // and counts are not read if values stayed bytes.
   void score_classes(const std::int32_t* classes, std::span<const double> shares,
                      const double* weight, const double* count, const Gain& gain, Gains& out) {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      if (as_bytes_) {
+        if (byte_counts_.size() < shares.size()) byte_counts_.resize(shares.size());
+        kernels().byte_cuts.class_gains(bytes_.data()->x, rows_.size(), rounded_.x, classes, shares,
+                                        gain, low_.x, high_.x, byte_counts_.data()->x, out.gain,
+                                        out.left_weight);
+        return;
+      }
+    }
     if (counts_.size() < shares.size()) counts_.resize(shares.size());
     of_type().class_gains(lines_.data()->x, rows_.size(), rounded_.x, classes, shares, weight,
                           count, gain, low_.x, high_.x, counts_.data()->x, out.gain,
@@ -124,19 +143,21 @@ class Cuts {
   }
 
   template <class E>
-  struct alignas(64) Line {
+  struct alignas(sizeof(E) == 1 ? kCutWidth : 64) Line {
     E x[kCutWidth];
   };
 
   Rows rows_, features_;
-  std::vector<Line<T>> lines_;     // row by row
+  std::vector<Line<T>> lines_;             // row by row
+  std::vector<Line<std::uint8_t>> bytes_;  // the same, if values stay bytes
   std::vector<Line<Word>> words_;  // sides of 32 or 64 rows per line, the first in the lowest bit
   std::vector<std::int32_t> listed_, block_ends_;
   std::vector<Line<double>> counts_;  // of classes, on the left of each cut
+  std::vector<Line<std::int32_t>> byte_counts_;
   Line<T> low_, high_;
   Line<T> rounded_;  // the largest T <= threshold: comparing a T with either is the same
   alignas(64) double threshold_[kCutWidth];
-  bool any_missing_ = false, missing_[kCutWidth];
+  bool as_bytes_ = false, any_missing_ = false, missing_[kCutWidth];
   std::int64_t n_left_[kCutWidth];
   Smaller smaller_[kCutWidth];
 };

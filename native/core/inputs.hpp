@@ -30,8 +30,9 @@ struct Value {
 // stored as they are and read as float32.
 template <class Stored>
 struct DenseInputs {
-  using Element = std::conditional_t<std::is_same_v<Stored, std::uint8_t>, float, Stored>;
   static constexpr bool is_dense = true;
+  static constexpr bool has_bytes = std::is_same_v<Stored, std::uint8_t>;
+  using Element = std::conditional_t<has_bytes, float, Stored>;
   const Stored* data;
   std::int64_t n_rows;
   std::int64_t n_cols;
@@ -69,9 +70,11 @@ struct DenseInputs {
     }
   }
 
-  // Gathers the values of a few features, a cache line for each row.
+  // Gathers the values of a few features, kCutWidth numbers for each row: elements, or bytes as
+  // they are stored.
+  template <class Number>
   void gather(std::span<const std::int32_t> cols, std::span<const std::int32_t> rows,
-              Element* out) const {
+              Number* out) const {
     constexpr std::size_t width = kCutWidth;
     if (col_stride == 1 && cols.size() == width && std::ranges::is_sorted(cols) &&
         cols.back() - cols.front() == width - 1) {
@@ -99,14 +102,21 @@ struct DenseInputs {
     }(std::make_index_sequence<width>{});
   }
 
-  template <std::size_t n>
+  template <std::size_t n, class Number>
   void gather_lines(const std::int64_t* offset, std::span<const std::int32_t> rows,
-                    Element* out) const {
+                    Number* out) const {
+    constexpr std::int64_t of_line = 64 / sizeof(Stored);  // values in a cache line
     const bool prefetch = exceeds_cache();
+    const bool whole = col_stride == 1 && n_cols <= of_line * static_cast<std::int64_t>(n);
     for (std::size_t k = 0; k < rows.size(); ++k) {
       if (prefetch && k + kPrefetchDistance < rows.size()) {
         const Stored* soon = data + rows[k + kPrefetchDistance] * row_stride;
-        for (std::size_t c = 0; c < n; ++c) __builtin_prefetch(soon + offset[c]);
+        if (whole) {  // a row has fewer cache lines than features are read
+          for (std::int64_t c = 0; c < n_cols; c += of_line) __builtin_prefetch(soon + c);
+          __builtin_prefetch(soon + n_cols - 1);
+        } else {
+          for (std::size_t c = 0; c < n; ++c) __builtin_prefetch(soon + offset[c]);
+        }
       }
       const Stored* at = data + rows[k] * row_stride;
       for (std::size_t c = 0; c < n; ++c) out[c] = at[offset[c]];
@@ -134,7 +144,7 @@ struct DenseInputs {
 template <class T>
 struct ColumnInputs {
   using Element = T;
-  static constexpr bool is_dense = false;
+  static constexpr bool is_dense = false, has_bytes = false;
   std::span<const T> data;
   std::span<const std::int32_t> rows_of_data;
   std::span<const std::int64_t> offsets;  // n_cols + 1

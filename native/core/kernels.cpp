@@ -3,6 +3,7 @@
 // which may need instructions that the machine does not have.
 #include "core/kernels.hpp"
 
+#include "core/byte_kernels.hpp"
 #include "core/cut_kernels.hpp"
 #include "core/simd.hpp"
 
@@ -297,6 +298,7 @@ extern const Kernels level_kernels;
 const Kernels level_kernels = {OKFOREST_LEVEL_NAME,
                                cut_kernels<float>(),
                                cut_kernels<double>(),
+                               {byte_ranges, byte_class_gains},
                                side_norms,
                                prefix_norms,
                                sum_rows,

@@ -90,10 +90,23 @@ struct CutKernels {
                       const T* high, double* counts, double* gains, double* left_weights);
 };
 
+// For inputs of bytes, none of which is missing, and rows of weight one: the kernels of CutKernels
+// that read lines of bytes. Thresholds are those of the same values in float32.
+struct ByteKernels {
+  void (*ranges)(const std::uint8_t* lines, std::size_t n, float* low, float* high);
+
+  // `counts` is scratch memory: kCutWidth numbers for each class.
+  void (*class_gains)(const std::uint8_t* lines, std::size_t n, const float* thresholds,
+                      const std::int32_t* classes, std::span<const double> shares, const Gain& gain,
+                      const float* low, const float* high, std::int32_t* counts, double* gains,
+                      double* left_weights);
+};
+
 struct Kernels {
   std::string_view level;
   CutKernels<float> float_cuts;
   CutKernels<double> double_cuts;
+  ByteKernels byte_cuts;
 
   // norms[s] = || sum over side s of w_i phi_i - W_s mean ||^2, with sums in float32 over blocks of
   // the node's rows. `sums` is scratch memory, one per side; weights may be null.

@@ -124,21 +124,25 @@ struct Halves {
   Pack<T, n / 2> low, high;
 };
 
-// The same numbers as doubles.
-template <int n>
-OKFOREST_INLINE Pack<double, n> widen(const Pack<double, n>& x) {
-  return x;
-}
-template <int n>
-OKFOREST_INLINE Pack<double, n> widen(const Pack<float, n>& x) {
-  if constexpr (is_native<double, n>) {
-    return {__builtin_convertvector(x.v, typename Pack<double, n>::Vector)};
-  } else if constexpr (is_native<float, n>) {
-    const auto halves = std::bit_cast<Halves<float, n>>(x);
-    return {widen(halves.low), widen(halves.high)};
+// The same numbers in a type that is not narrower and holds them all.
+template <class Wide, class T, int n>
+OKFOREST_INLINE Pack<Wide, n> convert(const Pack<T, n>& x) {
+  if constexpr (std::is_same_v<Wide, T>) {
+    return x;
+  } else if constexpr (is_native<Wide, n>) {
+    return {__builtin_convertvector(x.v, typename Pack<Wide, n>::Vector)};
+  } else if constexpr (is_native<T, n>) {
+    const auto halves = std::bit_cast<Halves<T, n>>(x);
+    return {convert<Wide>(halves.low), convert<Wide>(halves.high)};
   } else {
-    return {widen(x.low), widen(x.high)};
+    return {convert<Wide>(x.low), convert<Wide>(x.high)};
   }
+}
+
+// The same numbers as doubles.
+template <class T, int n>
+OKFOREST_INLINE Pack<double, n> widen(const Pack<T, n>& x) {
+  return convert<double>(x);
 }
 
 // The nearest floats.

@@ -129,7 +129,8 @@ class Splitter {
         scorer_.row_classes(search.rows, search.frame, classes_.data(), values_.data());
     const bool small = !scalar && n_classes == 0 && n <= kSmallNode &&
                        scorer_.row_gram(search.rows, search.frame, values_.data());
-    if (scalar || small || n_classes > 0) {
+    const bool as_bytes = Inputs::has_bytes && n_classes > 0 && sample_.plain;
+    if (!as_bytes && (scalar || small || n_classes > 0)) {
       for (std::size_t k = 0; k < n; ++k) {
         weight_[k] = sample_.weight[search.rows[k]];
         if (!sample_.plain) count_[k] = sample_.count[search.rows[k]];
@@ -141,8 +142,8 @@ class Splitter {
     }
     Precision precision;
     for (std::size_t slot = 0; slot < features.size() && !stopped_; slot += kCutWidth) {
-      cuts_.load(X_, features.subspan(slot, std::min(kCutWidth, features.size() - slot)),
-                 search.rows);
+      const Rows some = features.subspan(slot, std::min(kCutWidth, features.size() - slot));
+      cuts_.load(X_, some, search.rows, as_bytes);
       cuts_.draw(search.cuts, Search<Frame>::kDrawsOfFeature);
       typename Cuts<Element>::Gains gains;
       if (scalar) {

@@ -73,6 +73,27 @@ void add_cuts(const Kernels& level, Checksum& sum) {
   sum.add(left, kCutWidth);
 }
 
+void add_byte_cuts(const Kernels& level, Checksum& sum) {
+  constexpr std::size_t n = 1000;
+  std::vector<std::uint8_t> lines(n * kCutWidth);
+  for (auto& x : lines) x = static_cast<std::uint8_t>(rng.below(256));
+  alignas(64) float low[kCutWidth], high[kCutWidth];
+  level.byte_cuts.ranges(lines.data(), n, low, high);
+  sum.add(low, kCutWidth);
+  sum.add(high, kCutWidth);
+  std::vector<float> thresholds(kCutWidth);
+  for (auto& x : thresholds) x = static_cast<float>(255.0 * rng.uniform());
+  std::vector<std::int32_t> classes(n), counts(3 * kCutWidth);
+  for (std::size_t k = 0; k < n; ++k) classes[k] = static_cast<std::int32_t>(k % 3);
+  const std::vector<double> shares{0.334, 0.333, 0.333};
+  alignas(64) double gains[kCutWidth], left[kCutWidth];
+  const Gain gain{static_cast<double>(n), static_cast<double>(n), 2.0};
+  level.byte_cuts.class_gains(lines.data(), n, thresholds.data(), classes.data(), shares, gain, low,
+                              high, counts.data(), gains, left);
+  sum.add(gains, kCutWidth);
+  sum.add(left, kCutWidth);
+}
+
 void add_outputs(const Kernels& level, Checksum& sum) {
   constexpr std::int64_t n = 40, n_cols = 72, n_packs = 5;
   const auto phi = random_numbers<double>(n * n_cols);
@@ -117,6 +138,7 @@ int main() {
     Checksum sum;
     add_cuts<float>(kernels(), sum);
     add_cuts<double>(kernels(), sum);
+    add_byte_cuts(kernels(), sum);
     add_outputs(kernels(), sum);
     std::printf("%016llx\n", sum.value());
   }

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from growing import grow
@@ -64,6 +64,52 @@ def test_large_nodes_equal_those_of_features(dtype, rules, n_draws):
             np.testing.assert_allclose(trees.variance, array, rtol=1e-9, atol=1e-9)
         else:
             assert np.array_equal(getattr(trees, name), array), name
+
+
+@pytest.mark.parametrize("rules", RULES)
+@given(seed=st.integers(0, 2**32), n_classes=st.sampled_from([2, 3, 7, 30]))
+@example(seed=1, n_classes=7)  # two nodes of the same gain
+def test_bytes_equal_the_oracle(rules, seed, n_classes):
+    """Bytes are split as bytes: the smallest and the largest, a constant, a category."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, 90))
+    X = rng.integers(0, 256, (n, 5), dtype=np.uint8)
+    X[:, 1] = rng.integers(0, 5, n)
+    X[:, 2] = rng.integers(0, 256)
+    X[:, 3] = rng.choice([0, 1, 254, 255], n)
+    phi = np.eye(n_classes)[(X[:, 0] // 90 + rng.integers(0, n_classes, n)) % n_classes]
+    n_categories = np.array([0, 5, 0, 0, 0], np.int32)
+    K, ones = (phi @ phi.T).astype(np.longdouble), np.ones(n)
+    of_oracle = [X.astype(float), K, RULES[rules], ones, ones, derive(seed, 0)]
+    expected = grow_tree(*of_oracle, categories=n_categories)
+    trees = grow(X, phi, RULES[rules], seed=seed, n_categories=n_categories)
+    assert engine_as_nested(trees[0]) == as_nested(expected)
+
+
+@pytest.mark.parametrize(
+    ("shape", "n_trees"),
+    [((3000, 37), 2), ((5000, 256), 8), ((5000, 256), 2), ((1000, 1100), 2)],
+    ids=["few features", "read by columns", "read by rows", "read by values"],
+)
+@pytest.mark.parametrize("layout", ["C", "F", "every second column", "between bytes"])
+def test_bytes_grow_the_trees_of_floats(shape, n_trees, layout):
+    """All arrays are equal to the last bit, with more rows of a class than a byte counts."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 256, shape, dtype=np.uint8)
+    X[:, ::7] //= 100
+    labels = np.where(rng.random(len(X)) < 0.9, 0, rng.integers(0, 9, len(X))) + X[:, 1] // 200
+    floats = X.astype(np.float32)
+    if layout == "every second column":
+        X = np.repeat(X, 2, axis=1)[:, ::2]
+    elif layout == "between bytes":  # of other rows, at an odd address
+        X = np.pad(X, ((0, 0), (3, 2)))[:, 3:-2]
+    else:
+        X = np.asarray(X, order=layout)
+    rules = GrowthRules(random_splits=True, max_features=21)
+    trees = grow(X, np.eye(10)[labels], rules, n_trees=n_trees)
+    expected = grow(floats, np.eye(10)[labels], rules, n_trees=n_trees)
+    for name, array in vars(expected).items():
+        assert np.array_equal(getattr(trees, name), array), name
 
 
 @pytest.mark.parametrize("n_other", [1, 3])

@@ -80,10 +80,13 @@ def grow_tree(X, K, rules, weight, count, seed, categories=None, rounding=gram_r
 
 
 def priority(X, K, node, rules, weight, count, root, categories, rounding):
-    if rules.order == "variance":
-        return node.variance
-    split = find_split(X, K, node, rules, weight, count, root, categories, rounding)
-    return -1.0 if split is None else split[2]
+    """Return the priority of a node, rounded so that those that differ by rounding errors tie."""
+    value = node.variance
+    if rules.order != "variance":
+        split = find_split(X, K, node, rules, weight, count, root, categories, rounding)
+        value = -1.0 if split is None else split[2]
+    mantissa, exponent = np.frexp(float(value))
+    return np.ldexp(np.rint(mantissa * 2.0**30), exponent - 30)
 
 
 def find_split(X, K, node, rules, weight, count, root, categories, rounding):

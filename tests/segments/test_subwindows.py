@@ -53,6 +53,20 @@ def test_turned_and_mirrored_floats_equal_the_oracle(seed, mirror, channels):
         np.testing.assert_allclose(segments.values[k], exact.ravel(), atol=0.02)
 
 
+@given(st.integers(0, 1000), st.sampled_from([1, 3]), st.sampled_from([3, 7, 16]), st.booleans())
+def test_bytes_are_rounded_floats(seed, channels, size, turned):
+    """Bytes are the nearest ones to the values of the same pixels as floats; halves go up."""
+    rng = np.random.default_rng(seed)
+    image = rng.integers(0, 256, (12, 15, channels), dtype=np.uint8)
+    image[:6] = rng.choice([0, 1, 254, 255], (6, 15, channels))
+    squares = np.array([[0, 0, 12], [3, 2, 7], [1, 4, 2], [0, 1, 1]], np.int32)
+    of_image, mirrored = np.zeros(4, np.int32), rng.random(4) < 0.5
+    angles = rng.uniform(0, 7, 4).astype(np.float32) if turned else NONE[0]
+    as_bytes = cut_subwindows([image], of_image, squares, angles, mirrored, size)
+    floats = cut_subwindows([image.astype(np.float32)], of_image, squares, angles, mirrored, size)
+    np.testing.assert_array_equal(as_bytes, np.floor(floats + np.float32(0.5)))
+
+
 def test_known_subwindows():
     """A window of its own size is a copy; a mirrored one is reversed; halving averages pairs."""
     image = np.arange(64, dtype=np.uint8).reshape(8, 8, 1)
