@@ -4,7 +4,6 @@ Another engine stands beside this file: it needs :func:`grow`, with the same sig
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,7 @@ def grow(
         n_threads=n_threads,
         n_categories=plan.n_categories,
         progress=progress,
-        **asdict(plan.rules),
+        **vars(plan.rules),
     )
     # A drawn row weighs as often as it was drawn: the draw has already used its own weight.
     member_weight = np.ones(len(plan.row_weight)) if plan.n_draws else plan.row_weight
