@@ -103,6 +103,22 @@ def test_near_ties(level, seed, n, spread, size):
     np.testing.assert_allclose(costs, all_costs[np.arange(9), nearest], rtol=0, atol=rounding.max())
 
 
+@pytest.mark.parametrize("spread", [6e-3, 1e-2])
+def test_near_ties_of_few_among_many(level, spread):
+    """Of 400 candidates, a few are as near in float32: the nearest may be any of them."""
+    rng = np.random.default_rng(2)
+    A = 1.0 + spread * rng.normal(size=(400, 3))
+    gram = A @ A.T
+    W = rng.uniform(size=(3000, 400)) * (rng.uniform(size=(3000, 400)) < 0.02)
+    W[:, 0] += 1e-9
+    W /= W.sum(axis=1, keepdims=True)
+    squares = np.diagonal(gram).copy()
+    nearest, costs = found(sp.csr_array(W), gram, squares, np.arange(400))
+    all_costs = squares - 2.0 * (W @ gram)
+    assert len(set(nearest // 64)) > 3
+    assert (costs <= all_costs.min(axis=1) + 2e-14).all()
+
+
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
 def test_numbers_that_float32_does_not_have(level, bad):
     """Weights and entries that are huge or not finite leave the choice to float64."""
