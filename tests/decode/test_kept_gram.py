@@ -209,6 +209,22 @@ def test_rows_are_computed_once_and_only_if_needed():
     np.testing.assert_allclose(gram.rows(np.array([170, 4])), K[[170, 4]], rtol=1e-12)
 
 
+@pytest.mark.parametrize("exponent", [-900, -100, 0, 100, 900])
+def test_copy_in_float32(exponent):
+    """At any scale, the copy holds numbers near one, and its largest absolute entry is known."""
+    rng = np.random.default_rng(0)
+    gram = rng.uniform(-1.0, 0.5, size=(70, 70))
+    floats = FloatPanels(np.full(70, np.ldexp(0.75, exponent)))
+    floats.copy(np.ldexp(gram, exponent), np.array([3, 69]))
+    np.testing.assert_array_equal(floats.panels[0, [3, 69]], gram[[3, 69], :64].astype(np.float32))
+    np.testing.assert_array_equal(floats.panels[1, 69, :6], gram[69, 64:].astype(np.float32))
+    assert not floats.panels[:, 4].any()
+    assert not floats.panels[1, :, 6:].any()
+    assert floats.largest == np.abs(gram[[3, 69]].astype(np.float32)).max()
+    assert (floats.half_squares[:70] == 0.375).all()
+    assert np.isinf(floats.half_squares[70:]).all()
+
+
 def test_when_the_kept_matrix_is_searched():
     """For sparse weights over training outputs whose Gram matrix is kept."""
     rng = np.random.default_rng(0)
