@@ -329,3 +329,34 @@ def test_retrieval(tmp_path):
     printed = run("retrieval.load", "--minutes", 0.05, "--images", 20, "--clients", 2)
     assert "other 5xx, or no answer: 0" in printed
     assert "resident memory (MB)" in printed
+
+
+@pytest.mark.slow
+def test_profile():
+    """Speeds of the machine, what fits read, and the functions that take the time."""
+    printed = run("compare.profile", *TINY, "--only", "boosting")
+    assert printed.startswith("Printed by `python -m benchmarks.compare.profile")
+    assert "| copy in L2 (512 KiB) |" in printed
+    assert "| boosting, random splits, √p, N=40, 10 trees |" in printed
+
+
+def test_shares_of_functions():
+    """Functions of the core are named, and everything else is one line."""
+    sys.path.insert(0, str(ROOT))
+    try:
+        from benchmarks.compare.profile import read_shares, short_name
+    finally:
+        sys.path.remove(str(ROOT))
+    assert short_name("okforest::avx512::(anonymous namespace)::sum_rows(double*)") == "sum_rows"
+    walk = "long okforest::(anonymous namespace)::walk<8l, okforest::Inputs<float> >(int)"
+    assert short_name(walk) == "walk"
+    assert short_name("okforest::GramBlock::copy(int)") == "GramBlock::copy"
+    report = """
+    50.00%  _core.so      [.] okforest::GramBlock::copy(int)   -      -
+    20.50%  libpython.so  [.] eval
+    10.00%  [kernel]      [k] page_fault
+     9.50%  libc.so       [.] malloc
+     1.00%  _core.so      [.] okforest::rare(int)
+"""
+    expected = [("GramBlock::copy", 0.5), ("Python, NumPy, system", 0.4)]
+    assert [(name, round(share, 6)) for name, share in read_shares(report)] == expected

@@ -1,14 +1,19 @@
 #include "core/predict.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "bindings/arrays.hpp"
 #include "bindings/forest.hpp"
 #include "bindings/interrupt.hpp"
+#include "core/nearest.hpp"
 
 namespace okforest {
 
 namespace {
+
+// A float32 matrix in groups of columns: see FloatFactor.
+using Panels = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 using CsrArrays = nb::typed<nb::tuple, Result<double>, Result<std::int32_t>, Result<std::int64_t>>;
 
@@ -68,6 +73,15 @@ CsrArrays leaf_weights_binding(const Matrix<std::int32_t>& leaves, const NamedAr
                                   to_numpy(std::move(rows.offsets))));
 }
 
+std::tuple<std::int64_t, std::int64_t> count_members_binding(const Matrix<std::int32_t>& leaves,
+                                                             const NamedArrays& trees) {
+  const ForestView forest = forest_view(trees);
+  LeafCounts counts;
+  interruptible(
+      [&](Watch& watch) { counts = count_members(checked(leaves, forest, watch), forest, watch); });
+  return {counts.n_leaves, counts.n_members};
+}
+
 Result<double, 2> leaf_means_binding(const Matrix<std::int32_t>& leaves, const NamedArrays& trees,
                                      const Matrix<double>& values, int n_threads) {
   const ForestView forest = forest_view(trees);
@@ -83,11 +97,56 @@ Result<double, 2> leaf_means_binding(const Matrix<std::int32_t>& leaves, const N
   return to_numpy<double, 2>(std::move(means), {leaves.shape(0), values.shape(1)});
 }
 
+// The weights, after checking that all indices are within bounds.
+WeightsView checked_weights(const Vector<std::int64_t>& offsets,
+                            const Vector<std::int32_t>& columns, const Vector<double>& values,
+                            const Vector<std::int32_t>& places, std::int64_t n_candidates) {
+  const WeightsView weights{view(offsets), view(columns), view(values), view(places)};
+  bool sound = !weights.offsets.empty() && weights.offsets.front() == 0 &&
+               weights.offsets.back() == static_cast<std::int64_t>(weights.columns.size()) &&
+               weights.values.size() == weights.columns.size() &&
+               std::is_sorted(weights.offsets.begin(), weights.offsets.end());
+  const auto n_places = static_cast<std::int64_t>(weights.places.size());
+  for (const std::int32_t column : weights.columns) sound &= column >= 0 && column < n_places;
+  for (const std::int32_t place : weights.places) sound &= place >= 0 && place < n_candidates;
+  if (!sound) throw std::invalid_argument("the arrays of the weights are inconsistent");
+  return weights;
+}
+
+nb::typed<nb::tuple, Result<std::int64_t>, Result<double>> find_nearest_binding(
+    const Vector<std::int64_t>& offsets, const Vector<std::int32_t>& columns,
+    const Vector<double>& values, const Vector<std::int32_t>& places, const Matrix<double>& gram,
+    const Vector<double>& squares, const Panels& panels, const Vector<float>& half_squares,
+    double largest, int n_threads) {
+  const auto n = static_cast<std::int64_t>(gram.shape(0));
+  const auto n_packs = static_cast<std::int64_t>(panels.shape(0)) * FloatFactor::most_packs;
+  constexpr std::size_t width = FloatFactor::most_packs * FloatFactor::lanes;
+  const bool fit = n > 0 && gram.shape(1) == gram.shape(0) && squares.size() == gram.shape(0) &&
+                   panels.shape(1) == gram.shape(0) && panels.shape(2) == width &&
+                   half_squares.size() == panels.shape(0) * width &&
+                   half_squares.size() >= gram.shape(0);
+  if (!fit) throw std::invalid_argument("the arrays of the candidates are inconsistent");
+  const CandidatesView candidates{{data_of(gram), n, n},
+                                  view(squares),
+                                  {data_of(panels), n, n_packs},
+                                  view(half_squares),
+                                  largest};
+  const WeightsView weights = checked_weights(offsets, columns, values, places, n);
+  Nearest found;
+  interruptible([&](Watch& watch) { found = find_nearest(weights, candidates, n_threads, watch); });
+  return nb::make_tuple(to_numpy(std::move(found.candidates)), to_numpy(std::move(found.costs)));
+}
+
 }  // namespace
 
 void bind_predict(nb::module_& m) {
   using namespace nb::literals;
   m.def("apply", &apply_binding, "X"_a.noconvert(), "trees"_a, "n_threads"_a);
+  m.def("count_members", &count_members_binding, "leaves"_a.noconvert(), "trees"_a);
+  m.def("find_nearest", &find_nearest_binding, "offsets"_a.noconvert(), "columns"_a.noconvert(),
+        "values"_a.noconvert(), "places"_a.noconvert(), "gram"_a.noconvert(),
+        "squares"_a.noconvert(), "panels"_a.noconvert(), "half_squares"_a.noconvert(), "largest"_a,
+        "n_threads"_a);
   m.def("leaf_means", &leaf_means_binding, "leaves"_a.noconvert(), "trees"_a,
         "values"_a.noconvert(), "n_threads"_a);
   m.def("leaf_weights", &leaf_weights_binding, "leaves"_a.noconvert(), "trees"_a, "n_threads"_a);

@@ -18,9 +18,10 @@ std::vector<float> float_gram(const MatrixView& gram, Pace& pace) {
   double largest = 0.0;
   for (std::int64_t i = 0; i < gram.n_rows; ++i) largest = std::max(largest, gram.row(i)[i]);
   if (largest < kLeastFloat || largest > kMostFloat) return {};
-  std::vector<float> floats(static_cast<std::size_t>(gram.n_rows * gram.n_cols));
+  std::vector<float> floats;
+  floats.reserve(static_cast<std::size_t>(gram.n_rows * gram.n_cols));  // not filled with zeros
   for (std::int64_t i = 0; i < gram.n_rows; ++i) {
-    std::copy_n(gram.row(i), gram.n_cols, floats.begin() + i * gram.n_cols);
+    floats.insert(floats.end(), gram.row(i), gram.row(i) + gram.n_cols);
     pace.advance(gram.n_cols);
   }
   return floats;

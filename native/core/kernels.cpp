@@ -271,6 +271,27 @@ void sums_below(const float* row, const float* const rank[4], std::size_t n_padd
   for (int a = 0; a < 4; ++a) sums[a] = static_cast<double>(total(sum[a]));
 }
 
+float panel_scores(const float* panel, const std::int32_t* rows, const float* weight, std::size_t n,
+                   const float* offset, float* scores) {
+  constexpr int packs = FloatFactor::most_packs;
+  Floats sum[packs];
+  for (int c = 0; c < packs; ++c) sum[c] = fill<float, 16>(0.0f);
+  for (std::size_t k = 0; k < n; ++k) {
+    const float* const row = panel + static_cast<std::int64_t>(rows[k]) * (packs * 16);
+    const auto w = fill<float, 16>(weight[k]);
+    for (int c = 0; c < packs; ++c) sum[c] = sum[c] + w * load<float, 16>(row + 16 * c);
+  }
+  for (int c = 0; c < packs; ++c) {
+    sum[c] = sum[c] - load<float, 16>(offset + 16 * c);
+    store(sum[c], scores + 16 * c);
+  }
+  float lanes[16];
+  store(larger(larger(sum[0], sum[1]), larger(sum[2], sum[3])), lanes);
+  float largest = lanes[0];
+  for (int j = 1; j < 16; ++j) largest = lanes[j] > largest ? lanes[j] : largest;
+  return largest;
+}
+
 void add_scaled(double* __restrict sum, const double* __restrict x, double scale, std::int64_t n) {
   for (std::int64_t k = 0; k < n; ++k) sum[k] += scale * x[k];
 }
@@ -304,6 +325,7 @@ const Kernels level_kernels = {OKFOREST_LEVEL_NAME,
                                sum_rows,
                                gram,
                                sums_below,
+                               panel_scores,
                                add_scaled,
                                squared_distance,
                                subtract_both};

@@ -129,6 +129,11 @@ struct Kernels {
   void (*sums_below)(const float* row, const float* const rank[4], std::size_t n_padded,
                      const float limit[4], double sums[4]);
 
+  // scores[j] = sum over k of weight[k] * panel[rows[k]][j] - offset[j], for a group of 64 columns
+  // of a FloatFactor. Returns the largest.
+  float (*panel_scores)(const float* panel, const std::int32_t* rows, const float* weight,
+                        std::size_t n, const float* offset, float* scores);
+
   // sum[k] += scale * x[k], and the squared distance between a and scale * b.
   void (*add_scaled)(double* sum, const double* x, double scale, std::int64_t n);
   double (*squared_distance)(const double* a, const double* b, double scale, std::int64_t n);

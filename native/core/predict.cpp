@@ -1,7 +1,9 @@
 #include "core/predict.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -10,69 +12,102 @@ namespace okforest {
 
 namespace {
 
-constexpr std::int64_t kRowsOfTask = 256;
+constexpr std::int64_t kRowsOfTask = 128;
+
+// Rows that walk a tree while they stay in cache.
+constexpr std::int64_t kMostRows = 1024;
 
 // Packing a tree pays off if it has at most this many nodes for each row that walks it.
 constexpr std::int64_t kNodesPerRow = 64;
 
-// A numeric test in 16 bytes. A leaf is its own left child, and every value goes left.
-struct PackedNode {
-  double threshold;
-  std::int32_t left;
-  std::int32_t feature;  // as ~feature if missing values go left
+// Rows that walk a tree together, at two steps each between checks whether all have arrived.
+constexpr std::int64_t kRowsTogether = 8;
 
-  template <class Row>
+// The bits of a number as an integer.
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+
+// The bits of the largest number of type T that is at most x: a value of type T is at most x if and
+// only if it is at most this number.
+template <class T>
+Bits<T> round_down(double x) {
+  const T nearest = static_cast<T>(x);
+  const auto bits = std::bit_cast<Bits<T>>(nearest);
+  const Bits<T> up = (bits >> (8 * sizeof(T) - 1)) | 1;  // towards zero, if it is -1
+  return bits - up * static_cast<Bits<T>>(nearest > x);
+}
+
+// A numeric test. A leaf is its own left child, and every value goes left.
+template <class T>
+struct PackedNode {
+  T threshold;
+  std::int32_t left;
+  std::int32_t feature;  // as ~feature if missing values go left, where there are any
+
+  // The child for a row, given as a function of the feature. Without branches.
+  template <bool has_missing, class Row>
   std::int32_t next(const Row& row) const {
-    const std::int32_t sign = feature >> 31;  // -1 if missing values go left
-    const double x = row(feature ^ sign);
-    // NaN is neither at most the threshold nor above it. Without branches.
-    return left + static_cast<std::int32_t>((x > threshold) | (!(x <= threshold) & (sign == 0)));
+    if constexpr (!has_missing) {
+      return left + static_cast<std::int32_t>(!(row(feature) <= threshold));
+    } else {
+      const std::int32_t sign = feature >> 31;  // -1 if missing values go left
+      const T x = row(feature ^ sign);
+      // NaN is neither at most the threshold nor above it.
+      return left + static_cast<std::int32_t>((x > threshold) | (!(x <= threshold) & (sign == 0)));
+    }
   }
 };
 
 // Packs a tree; returns false if it has a categorical test.
-bool pack(const ForestView& forest, std::int64_t tree, std::vector<PackedNode>& nodes) {
+template <bool has_missing, class T>
+bool pack(const ForestView& forest, std::int64_t tree, std::vector<PackedNode<T>>& nodes) {
   const std::int64_t root = forest.node_offsets[tree];
   const auto n = static_cast<std::int32_t>(forest.node_offsets[tree + 1] - root);
   nodes.resize(static_cast<std::size_t>(n));
+  constexpr auto infinity = std::bit_cast<Bits<T>>(std::numeric_limits<T>::infinity());
+  std::int32_t signs = -1;  // of the subsets: negative if all are numeric
   for (std::int32_t k = 0; k < n; ++k) {
-    const std::int32_t feature = forest.feature[root + k];
-    if (forest.left[root + k] < 0) {
-      nodes[k] = {std::numeric_limits<double>::infinity(), k, ~0};
-      continue;
-    }
-    if (forest.subset[root + k] >= 0) return false;
-    nodes[k] = {forest.threshold[root + k], forest.left[root + k],
-                forest.missing_left[root + k] ? ~feature : feature};
+    // Leaves come in any order: selected by masks, without branches.
+    const std::int32_t left = forest.left[root + k], leaf = left >> 31;
+    const Bits<T> threshold = round_down<T>(forest.threshold[root + k]);
+    const std::int32_t feature = forest.feature[root + k] & ~leaf;
+    const std::int32_t flip =
+        has_missing ? leaf | -static_cast<std::int32_t>(forest.missing_left[root + k]) : 0;
+    signs &= forest.subset[root + k] | leaf;
+    nodes[k] = {std::bit_cast<T>((threshold & ~Bits<T>{leaf}) | (infinity & leaf)),
+                (left & ~leaf) | (k & leaf), feature ^ flip};
   }
-  return true;
+  return signs < 0;
 }
 
-// Walks n rows from the root to a leaf together: their steps are independent, so that memory
-// latencies overlap. Returns the number of steps.
-template <std::int64_t n, class Inputs>
-std::int64_t walk_together(const Inputs& X, const PackedNode* nodes, std::int64_t first,
+// Walks n rows from the root to a leaf: their steps are independent, so that memory latencies
+// overlap. Returns the number of steps.
+template <std::int64_t n, bool has_missing, class Inputs, class T>
+std::int64_t walk_together(const Inputs& X, const PackedNode<T>* nodes, std::int64_t first,
                            std::int64_t n_trees, std::int32_t* leaves) {
   std::int32_t node[n] = {};
   std::int64_t n_steps = 0;
-  for (std::int32_t moved = 1; moved != 0; n_steps += n) {
+  for (std::int32_t moved = 1; moved != 0; n_steps += 2 * n) {
     moved = 0;
     for (std::int64_t k = 0; k < n; ++k) {
-      const auto next = nodes[node[k]].next([&](std::int32_t f) { return X(first + k, f); });
-      moved |= next ^ node[k];
-      node[k] = next;
+      const auto row = [&](std::int32_t f) { return X(first + k, f); };
+      const auto child = nodes[node[k]].template next<has_missing>(row);
+      node[k] = nodes[child].template next<has_missing>(row);
+      moved |= child ^ node[k];
     }
   }
   for (std::int64_t k = 0; k < n; ++k) leaves[(first + k) * n_trees] = node[k];
   return n_steps;
 }
 
-template <class Inputs>
-std::int64_t walk_packed(const Inputs& X, const PackedNode* nodes, std::int64_t begin,
+template <bool has_missing, class Inputs, class T>
+std::int64_t walk_packed(const Inputs& X, const PackedNode<T>* nodes, std::int64_t begin,
                          std::int64_t end, std::int64_t n_trees, std::int32_t* leaves) {
   std::int64_t n_steps = 0, i = begin;
-  for (; i + 8 <= end; i += 8) n_steps += walk_together<8>(X, nodes, i, n_trees, leaves);
-  for (; i < end; ++i) n_steps += walk_together<1>(X, nodes, i, n_trees, leaves);
+  for (; i + kRowsTogether <= end; i += kRowsTogether) {
+    n_steps += walk_together<kRowsTogether, has_missing>(X, nodes, i, n_trees, leaves);
+  }
+  for (; i < end; ++i) n_steps += walk_together<1, has_missing>(X, nodes, i, n_trees, leaves);
   return n_steps;
 }
 
@@ -91,6 +126,129 @@ std::int64_t walk(const Inputs& X, const ForestView& forest, std::int64_t tree, 
   }
   return n_steps;
 }
+
+// Dense inputs whose rows are contiguous.
+template <class Stored>
+struct AdjacentInputs {
+  using Element = typename DenseInputs<Stored>::Element;
+  const Stored* data;
+  std::int64_t n_cols, row_stride;
+
+  explicit AdjacentInputs(const DenseInputs<Stored>& X)
+      : data(X.data), n_cols(X.n_cols), row_stride(X.row_stride) {}
+
+  Element operator()(std::int64_t row, std::int64_t col) const {
+    return data[row * row_stride + col];
+  }
+};
+
+template <class Stored>
+bool has_missing(const DenseInputs<Stored>& X, std::int64_t begin, std::int64_t end) {
+  if constexpr (std::is_floating_point_v<Stored>) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Stored* const row = X.data + i * X.row_stride;
+      bool missing = false;
+      for (std::int64_t j = 0; j < X.n_cols; ++j) missing |= row[j] != row[j];
+      if (missing) return true;
+    }
+  }
+  return false;
+}
+
+// Finds the leaves of some rows in all trees.
+template <bool has_missing, class Inputs>
+void apply_to(const Inputs& X, const ForestView& forest, std::int64_t begin, std::int64_t end,
+              std::int32_t* leaves, Pace& pace) {
+  const std::int64_t n_trees = forest.n_trees();
+  std::vector<PackedNode<decltype(X(0, 0))>> nodes;
+  for (std::int64_t t = 0; t < n_trees; ++t) {
+    const std::int64_t n_nodes = forest.node_offsets[t + 1] - forest.node_offsets[t];
+    // A packed leaf reads the first feature, if there is one.
+    const bool many = kNodesPerRow * (end - begin) >= n_nodes && X.n_cols > 0;
+    const bool packed = many && pack<has_missing>(forest, t, nodes);
+    for (std::int64_t first = begin; first < end; first += kMostRows) {
+      const std::int64_t last = std::min(end, first + kMostRows);
+      pace.advance(packed
+                       ? walk_packed<has_missing>(X, nodes.data(), first, last, n_trees, leaves + t)
+                       : walk(X, forest, t, first, last, leaves + t));
+    }
+  }
+}
+
+template <class Stored>
+void apply_to_block(const DenseInputs<Stored>& X, const ForestView& forest, std::int64_t begin,
+                    std::int64_t end, std::int32_t* leaves, Pace& pace) {
+  if (X.col_stride == 1 && !has_missing(X, begin, end)) {
+    apply_to<false>(AdjacentInputs(X), forest, begin, end, leaves, pace);
+  } else {
+    apply_to<true>(X, forest, begin, end, leaves, pace);
+  }
+}
+
+template <class T>
+void apply_to_block(const RowInputs<T>& X, const ForestView& forest, std::int64_t begin,
+                    std::int64_t end, std::int32_t* leaves, Pace& pace) {
+  apply_to<true>(X, forest, begin, end, leaves, pace);
+}
+
+// Rows whose leaves are looked up together, tree by tree.
+constexpr std::int64_t kRowsOfLookup = 64;
+
+// The members of a leaf, and their total weight; none where a tree does not contribute.
+struct LeafRange {
+  std::int32_t begin = 0, n_members = 0;
+  double weight = 1.0;
+};
+
+// Looks up the leaves of some rows, tree by tree: the nodes of a tree stay in cache.
+void find_ranges(std::span<const std::int32_t> leaves, const ForestView& forest, std::int64_t begin,
+                 std::int64_t end, std::vector<LeafRange>& ranges) {
+  const std::int64_t n_trees = forest.n_trees();
+  ranges.assign(static_cast<std::size_t>((end - begin) * n_trees), {});
+  for (std::int64_t t = 0; t < n_trees; ++t) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int32_t leaf = leaves[i * n_trees + t];
+      if (leaf < 0) continue;
+      const std::int64_t k = forest.node_offsets[t] + leaf;
+      ranges[(i - begin) * n_trees + t] = {forest.begin[k], forest.end[k] - forest.begin[k],
+                                           forest.weight[k]};
+    }
+  }
+}
+
+// A sum of sparse vectors.
+class SparseSum {
+ public:
+  explicit SparseSum(std::size_t n) : values_(n, 0.0), used_((n + 63) / 64, 0) {}
+
+  void add(std::int32_t place, double value) {
+    std::uint64_t& word = used_[static_cast<std::size_t>(place) / 64];
+    // Few words are in use of many: they are listed.
+    if (word == 0) words_.push_back(place / 64);
+    word |= std::uint64_t{1} << (place % 64);
+    values_[place] += value;
+  }
+
+  // Appends the sum to a matrix as a row, and starts again. Returns the number of its entries.
+  std::int64_t move_to(SparseRows& rows) {
+    const std::size_t before = rows.columns.size();
+    std::sort(words_.begin(), words_.end());
+    for (const std::int32_t word : words_) {
+      for (std::uint64_t bits = std::exchange(used_[word], 0); bits != 0; bits &= bits - 1) {
+        const std::int32_t place = 64 * word + std::countr_zero(bits);
+        rows.columns.push_back(place);
+        rows.values.push_back(std::exchange(values_[place], 0.0));
+      }
+    }
+    words_.clear();
+    return static_cast<std::int64_t>(rows.columns.size() - before);
+  }
+
+ private:
+  std::vector<double> values_;
+  std::vector<std::uint64_t> used_;  // a bit for each place
+  std::vector<std::int32_t> words_;  // that have a bit
+};
 
 struct Columns {
   std::int64_t begin, end;
@@ -133,10 +291,9 @@ void apply(const Inputs& X, const ForestView& forest, int n_threads, Watch& watc
            std::span<std::int32_t> leaves) {
   // Rows per pass through a tree: as many as threads allow, while they stay in cache. Large trees
   // are packed for more rows at a time.
-  constexpr std::int64_t kFewestRows = 64, kMostRows = 1024, kMostOfLarge = 1 << 16;
-  const std::int64_t n_trees = forest.n_trees();
+  constexpr std::int64_t kFewestRows = 64, kMostOfLarge = 1 << 16;
   std::int64_t largest = 0;
-  for (std::int64_t t = 0; t < n_trees; ++t) {
+  for (std::int64_t t = 0; t < forest.n_trees(); ++t) {
     largest = std::max(largest, forest.node_offsets[t + 1] - forest.node_offsets[t]);
   }
   const std::int64_t most = largest <= 8 * kMostRows ? kMostRows : kMostOfLarge;
@@ -144,19 +301,25 @@ void apply(const Inputs& X, const ForestView& forest, int n_threads, Watch& watc
   const std::int64_t n_blocks = (X.n_rows + block - 1) / block;
   parallel_for(n_blocks, n_threads, watch, [&](std::int64_t task, Pace& pace) {
     const std::int64_t begin = task * block, end = std::min(X.n_rows, begin + block);
-    std::vector<PackedNode> nodes;
-    for (std::int64_t t = 0; t < n_trees; ++t) {
-      const std::int64_t n_nodes = forest.node_offsets[t + 1] - forest.node_offsets[t];
-      // A packed leaf reads the first feature, if there is one.
-      const bool many = kNodesPerRow * (end - begin) >= n_nodes && X.n_cols > 0;
-      const bool packed = many && pack(forest, t, nodes);
-      for (std::int64_t first = begin; first < end; first += kMostRows) {
-        const std::int64_t last = std::min(end, first + kMostRows);
-        pace.advance(packed ? walk_packed(X, nodes.data(), first, last, n_trees, leaves.data() + t)
-                            : walk(X, forest, t, first, last, leaves.data() + t));
-      }
-    }
+    apply_to_block(X, forest, begin, end, leaves.data(), pace);
   });
+}
+
+LeafCounts count_members(std::span<const std::int32_t> leaves, const ForestView& forest,
+                         Watch& watch) {
+  const auto n_trees = static_cast<std::size_t>(forest.n_trees());
+  LeafCounts counts;
+  Pace pace(watch);
+  for (std::size_t first = 0; first < leaves.size(); first += n_trees) {
+    for (std::size_t t = 0; t < n_trees; ++t) {
+      const std::int32_t leaf = leaves[first + t];
+      if (leaf < 0) continue;
+      ++counts.n_leaves;
+      counts.n_members += forest.n_members(static_cast<std::int64_t>(t), leaf);
+    }
+    pace.advance(static_cast<std::int64_t>(n_trees));
+  }
+  return counts;
 }
 
 SparseRows leaf_weights(std::span<const std::int32_t> leaves, const ForestView& forest,
@@ -170,28 +333,22 @@ SparseRows leaf_weights(std::span<const std::int32_t> leaves, const ForestView& 
   std::vector<SparseRows> parts(static_cast<std::size_t>(n_blocks));
   parallel_for(n_blocks, n_threads, watch, [&](std::int64_t task, Pace& pace) {
     SparseRows& part = parts[task];
-    std::vector<double> sum(forest.row_weight.size(), 0.0);
-    std::vector<std::int32_t> touched;
+    SparseSum sum(forest.row_weight.size());
+    std::vector<LeafRange> ranges;
     const std::int64_t end = std::min(n_rows, (task + 1) * kRowsOfTask);
     for (std::int64_t i = task * kRowsOfTask; i < end; ++i) {
-      const auto row = leaves.subspan(i * n_trees, n_trees);
-      const double share = 1.0 / n_trees_used(row);
-      for (std::int64_t t = 0; t < n_trees; ++t) {
-        if (row[t] < 0) continue;
-        forest.for_members(t, row[t], [&](std::int32_t member, double part_of_leaf) {
-          if (sum[member] == 0.0) touched.push_back(member);
-          sum[member] += share * part_of_leaf;
-        });
-        pace.advance(forest.n_members(t, row[t]));
+      if (i % kRowsOfLookup == 0)
+        find_ranges(leaves, forest, i, std::min(end, i + kRowsOfLookup), ranges);
+      const double share = 1.0 / n_trees_used(leaves.subspan(i * n_trees, n_trees));
+      const LeafRange* range = &ranges[(i % kRowsOfLookup) * n_trees];
+      for (std::int64_t t = 0; t < n_trees; ++t, ++range) {
+        const std::int64_t first = forest.member_offsets[t] + range->begin;
+        for (std::int64_t m = first; m < first + range->n_members; ++m) {
+          sum.add(forest.members[m], share * (forest.member_weight(m) / range->weight));
+        }
+        pace.advance(range->n_members);
       }
-      std::sort(touched.begin(), touched.end());
-      for (const auto m : touched) {
-        part.columns.push_back(m);
-        part.values.push_back(sum[m]);
-        sum[m] = 0.0;
-      }
-      result.offsets[i + 1] = static_cast<std::int64_t>(touched.size());
-      touched.clear();
+      result.offsets[i + 1] = sum.move_to(part);
     }
   });
 

@@ -17,6 +17,13 @@ template <class Inputs>
 void apply(const Inputs& X, const ForestView& forest, int n_threads, Watch& watch,
            std::span<std::int32_t> leaves);
 
+// The number of leaves, without those that are -1, and of their members.
+struct LeafCounts {
+  std::int64_t n_leaves = 0, n_members = 0;
+};
+LeafCounts count_members(std::span<const std::int32_t> leaves, const ForestView& forest,
+                         Watch& watch);
+
 // A sparse matrix in compressed rows, columns ascending.
 struct SparseRows {
   std::vector<std::int64_t> offsets;

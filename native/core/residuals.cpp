@@ -13,21 +13,41 @@ namespace {
 constexpr std::int64_t kPanel = 128;
 constexpr std::int64_t kRows = 64;
 
-// Adds the weighted members of a leaf to `mean`, in a panel of columns.
-void add_members(const double* values, std::int64_t n_cols, std::int64_t begin, std::int64_t end,
-                 const LeavesView& leaves, std::int64_t leaf, double* mean) {
-  for (std::int64_t m = leaves.offsets[leaf]; m < leaves.offsets[leaf + 1]; ++m) {
-    kernels().add_scaled(mean + begin, values + leaves.members[m] * n_cols + begin,
-                         leaves.scale * leaves.weights[m], end - begin);
+std::vector<double> scaled_weights(const LeavesView& leaves) {
+  std::vector<double> scaled(leaves.weights.begin(), leaves.weights.end());
+  for (double& weight : scaled) weight *= leaves.scale;
+  return scaled;
+}
+
+// Adds up the members of a leaf, in all columns. `part` is scratch memory for a row.
+void add_rows(const MutableMatrix& values, const LeavesView& leaves, const double* scaled,
+              std::int64_t leaf, double* part, double* mean, Pace& pace) {
+  // Some members at a time, so that a signal is heard soon.
+  for (std::int64_t m = leaves.offsets[leaf]; m < leaves.offsets[leaf + 1]; m += kRows) {
+    const std::int64_t end = std::min(leaves.offsets[leaf + 1], m + kRows);
+    kernels().sum_rows(values.data, values.n_cols, leaves.members.subspan(m, end - m), scaled + m,
+                       part);
+    kernels().add_scaled(mean, part, 1.0, values.n_cols);
+    pace.advance((end - m) * values.n_cols);
   }
 }
 
-// Sums a panel of columns over the members of every leaf.
-void add_up(const MutableMatrix& values, std::int64_t begin, std::int64_t end,
-            const LeavesView& leaves, double* means, Pace& pace) {
-  for (std::int64_t leaf = 0; leaf < leaves.n_leaves(); ++leaf) {
-    add_members(values.data, values.n_cols, begin, end, leaves, leaf, means + leaf * values.n_cols);
-    pace.advance((leaves.offsets[leaf + 1] - leaves.offsets[leaf]) * (end - begin));
+// Adds up the members of all leaves in a panel of columns.
+void add_panel(const MutableMatrix& values, std::int64_t begin, std::int64_t end,
+               const LeavesView& leaves, const double* scaled, double* means, Pace& pace) {
+  if (end - begin == values.n_cols) {
+    std::vector<double> part(static_cast<std::size_t>(values.n_cols));
+    for (std::int64_t leaf = 0; leaf < leaves.n_leaves(); ++leaf, means += values.n_cols) {
+      add_rows(values, leaves, scaled, leaf, part.data(), means, pace);
+    }
+    return;
+  }
+  for (std::int64_t leaf = 0; leaf < leaves.n_leaves(); ++leaf, means += values.n_cols) {
+    for (std::int64_t m = leaves.offsets[leaf]; m < leaves.offsets[leaf + 1]; ++m) {
+      kernels().add_scaled(means + begin, values.row(leaves.members[m]) + begin, scaled[m],
+                           end - begin);
+      pace.advance(end - begin);
+    }
   }
 }
 
@@ -44,9 +64,10 @@ void for_panels(std::int64_t n_cols, int n_threads, Watch& watch, Body&& body) {
 std::vector<double> subtract_means(const MutableMatrix& values, const LeavesView& leaves,
                                    int n_threads, Watch& watch) {
   std::vector<double> means(static_cast<std::size_t>(leaves.n_leaves() * values.n_cols), 0.0);
+  const std::vector<double> scaled = scaled_weights(leaves);
   for_panels(values.n_cols, n_threads, watch,
              [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-               add_up(values, begin, end, leaves, means.data(), pace);
+               add_panel(values, begin, end, leaves, scaled.data(), means.data(), pace);
                for (std::int64_t i = 0; i < values.n_rows; ++i) {
                  kernels().add_scaled(values.row(i) + begin,
                                       means.data() + leaves.places[i] * values.n_cols + begin, -1.0,
@@ -62,9 +83,11 @@ std::vector<double> subtract_means(const MutableMatrix& values, const LeavesView
 void subtract_means_from_gram(const MutableMatrix& gram, const LeavesView& leaves, int n_threads,
                               Watch& watch) {
   const std::int64_t n = gram.n_rows, n_leaves = leaves.n_leaves();
+  const std::vector<double> scaled = scaled_weights(leaves);
   std::vector<double> products(static_cast<std::size_t>(n_leaves * n), 0.0);
-  for_panels(n, n_threads, watch, [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-    add_up(gram, begin, end, leaves, products.data(), pace);
+  parallel_for(n_leaves, n_threads, watch, [&](std::int64_t leaf, Pace& of_thread) {
+    std::vector<double> part(static_cast<std::size_t>(n));
+    add_rows(gram, leaves, scaled.data(), leaf, part.data(), products.data() + leaf * n, of_thread);
   });
   Pace pace(watch);
   std::vector<double> halves(static_cast<std::size_t>(n_leaves * n_leaves), 0.0);

@@ -45,13 +45,18 @@ struct ForestView {
     return end[k] - begin[k];
   }
 
+  // The weight of an entry of `members`.
+  double member_weight(std::int64_t m) const {
+    const double drawn = times.empty() ? 1.0 : times[m];
+    return drawn * row_weight[members[m]];
+  }
+
   // Calls body(member, share) for each member of a node; the shares of its weight sum to one.
   template <class Body>
   void for_members(std::int64_t tree, std::int64_t node, Body&& body) const {
     const std::int64_t k = node_offsets[tree] + node;
     for (auto m = member_offsets[tree] + begin[k]; m < member_offsets[tree] + end[k]; ++m) {
-      const double drawn = times.empty() ? 1.0 : times[m];
-      body(members[m], drawn * row_weight[members[m]] / weight[k]);
+      body(members[m], member_weight(m) / weight[k]);
     }
   }
 

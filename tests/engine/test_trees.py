@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from growing import grow
-from okforest.engine import GrowthRules, apply, leaf_weights
+from okforest import OKExtraTrees, OKRandomForest
+from okforest.engine import GrowthRules, apply, count_members, leaf_weights
 from okforest.weights import LeafWeights
 from reference.trees import forest_weights, leaf_of
 
@@ -118,3 +119,52 @@ def test_no_rows():
     leaves = apply(trees, np.empty((0, 4)))
     assert leaves.shape == (0, 3)
     assert leaf_weights(trees, leaves).shape == (0, 4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
+@pytest.mark.parametrize("n_estimators", [1, 7])
+def test_apply_in_any_layout(dtype, n_estimators):
+    """Contiguous rows, other layouts and single rows reach the same leaves, as tests say."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 6, size=(120, 5)).astype(dtype)
+    X -= dtype(0 if dtype == np.uint8 else 3)
+    forest = OKExtraTrees(n_estimators, random_state=0).fit(X, rng.normal(size=(120, 2)))
+    trees = forest.trees_
+    inner = trees.left >= 0
+    if dtype != np.uint8:
+        near = trees.threshold[inner].astype(dtype)  # and its neighbours
+        near = np.concatenate([near, np.nextafter(near, dtype(9)), np.nextafter(near, dtype(-9))])
+        X = rng.choice(np.concatenate([near, dtype([np.inf, -np.inf, 0, -0.0])]), size=(333, 5))
+    rows = apply(trees, X)
+    for t in range(len(trees)):
+        tree = trees[t]
+        for i in range(0, len(X), 7):
+            node = 0
+            while tree.left[node] >= 0:
+                goes_left = float(X[i, tree.feature[node]]) <= tree.threshold[node]
+                node = tree.left[node] + (not goes_left)
+            assert rows[i, t] == node
+    np.testing.assert_array_equal(apply(trees, np.asfortranarray(X)), rows)
+    wide = np.repeat(X, 2, axis=1)[:, ::2]
+    np.testing.assert_array_equal(apply(trees, wide), rows)
+    np.testing.assert_array_equal(apply(trees, X[::3]), rows[::3])
+    np.testing.assert_array_equal(np.vstack([apply(trees, x[None]) for x in X[:9]]), rows[:9])
+    if dtype != np.uint8:  # a missing value in one row changes no other row
+        X[5, 0] = np.nan
+        others = np.arange(len(X)) != 5
+        np.testing.assert_array_equal(apply(trees, X)[others], rows[others])
+
+
+def test_members_are_counted():
+    """Leaves that do not contribute are left out."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    trees = OKRandomForest(4, min_samples_leaf=3, random_state=0).fit(X, X).trees_
+    leaves = apply(trees, X)
+    leaves[::3, 1] = -1
+    nodes = (leaves + trees.node_offsets[:-1])[leaves >= 0]
+    sizes = trees.end[nodes] - trees.begin[nodes]
+    assert count_members(trees, leaves) == (len(sizes), sizes.sum())
+    assert count_members(trees, leaves[:0]) == (0, 0)
+    with pytest.raises(ValueError, match="a node that its tree does not have"):
+        count_members(trees, leaves + 1000)

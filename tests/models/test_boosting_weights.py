@@ -114,3 +114,28 @@ def test_one_row(model):
     np.testing.assert_allclose(model.predict(NEW[3:4])[0], model.predict(NEW)[3])
     W = model.predict_weights(NEW[3:4]).toarray()
     np.testing.assert_allclose(W[0], model.predict_weights(NEW).toarray()[3], atol=1e-12)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("subsample", [1.0, 0.5])
+def test_coefficients_of_leaves_follow_from_the_rounds(n_jobs, subsample):
+    """Computed for some outputs at a time, they are what the trees subtract from weights of all."""
+    n = 530  # several parts, and residuals that are large enough for several threads
+    inputs = np.random.default_rng(3).normal(size=(n, 3))
+    outputs = np.c_[np.sin(inputs[:, 0]), inputs[:, 1] * inputs[:, 2]]
+    weight = np.random.default_rng(4).uniform(0.5, 2.0, n)
+    model = OKBoost(
+        3, kernel=RBF(1.0), subsample=subsample, warm_start=True, random_state=0, n_jobs=n_jobs
+    )
+    model.fit(inputs, outputs, weight)
+    model.set_params(n_estimators=5).fit(inputs, outputs, weight)
+    assert model.embedding_ == "gram"
+    fitted = model._rounds()
+    left = np.eye(n) - weight / weight.sum()
+    expected = []
+    for m in range(5):
+        leaves = fitted[m].leaves
+        means = fitted.scales[m] * (leaves.means @ left)
+        left -= means[leaves.places]
+        expected.append(means)
+    np.testing.assert_allclose(model.leaf_coefficients_, np.concatenate(expected), atol=1e-14)

@@ -89,11 +89,11 @@ def test_rows_of_the_gram_matrix_are_computed_once():
     kernel, calls = counting_kernel()
     outputs = OutputSet(kernel, objects(["a", "b", "a", "c"]))
     assert outputs.outputs.tolist() == ["a", "b", "c"]
-    np.testing.assert_array_equal(outputs.gram_rows(np.array([1])), [[0.0, 1.0, 0.0]])
+    np.testing.assert_array_equal(outputs.kept_gram.rows(np.array([1])), [[0.0, 1.0, 0.0]])
     assert len(calls) == 3
-    np.testing.assert_array_equal(outputs.gram_rows(np.arange(3)), np.eye(3))
+    np.testing.assert_array_equal(outputs.kept_gram.rows(np.arange(3)), np.eye(3))
     assert len(calls) == 9
-    np.testing.assert_array_equal(outputs.gram_rows(np.array([2, 0, 2])), np.eye(3)[[2, 0, 2]])
+    np.testing.assert_array_equal(outputs.kept_gram.rows(np.array([2, 0, 2])), np.eye(3)[[2, 0, 2]])
     assert len(calls) == 9
 
 

@@ -12,7 +12,13 @@ from sklearn.base import BaseEstimator
 from okforest._integers import is_integer
 from okforest._typing import Floats, Outputs
 from okforest.decode._found import Found
-from okforest.decode._search import bounds_pay_off, search_all, search_with_bounds
+from okforest.decode._search import (
+    bounds_pay_off,
+    is_kept,
+    search_all,
+    search_kept,
+    search_with_bounds,
+)
 from okforest.decode._search_on_device import search_on_device
 from okforest.weights import OutputSet, Span, WeightMatrix, as_weights
 
@@ -118,6 +124,8 @@ class CandidateSearch(Decoder):
             if with_losses:
                 best = Found(best.outputs, self._losses(best.costs, rows, span))
             parts.append(best)
+        if len(parts) == 1:
+            return parts[0]
         return Found(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     @abstractmethod
@@ -190,6 +198,8 @@ class SearchDecoder(CandidateSearch):
         if allowed is None:
             if bounds_pay_off(W, span, candidates):
                 return search_with_bounds(W, span, k)
+            if k == 1 and is_kept(W, span, candidates):
+                return search_kept(W, span)
             return search_all(W, span, candidates, None, k)
         used = np.flatnonzero(np.diff(sp.csc_array(allowed).indptr))
         if not k <= len(used) <= len(candidates) / 2:

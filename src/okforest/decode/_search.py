@@ -16,6 +16,7 @@ from okforest._namespace import namespace, on_gpu
 from okforest._typing import Floats, Outputs
 from okforest.weights import OutputSet, Span, WeightMatrix
 from okforest.weights.on_device import GROUP
+from okforest.weights.span import BLOCK_BYTES
 
 Positions = npt.NDArray[np.intp]
 
@@ -35,6 +36,27 @@ def search_all(
     far.
     """
     return smallest_of(_distance_blocks(W, span, candidates, allowed), W.shape[0], k)
+
+
+def search_kept(W: WeightMatrix, span: Span) -> tuple[Positions, Floats]:
+    """Return what :func:`search_all` returns for the training outputs and k = 1."""
+    (weights,), positions = span.terms(W)
+    training, n_threads = span.training, getattr(W, "n_threads", 1)
+    nearest, costs = training.kept_gram.nearest(
+        weights.tocsr(), positions, training.squares, n_threads
+    )
+    return nearest[:, None], costs[:, None]
+
+
+def is_kept(W: WeightMatrix, span: Span, candidates: OutputSet) -> bool:
+    """Return whether the candidates are training outputs whose Gram matrix is kept."""
+    return (
+        candidates is span.training
+        and span.features is None
+        and candidates.keeps_gram
+        and W.is_sparse
+        and 12 * W.max_entries <= BLOCK_BYTES
+    )
 
 
 def smallest_of(blocks: Iterable[tuple[slice, Floats]], n: int, k: int) -> tuple[Positions, Floats]:

@@ -4,7 +4,6 @@ Another engine stands beside this file: it needs :func:`grow`, with the same sig
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,7 @@ def grow(
         n_threads=n_threads,
         n_categories=plan.n_categories,
         progress=progress,
-        **asdict(plan.rules),
+        **vars(plan.rules),
     )
     # A drawn row weighs as often as it was drawn: the draw has already used its own weight.
     member_weight = np.ones(len(plan.row_weight)) if plan.n_draws else plan.row_weight
@@ -75,7 +74,61 @@ def leaf_weights(trees: Trees, leaves: Ints, n_threads: int = 1) -> sp.csr_array
     Where a leaf is -1, its tree does not contribute to the row's mean.
     """
     data, indices, indptr = _core.leaf_weights(aligned(leaves), vars(trees), n_threads)
+    if len(data) <= np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)  # of one type, so that SciPy does not copy the indices
     return sp.csr_array((data, indices, indptr), shape=(len(leaves), len(trees.row_weight)))
+
+
+def count_members(trees: Trees, leaves: Ints) -> tuple[int, int]:
+    """Return the number of leaves, without those that are -1, and of their members."""
+    return _core.count_members(aligned(leaves), vars(trees))
+
+
+def find_nearest(
+    weights: sp.csr_array,
+    places: npt.NDArray[np.integer],
+    gram: Floats,
+    squares: Floats,
+    panels: npt.NDArray[np.float32],
+    half_squares: npt.NDArray[np.float32],
+    largest: float,
+    n_threads: int = 1,
+) -> tuple[npt.NDArray[np.int64], Floats]:
+    """Return the candidate c nearest to F = Σ_i w_i c_i for each row of weights, and its cost.
+
+    The cost is ⟨c, c⟩ − 2⟨c, F⟩. The search is in float32, the choice that of float64.
+
+    Parameters
+    ----------
+    weights : csr_array of shape (n, n_columns)
+        The weights.
+    places : ndarray of shape (n_columns,)
+        The candidates that columns stand for.
+    gram : ndarray of shape (n_candidates, n_candidates)
+        Inner products; only the rows at these places are read.
+    squares : ndarray of shape (n_candidates,)
+        Squared norms.
+    panels : ndarray of shape (n_panels, n_candidates, 64), float32
+        The Gram matrix divided by any number, 64 columns in each panel, the last padded with zeros.
+    half_squares : ndarray of shape (64 * n_panels,), float32
+        Half of the squares, divided by the same number, padded with infinity.
+    largest : float
+        The largest absolute entry of the panels.
+    n_threads : int
+        Number of threads; it does not change the result.
+    """
+    return _core.find_nearest(
+        weights.indptr.astype(np.int64, copy=False),
+        weights.indices.astype(np.int32, copy=False),
+        np.ascontiguousarray(weights.data, dtype=np.float64),
+        places.astype(np.int32),
+        gram,
+        np.ascontiguousarray(squares),
+        panels,
+        half_squares,
+        largest,
+        n_threads,
+    )
 
 
 def leaf_means(trees: Trees, leaves: Ints, values: Floats, n_threads: int = 1) -> Floats:

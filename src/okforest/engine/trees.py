@@ -131,8 +131,10 @@ class Trees:
 
     def leaves_by_tree(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         """Return the leaves of all trees, in the order of their members, and the tree of each."""
-        tree = np.repeat(np.arange(len(self)), np.diff(self.node_offsets))
         leaf = np.flatnonzero(self.left < 0)
+        if len(self) == 1:  # as in every round of boosting
+            return leaf[np.argsort(self.begin[leaf])], np.zeros(len(leaf), dtype=np.intp)
+        tree = np.repeat(np.arange(len(self)), np.diff(self.node_offsets))
         leaf = leaf[np.lexsort((self.begin[leaf], tree[leaf]))]
         return leaf, tree[leaf]
 

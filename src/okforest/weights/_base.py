@@ -107,6 +107,11 @@ class WeightMatrix(ABC):
         """An upper bound on the number of nonzero weights, known without making the matrix."""
         return prod(self.shape)
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether products with the sparse matrix are faster than those of this form."""
+        return False
+
     def support(self) -> npt.NDArray[np.intp]:
         """Return the positions of the training outputs with a nonzero weight in any row."""
         matrix = self.tocsr()

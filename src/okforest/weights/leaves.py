@@ -5,12 +5,11 @@ from functools import cached_property
 from math import prod
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from okforest._namespace import on_gpu, to_host
 from okforest._typing import Floats, Ints
-from okforest.engine import Trees, leaf_means, leaf_weights
+from okforest.engine import Trees, count_members, leaf_means, leaf_weights
 from okforest.weights._base import WeightMatrix
 
 # Below this mean number of rows per leaf, the sparse matrix is small, and its products are faster.
@@ -63,22 +62,27 @@ class LeafWeights(WeightMatrix):
 
     def multiply(self, values: Floats) -> Floats:
         """Return weighted sums of values of the training outputs."""
-        if self._leaf_sizes.sum() < SMALL_LEAF * len(self._leaf_sizes):
+        if self.is_sparse:
             return np.asarray(self._matrix @ values)
         matrix = values.reshape(len(values), -1)
         means = leaf_means(self.trees, self.leaves, matrix, self.n_threads)
         return means.reshape(len(self.leaves), *np.shape(values)[1:])
 
     @cached_property
-    def _leaf_sizes(self) -> npt.NDArray[np.int32]:
-        leaves = to_host(self.leaves)
-        nodes = (leaves + self.trees.node_offsets[:-1])[leaves >= 0]
-        return self.trees.end[nodes] - self.trees.begin[nodes]
+    def _counts(self) -> tuple[int, int]:
+        """The numbers of leaves and of their members."""
+        return count_members(self.trees, to_host(self.leaves))
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether leaves are small."""
+        n_leaves, n_members = self._counts
+        return n_members < SMALL_LEAF * n_leaves
 
     @property
     def max_entries(self) -> int:
         """The number of members of all leaves."""
-        return min(int(self._leaf_sizes.sum(dtype=np.int64)), prod(self.shape))
+        return min(self._counts[1], prod(self.shape))
 
     def tocsr(self) -> sp.csr_array:
         """Return the matrix, sparse."""

@@ -9,11 +9,11 @@ from okforest._namespace import on_gpu, to_host
 from okforest._outputs import distinct
 from okforest._typing import Floats, Outputs
 from okforest.kernels import OutputKernel
+from okforest.weights.kept_gram import ROWS_BYTES, KeptGram
 
 Positions = npt.NDArray[np.intp]
 
-KEPT_BYTES = 2**26  # of a Gram matrix that is kept for later predictions
-ROWS_BYTES = 2**22  # of its rows that are computed at a time
+KEPT_BYTES = 2**26  # of a Gram matrix that is kept for later predictions, without its copy
 LANDMARKS = 32  # outputs whose span gives bounds on distances
 
 
@@ -118,19 +118,6 @@ class OutputSet:
         return 8 * len(self) ** 2 <= KEPT_BYTES
 
     @cached_property
-    def _gram(self) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        return np.empty((len(self), len(self))), np.zeros(len(self), dtype=bool)
-
-    def gram_rows(self, positions: Positions) -> Floats:
-        """Return rows of the Gram matrix; each is computed when it is asked for first."""
-        values, known = self._gram
-        needed = np.zeros_like(known)
-        needed[positions] = True
-        new = np.flatnonzero(needed & ~known)
-        size = max(1, ROWS_BYTES // (8 * len(self)))
-        for i in range(0, len(new), size):
-            some = new[i : i + size]
-            values[some] = self.kernel(self.outputs[some], self.outputs)
-            known[some] = True
-        in_order = len(positions) == len(self) and (np.diff(positions) == 1).all()
-        return values if in_order else values[positions]
+    def kept_gram(self) -> KeptGram:
+        """The Gram matrix of the different outputs; its rows are computed when they are needed."""
+        return KeptGram(self.kernel, self.outputs)

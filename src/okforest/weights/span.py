@@ -131,7 +131,7 @@ class Span:
             return
         (weights,), positions = self.terms(W)
         if candidates is self.training and candidates.keeps_gram:
-            K = candidates.gram_rows(positions)
+            K = candidates.kept_gram.rows(positions)
             for block in self.blocks(len(candidates), W.shape[0]):
                 yield block, weights @ K[:, block]
             return

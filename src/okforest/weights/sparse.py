@@ -53,6 +53,11 @@ class SparseWeights(WeightMatrix):
         """The number of stored entries."""
         return int(self.matrix.nnz)
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether products with the sparse matrix are the fastest."""
+        return True
+
 
 def as_weights(W: Any) -> WeightMatrix:
     """Convert a sparse matrix or a dense array to weights; weights of any form are returned.

@@ -60,37 +60,33 @@ class GramResiduals:
         The outputs. Its array is changed in place into that of the residuals.
     initial : ndarray of shape (n,)
         The weights of the mean, from which boosting starts.
-    track_weights : bool
-        Whether to update the residuals' weights over the training outputs as well: a second n × n
-        matrix, which gives what every leaf adds to the weights of predictions.
     """
 
     is_gram = True
 
-    def __init__(self, embedding: Embedding, initial: Floats, track_weights: bool):
+    def __init__(self, embedding: Embedding, initial: Floats):
         K = embedding.values
         inner = K @ initial
         K -= inner[:, None]
         K -= inner[None, :]
         K += initial @ inner
         self.values = K
-        self.weights = initial_residuals(initial) if track_weights else None
 
     def squares(self) -> Floats:
         """Return ‖φᵐ_i‖², at least zero in spite of rounding."""
         return np.maximum(np.diagonal(self.values), 0.0)
 
-    def subtract(self, step: LeafRound) -> Floats | None:
-        """Subtract the means of a tree, and return their weights over the outputs, if tracked."""
+    def subtract(self, step: LeafRound) -> None:
+        """Subtract the means of a tree."""
         step.subtract_from_gram(self.values)
-        return None if self.weights is None else step.subtract(self.weights)
 
 
 Residuals = VectorResiduals | GramResiduals
 
 
-def initial_residuals(initial: Floats) -> Floats:
-    """Return the weights of φ − mean over the training outputs, I − 1wᵀ."""
-    residuals = np.tile(-initial, (len(initial), 1))
-    residuals[np.diag_indices(len(initial))] += 1.0
+def initial_residuals(initial: Floats, columns: slice = slice(None)) -> Floats:
+    """Return the weights of φ − mean over the training outputs, or over some: I − 1wᵀ."""
+    places = np.arange(len(initial))[columns]
+    residuals = np.tile(-initial[places], (len(initial), 1))
+    residuals[places, np.arange(len(places))] += 1.0
     return residuals

@@ -3,7 +3,7 @@
 The leaves of a tree are numbered in the order of their members.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -29,7 +29,7 @@ from okforest.engine.cpu import subtract_means, subtract_means_from_gram
 from okforest.engine.inputs import Inputs, Layouts
 from okforest.models._growing import sample_count
 from okforest.models.boosting.plan import BoostPlan
-from okforest.models.boosting.residuals import GramResiduals, VectorResiduals
+from okforest.models.boosting.residuals import GramResiduals, VectorResiduals, initial_residuals
 from okforest.models.boosting.rounds import Round, RoundLearner, Rounds
 from okforest.models.boosting.weights import BoostedWeights, FeatureWeights
 from okforest.weights import Span, WeightMatrix
@@ -38,6 +38,7 @@ LeafNumbers = npt.NDArray[np.integer]
 
 # What leaves add to the weights of predictions is kept if it takes at most this many bytes.
 COEFFICIENTS_BYTES = 2**28
+PANEL = 128  # training outputs whose weights are computed at a time, by each thread
 # Residuals of at least this many numbers are updated by several threads.
 MANY = 2**18
 
@@ -210,7 +211,7 @@ class TreeLearner(RoundLearner):
         self.keeps_coefficients = _keeps_coefficients(embedding, plan.n_rounds, max_splits)
         residuals: VectorResiduals | GramResiduals
         if embedding.kind == "gram":
-            residuals = GramResiduals(embedding, plan.initial, self.keeps_coefficients)
+            residuals = GramResiduals(embedding, plan.initial)
         else:
             residuals = VectorResiduals(embedding, plan.initial)
         super().__init__(plan.initial, residuals)
@@ -221,6 +222,7 @@ class TreeLearner(RoundLearner):
         self.trees: list[Trees] = []
         self.training_leaves: list[LeafNumbers] = []
         self.leaf_vectors: list[Floats] = []
+        self.steps: list[LeafRound] = []  # whose coefficients are computed at the end
         self.device: DeviceName = device
         self.on_device: Any = None  # rounds there, once they have started
 
@@ -237,14 +239,15 @@ class TreeLearner(RoundLearner):
         if self.on_device is None:
             tree = self._own_weights(grow(growth, range(m, m + 1)))
             numbers = number_leaves(tree)[1][apply(tree, self.layouts.rows)[:, 0]]
-            step = LeafRound(self.learning_rate, leaf_partition(tree, numbers), self.n_threads)
-            vectors = self.residuals.subtract(step)
+            self._subtract(
+                LeafRound(self.learning_rate, leaf_partition(tree, numbers), self.n_threads)
+            )
         else:
             grown = self.on_device.grow(m, growth.rules, weight)
-            tree, numbers, vectors = self._own_weights(grown.tree), grown.places, grown.means
+            tree, numbers = self._own_weights(grown.tree), grown.places
+            self._keep(self.learning_rate, grown.means)
         self.trees.append(tree)
         self.training_leaves.append(numbers.astype(self.number_type))
-        self._keep(self.learning_rate, vectors)
 
     def _own_weights(self, tree: Trees) -> Trees:
         return replace(tree, row_weight=self.plan.row_weight)  # the same array for all trees
@@ -265,24 +268,27 @@ class TreeLearner(RoundLearner):
         self.trees = [rounds.trees[m] for m in range(len(rounds))]
         self.training_leaves = [*rounds.training_leaves]
         for m in range(len(rounds)):
-            step = rounds[m]
-            self._keep(step.scale, self.residuals.subtract(step))
+            self._subtract(replace(rounds[m], n_threads=self.n_threads))
+
+    def _subtract(self, step: LeafRound) -> None:
+        self._keep(step.scale, self.residuals.subtract(step))
+        if self.keeps_coefficients:
+            self.steps.append(step)
 
     def _keep(self, scale: float, vectors: Floats | None) -> None:
         self.scales.append(scale)
-        if vectors is not None and (self.keeps_means or self.keeps_coefficients):
+        if vectors is not None and self.keeps_means:
             self.leaf_vectors.append(vectors)
 
     def rounds(self) -> TreeRounds:
         """Return all trees so far."""
-        vectors = np.concatenate(self.leaf_vectors) if self.leaf_vectors else None
         return TreeRounds(
             Trees.join(self.trees),
             np.array(self.training_leaves),
             np.array(self.scales),
             self.initial,
-            leaf_means=vectors if self.keeps_means else None,
-            leaf_coefficients=vectors if self.keeps_coefficients else None,
+            leaf_means=np.concatenate(self.leaf_vectors) if self.leaf_vectors else None,
+            leaf_coefficients=leaf_coefficients(self.steps, self.initial) if self.steps else None,
         )
 
 
@@ -290,6 +296,25 @@ def _keeps_coefficients(embedding: Embedding, n_rounds: int, max_splits: int) ->
     n = len(embedding.values)
     n_leaves = n_rounds * min(max_splits + 1, n)
     return embedding.kind == "gram" and 8 * n * n_leaves <= COEFFICIENTS_BYTES
+
+
+def leaf_coefficients(steps: Sequence[LeafRound], initial: Floats) -> Floats:
+    """Return what the leaves of all trees add to weights of predictions, (n_leaves, n_train).
+
+    All trees are subtracted from the weights of the residuals over some of the training outputs,
+    which stay in cache, before the next.
+    """
+    n = len(initial)
+    coefficients = np.empty((sum(len(step.leaves) for step in steps), n))
+    width = PANEL * steps[0].n_threads
+    for start in range(0, n, width):
+        columns = slice(start, start + width)
+        residuals = initial_residuals(initial, columns)
+        end = 0
+        for step in steps:
+            begin, end = end, end + len(step.leaves)
+            coefficients[begin:end, columns] = step.subtract(residuals)
+    return coefficients
 
 
 def leaf_partition(tree: Trees, training_leaves: LeafNumbers) -> LeafPartition:
