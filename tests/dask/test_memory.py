@@ -63,6 +63,22 @@ def test_data_that_does_not_fit(monkeypatch):
             fit_remote(DRAWING, blocks(X), blocks(Y), partitioned=True)
 
 
+@pytest.mark.parametrize(("n_tasks", "n_numbers", "most"), [(10, 10_000, 5), (100, 450, 4)])
+def test_what_the_scheduler_is_sent(threads, monkeypatch, n_tasks, n_numbers, most):
+    """Tasks and row numbers bound the trees that are grown together, whatever memory there is."""
+    asked = []
+
+    def ask(client, size, most):
+        asked.append(most)
+        return 2
+
+    monkeypatch.setattr("okforest.dask._rows.TASKS", n_tasks)
+    monkeypatch.setattr("okforest.dask._rows.ROW_NUMBERS", n_numbers)
+    monkeypatch.setattr("okforest.dask._rows.trees_at_a_time", ask)
+    fit_remote(DRAWING, blocks(X), blocks(Y), partitioned=True)
+    assert asked == [most]
+
+
 def test_memory_in_use(client):
     """A worker process uses memory before it has any data; results do not count."""
     before = client.run(_memory_in_use)
