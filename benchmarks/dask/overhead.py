@@ -8,8 +8,8 @@ trees at the same time without Dask. "Event loops" is the part of the workers' C
 spent outside of tasks: they receive data, send trees, answer the scheduler and sample a profile.
 Much of that is needed for every second that passes, also by workers that do nothing: "at rest" is
 what they need then, times how long the fit took, which is long without cores of their own. All take
-turns, and the best of several times is reported. Peak memory is that of the worker with the
-largest, above its level before the fit, divided by the size of its data (X, embedded outputs,
+turns, and the best of several times is reported. Peak memory is the largest of all workers and
+fits, above the level before the fit, divided by the size of a worker's data (X, embedded outputs,
 weights) and trees. The first model is measured for each number of workers, others for the largest.
 Prints a table in Markdown, and draws the efficiency of the first model.
 """
@@ -200,7 +200,7 @@ def measure(name: str, n_workers: int, options: argparse.Namespace) -> dict[str,
             there.append(took)
             assert np.array_equal(here.trees_.threshold, found.trees_.threshold)
     best = min(there, key=itemgetter("cluster"))
-    peak = min(took["peak bytes"] for took in there)
+    peak = max(took["peak bytes"] for took in there)
     held = X.nbytes + Y.nbytes + 8 * options.rows + bytes_of(here.trees_) / n_workers
     row = {
         "model": name,
