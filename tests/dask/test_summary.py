@@ -122,3 +122,12 @@ def test_one_row():
     """The error does not blame weights that were not passed."""
     with pytest.raises(ValueError, match="all partitions together have 1 row; at least 2"):
         merged([X[:1], X[:0]], [Y[:1], Y[:0]])
+
+
+def test_bytes_of_promoted_inputs():
+    """Inputs are as large as after their promotion to the type that all partitions have."""
+    filled = np.nan_to_num(X)
+    parts = [filled[:50].astype(np.float32), filled[50:]]
+    summary = merged(parts, [Y[:50], Y[50:]])
+    assert summary.dtype == np.float64
+    assert summary.n_bytes == filled.nbytes
