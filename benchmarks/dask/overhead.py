@@ -9,15 +9,16 @@ spent outside of tasks: they receive data, send trees, answer the scheduler and 
 Much of that is needed for every second that passes, also by workers that do nothing: "at rest" is
 what they need then, times how long the fit took, which is long without cores of their own. All take
 turns, and the best of several times is reported. Peak memory is the largest of all workers and
-fits, above the level before the fit, divided by the size of a worker's data (X, embedded outputs,
-weights) and trees. The first model is measured for each number of workers, others for the largest.
-Prints a table in Markdown, and draws the efficiency of the first model.
+fits, above the level before the fit, divided by the size of the worker's data (X, embedded outputs,
+weights) and of the trees that it has grown. The first model is measured for each number of workers,
+others for the largest. Prints a table in Markdown, and draws the efficiency of the first model.
 """
 
 import argparse
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -30,6 +31,7 @@ from typing import Any
 import numpy as np
 from benchmarks import machine
 from benchmarks.dask.cluster import bytes_of, cpu_seconds, memory, reset_peak, workers
+from distributed import get_task_stream
 
 from okforest import OKExtraTrees, OKRandomForest
 from okforest._report import Table
@@ -161,18 +163,25 @@ def spent(client: Any, clock: Callable[[], float]) -> float:
 
 
 def fit_there(client: Any, model: Any, X: Any, Y: Any) -> tuple[Any, dict[str, float]]:
-    """Fit a model on workers; return it, and the seconds and bytes that it took."""
+    """Fit a model on workers; return it, and the CPU time and memory that it took."""
     client.run(reset_peak)
     level = client.run(memory, "VmRSS")
     start, cpu, loops = time.perf_counter(), spent(client, cpu_seconds), spent(client, loop_seconds)
-    fit(model, X, Y, client=client)
+    with get_task_stream(client) as stream:
+        fit(model, X, Y, client=client)
     took = {
         "seconds": time.perf_counter() - start,
         "cluster": spent(client, cpu_seconds) - cpu,
         "event loops": spent(client, loop_seconds) - loops,
     }
     peak = client.run(memory, "VmHWM")
-    return model, took | {"peak bytes": max(peak[worker] - level[worker] for worker in peak)}
+    grown = Counter(task["worker"] for task in stream.data if "grow_packed" in task["key"])
+    data, trees = X.nbytes + Y.nbytes + 8 * len(X), bytes_of(model.trees_)
+    took["memory"] = max(
+        (peak[worker] - level[worker]) / (data + trees * grown[worker] / grown.total())
+        for worker in peak
+    )
+    return model, took
 
 
 def measure(name: str, n_workers: int, options: argparse.Namespace) -> dict[str, Any]:
@@ -200,8 +209,6 @@ def measure(name: str, n_workers: int, options: argparse.Namespace) -> dict[str,
             there.append(took)
             assert np.array_equal(here.trees_.threshold, found.trees_.threshold)
     best = min(there, key=itemgetter("cluster"))
-    peak = max(took["peak bytes"] for took in there)
-    held = X.nbytes + Y.nbytes + 8 * options.rows + bytes_of(here.trees_) / n_workers
     row = {
         "model": name,
         "workers": n_workers,
@@ -209,8 +216,7 @@ def measure(name: str, n_workers: int, options: argparse.Namespace) -> dict[str,
         "plain": min(plain),
         **best,
         "at rest": at_rest * best["seconds"],
-        "peak bytes": peak,
-        "memory": peak / held,
+        "memory": max(took["memory"] for took in there),
     }
     print(row, file=sys.stderr, flush=True)
     return row
