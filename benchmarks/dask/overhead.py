@@ -1,29 +1,37 @@
 """The cost of growing trees on workers: total CPU time and peak memory beside a local fit.
 
-Workers are processes with one thread each. Efficiency is the CPU time of the local fit divided by
-that of all workers: the speed-up divided by the number of workers if every worker has a core. If
-there are fewer cores, or others use them, processes slow each other down: "plain" is the CPU time
-of as many processes that grow the same trees at the same time without Dask. Workers also need some
-CPU time for every second that passes, to answer the scheduler; "background" is that of the fit:
-what they need at rest times how long the fit took, which is long without cores of their own. All
-take turns, and the best of several times is reported. Peak memory is that of the worker with the
-largest, above its level before the fit, divided by the size of its data (X, embedded outputs,
-weights) and trees. Prints a table in Markdown, and draws the efficiency of the first model.
+Workers are processes with one thread each, which run and have imported okforest before a fit.
+Efficiency is the CPU time of the local fit divided by that of all workers: the speed-up divided by
+the number of workers if every worker has a core. If there are fewer cores, or others use them,
+processes slow each other down: "plain" is the CPU time of as many processes that grow the same
+trees at the same time without Dask. "Event loops" is the part of the workers' CPU time that is
+spent outside of tasks: they receive data, send trees, answer the scheduler and sample a profile.
+Much of that is needed for every second that passes, also by workers that do nothing: "at rest" is
+what they need then, times how long the fit took, which is long without cores of their own. All take
+turns, and the best of several times is reported. Peak memory is the largest of all workers and
+fits, above the level before the fit, divided by the size of the worker's data (X, embedded outputs,
+weights) and of the trees that it has grown. The first model is measured for each number of workers,
+others for the largest. Prints a table in Markdown, and draws the efficiency of the first model.
 """
 
 import argparse
 import json
 import sys
 import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 from multiprocessing import get_context
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from benchmarks import machine
 from benchmarks.dask.cluster import bytes_of, cpu_seconds, memory, reset_peak, workers
+from distributed import get_task_stream
 
 from okforest import OKExtraTrees, OKRandomForest
 from okforest._report import Table
@@ -32,6 +40,13 @@ from okforest.dask._transport import SentPlan
 from okforest.engine import grow
 
 REST = 5.0  # seconds
+TIMES = {
+    "local": "local",
+    "plain": "plain",
+    "cluster": "Dask",
+    "event loops": "event loops",
+    "at rest": "at rest",
+}
 MODELS = {"extra-trees": OKExtraTrees, "random forest": OKRandomForest}
 
 
@@ -50,7 +65,9 @@ def main() -> None:
     options = parser.parse_args()
     machine.fix_threads()
     about = machine.describe()
-    rows = [row for name in options.models for row in measure(name, options)]
+    cases = [(options.models[0], n) for n in options.workers]
+    cases += [(name, max(options.workers)) for name in options.models[1:]]
+    rows = [measure(*case, options) for case in cases]
     command = " ".join(["python -m benchmarks.dask.overhead", *sys.argv[1:]])
     print(f"Printed by `{command}`.\n")
     print(
@@ -71,15 +88,15 @@ def table(rows: list[dict[str, Any]]) -> Table:
         [
             row["model"],
             row["workers"],
-            *(f"{row[name]:.1f} s" for name in ("local", "plain", "cluster", "background")),
+            *(f"{row[name]:.2f} s" for name in TIMES),
             f"{row['cluster'] / row['local']:.2f}",
             f"{row['cluster'] / row['plain']:.2f}",
             f"{row['memory']:.2f}",
         ]
         for row in rows
     ]
-    times = ["local", "plain", "Dask", "background", "Dask / local", "Dask / plain"]
-    return Table(["model", "workers", *times, "peak memory"], lines)
+    ratios = ["Dask / local", "Dask / plain", "peak memory"]
+    return Table(["model", "workers", *TIMES.values(), *ratios], lines)
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
@@ -113,61 +130,96 @@ def grow_some(trees: range) -> float:
     return cpu_seconds() - start
 
 
-def plain_processes(plan: Any, n_trees: int, n_processes: int) -> float:
-    """Return the CPU time of processes that grow trees at the same time."""
+@contextmanager
+def plain_processes(plan: Any, n_trees: int, n_processes: int) -> Iterator[Callable[[], float]]:
+    """Start processes; yield a function that grows trees in all and returns the CPU time."""
     shares = np.array_split(np.arange(n_trees), n_processes)
     ranges = [range(int(share[0]), int(share[-1]) + 1) for share in shares]
     parts = [getattr(plan, field.name) for field in fields(plan)]
-    with ProcessPoolExecutor(n_processes, get_context("spawn"), prepare, parts) as pool:
-        list(pool.map(time.sleep, [1.0] * n_processes))  # all of them have started
-        return sum(pool.map(grow_some, ranges))
+    with ExitStack() as stack:
+        # A pool for each process: one process cannot take the share of another.
+        pools = [
+            stack.enter_context(ProcessPoolExecutor(1, get_context("spawn"), prepare, parts))
+            for _ in ranges
+        ]
+        for started in [pool.submit(cpu_seconds) for pool in pools]:
+            started.result()
+
+        def grow_all() -> float:
+            grown = [pool.submit(grow_some, r) for pool, r in zip(pools, ranges, strict=True)]
+            return sum(future.result() for future in grown)
+
+        yield grow_all
 
 
-def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return the CPU times and memory of one model, for each number of workers."""
+def loop_seconds() -> float:
+    """Return the CPU time of this thread: the event loop, if a client runs this on a worker."""
+    return time.thread_time()
+
+
+def spent(client: Any, clock: Callable[[], float]) -> float:
+    """Return the sum of a clock of all workers."""
+    return float(sum(client.run(clock).values()))
+
+
+def fit_there(client: Any, model: Any, X: Any, Y: Any) -> tuple[Any, dict[str, float]]:
+    """Fit a model on workers; return it, and the CPU time and memory that it took."""
+    client.run(reset_peak)
+    level = client.run(memory, "VmRSS")
+    start, cpu, loops = time.perf_counter(), spent(client, cpu_seconds), spent(client, loop_seconds)
+    with get_task_stream(client) as stream:
+        fit(model, X, Y, client=client)
+    took = {
+        "seconds": time.perf_counter() - start,
+        "cluster": spent(client, cpu_seconds) - cpu,
+        "event loops": spent(client, loop_seconds) - loops,
+    }
+    peak = client.run(memory, "VmHWM")
+    grown = Counter(task["worker"] for task in stream.data if "grow_packed" in task["key"])
+    data, trees = X.nbytes + Y.nbytes + 8 * len(X), bytes_of(model.trees_)
+    took["memory"] = max(
+        (peak[worker] - level[worker]) / (data + trees * grown[worker] / grown.total())
+        for worker in peak
+    )
+    return model, took
+
+
+def measure(name: str, n_workers: int, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the CPU times and memory of one model on a number of workers."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(options.rows, options.features))
     mixing = rng.normal(size=(options.features, options.outputs))
     Y = np.tanh(X @ mixing / 4) + 0.1 * rng.normal(size=(options.rows, options.outputs))
     make = MODELS[name]
-    rows = []
-    for n_workers in options.workers:
-        local, plain, cluster, background, peaks = [], [], [], [], []
-        plan = make(options.trees, random_state=0)._plan(X, Y, None).growth
-        with workers(n_workers) as client:
-            at_rest = sum(client.run(cpu_seconds).values())
-            time.sleep(REST)
-            at_rest = (sum(client.run(cpu_seconds).values()) - at_rest) / REST
-            for _ in range(options.repeats):
-                start = time.process_time()
-                here = make(options.trees, random_state=0).fit(X, Y)
-                local.append(time.process_time() - start)
-                plain.append(plain_processes(plan, options.trees, n_workers))
-                client.run(reset_peak)
-                level = client.run(memory, "VmRSS")
-                start_cpu = sum(client.run(cpu_seconds).values())
-                start = time.perf_counter()
-                there = fit(make(options.trees, random_state=0), X, Y, client=client)
-                background.append(at_rest * (time.perf_counter() - start))
-                cluster.append(sum(client.run(cpu_seconds).values()) - start_cpu)
-                peak = client.run(memory, "VmHWM")
-                peaks.append(max(peak[worker] - level[worker] for worker in peak))
-                assert np.array_equal(here.trees_.threshold, there.trees_.threshold)
-                held = X.nbytes + Y.nbytes + 8 * options.rows + bytes_of(there.trees_) / n_workers
-        rows.append(
-            {
-                "model": name,
-                "workers": n_workers,
-                "local": min(local),
-                "plain": min(plain),
-                "cluster": min(cluster),
-                "background": background[int(np.argmin(cluster))],
-                "peak bytes": min(peaks),
-                "memory": min(peaks) / held,
-            }
-        )
-        print(rows[-1], file=sys.stderr, flush=True)
-    return rows
+    plan = make(options.trees, random_state=0)._plan(X, Y, None).growth
+    local, plain, there = [], [], []
+    with (
+        plain_processes(plan, options.trees, n_workers) as grow_all,
+        workers(n_workers) as client,
+    ):
+        at_rest = spent(client, cpu_seconds)
+        time.sleep(REST)
+        at_rest = (spent(client, cpu_seconds) - at_rest) / REST
+        for _ in range(options.repeats):
+            start = cpu_seconds()
+            here = make(options.trees, random_state=0).fit(X, Y)
+            local.append(cpu_seconds() - start)
+            plain.append(grow_all())
+            found, took = fit_there(client, make(options.trees, random_state=0), X, Y)
+            there.append(took)
+            assert np.array_equal(here.trees_.threshold, found.trees_.threshold)
+    best = min(there, key=itemgetter("cluster"))
+    row = {
+        "model": name,
+        "workers": n_workers,
+        "local": min(local),
+        "plain": min(plain),
+        **best,
+        "at rest": at_rest * best["seconds"],
+        "memory": max(took["memory"] for took in there),
+    }
+    print(row, file=sys.stderr, flush=True)
+    return row
 
 
 if __name__ == "__main__":

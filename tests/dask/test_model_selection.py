@@ -6,6 +6,7 @@ import warnings
 import joblib
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from clusters import make_data
@@ -78,6 +79,19 @@ def test_models_pickled_while_a_kernel_is_shared(threads):
     with pytest.raises(RuntimeError, match="save models after it has ended"):
         pickle.loads(within)
     assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+
+
+def test_other_kernels_while_one_is_shared(threads):
+    """They are pickled with their own data; two kernels of a type may be shared."""
+    kernel, other = (Precomputed(RBF(sigma)(Y)) for sigma in (1.0, 2.0))
+    with shared(kernel):
+        assert pickle.loads(pickle.dumps(clone(kernel))) is kernel
+        alone = pickle.dumps(other)
+        with shared(other):
+            assert pickle.loads(pickle.dumps(other)) is other
+            assert pickle.loads(pickle.dumps(kernel)) is kernel
+        assert pickle.loads(pickle.dumps(kernel)) is kernel
+    assert np.array_equal(pickle.loads(alone).gram, other.gram)
 
 
 def test_only_kernels_are_shared(threads):

@@ -1,5 +1,6 @@
 """What fits learn from rows in partitions, and the partitions that do not fit together."""
 
+import dask
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 from clusters import assert_same_trees, make_data
 from okforest import OKRandomForest
 from okforest.dask import fit_remote
+from okforest.dask._partitions import PartitionedRows
 from okforest.dask._summary import merge, summarize
 from okforest.kernels import Dirac, Linear
 
@@ -25,6 +27,15 @@ def merged(xs, ys, model=MODEL, kernel=None):
 def with_column(values, begin=0):
     """Return a frame of a number and another column."""
     return pd.DataFrame({"a": X[begin : begin + len(values), 1], "kind": values})
+
+
+def test_outputs_of_some_rows(threads):
+    """They come in the order of the rows asked for, which may be random, or repeat."""
+    n_rows = np.array([50, 0, 70])
+    blocks = [dask.delayed(part) for part in np.split(Y, np.cumsum(n_rows)[:-1])]
+    rows = np.array([119, 3, 50, 49, 3])
+    found = PartitionedRows(blocks, blocks, n_rows).outputs_at(threads, Linear(), rows)
+    assert np.array_equal(found, Y[rows])
 
 
 def test_rows_of_weight_zero(threads):
@@ -111,3 +122,12 @@ def test_one_row():
     """The error does not blame weights that were not passed."""
     with pytest.raises(ValueError, match="all partitions together have 1 row; at least 2"):
         merged([X[:1], X[:0]], [Y[:1], Y[:0]])
+
+
+def test_bytes_of_promoted_inputs():
+    """Inputs are as large as after their promotion to the type that all partitions have."""
+    filled = np.nan_to_num(X)
+    parts = [filled[:50].astype(np.float32), filled[50:]]
+    summary = merged(parts, [Y[:50], Y[50:]])
+    assert summary.dtype == np.float64
+    assert summary.n_bytes == filled.nbytes

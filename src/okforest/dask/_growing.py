@@ -16,6 +16,7 @@ from okforest.dask._cluster import (
     stop_if_cancelled,
     with_replicated,
 )
+from okforest.dask._sampling import without_sampling
 from okforest.dask._transport import PackedTrees, SentPlan, pack, unpack
 from okforest.engine import GrowthPlan, Trees
 from okforest.engine import grow as grow_here
@@ -99,7 +100,7 @@ def grow_packed(plan: GrowthPlan, trees: range) -> PackedTrees:
 
 def grow_range(plan: GrowthPlan, trees: range) -> Trees:
     """Grow some trees, on a worker."""
-    with allocator.keeping_freed_memory():
+    with allocator.keeping_freed_memory(), without_sampling():
         return grow_here(plan, trees, progress=stop_if_cancelled)
 
 
