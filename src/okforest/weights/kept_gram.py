@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,6 +17,7 @@ Positions = npt.NDArray[np.intp]
 
 ROWS_BYTES = 2**22  # of rows that are computed at a time
 PANEL = 64  # columns of the float32 copy that are together, as the core expects
+_copying = threading.Lock()  # threads that predict with the same model share its matrices
 
 
 class KeptGram:
@@ -51,11 +53,12 @@ class KeptGram:
         among the candidates, whose k(c, c) are the squares. The search is in float32, the choice
         that of float64.
         """
-        self._compute(positions)
-        if self._floats is None:
-            self._floats = FloatPanels(squares)
-        floats = self._floats
-        floats.copy(self._values, positions)
+        with _copying:
+            self._compute(positions)
+            if self._floats is None:
+                self._floats = FloatPanels(squares)
+            floats = self._floats
+            floats.copy(self._values, positions)
         return find_nearest(
             weights,
             positions,
