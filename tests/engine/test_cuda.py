@@ -17,7 +17,8 @@ from okforest import OKExtraTrees
 from okforest.datasets import fetch_usps
 from okforest.embedding import embed
 from okforest.engine import GrowthRules, cuda, grow
-from okforest.engine.cuda.growing import Grower, grow_on
+from okforest.engine.cuda.growing import Grower, grow_on, unsupported
+from okforest.engine.cuda.layout import CONSTANTS
 from okforest.engine.devices import grow_function
 from okforest.kernels import RBF
 
@@ -98,6 +99,50 @@ def test_few_values(grow_there):
     assert_same_trees(replace(plan, X=X), grow_there)
 
 
+@pytest.mark.parametrize("n", [150, 300])
+@pytest.mark.parametrize("max_features", [6, 16])
+def test_equal_splits_with_missing_values(grow_there, n, max_features):
+    """Of splits that are equal up to the side of missing values, the choice is that of the CPU."""
+    plan = make_plan(n, 8, missing=0.15, max_features=max_features)
+    bits = np.where(np.isnan(plan.X), plan.X, plan.X > 0)
+    X = np.hstack([bits, 1 - bits]).astype(np.float32)
+    plan = replace(plan, X=X, n_categories=np.zeros(16, np.int32))
+    assert_same_trees(plan, grow_there)
+
+
+def test_gains_of_equal_splits(grow_there):
+    """Gains of equal splits are exact in bootstrap samples: they decide whether a node splits."""
+    for decrease in (0.05, 0.1, 0.15, 0.2):
+        plan = make_plan(300, 5, n_draws=300, max_features=10, min_impurity_decrease=decrease)
+        X = np.hstack([plan.X > 0, plan.X <= 0]).astype(np.float32)
+        plan = replace(plan, X=X, n_categories=np.zeros(10, np.int32))
+        assert_same_trees(plan, grow_there)
+
+
+@pytest.mark.parametrize("n", [150, 400])
+def test_further_features_with_missing_values(grow_there, n):
+    """A node that no candidate splits takes a further feature, which may have missing values."""
+    plan = make_plan(n, 12, missing=0.3, max_features=2)
+    X = plan.X.copy()
+    X[:, :9] = 1.0
+    assert_same_trees(replace(plan, X=X), grow_there)
+
+
+def test_outputs_in_clusters(grow_there):
+    """Variances within clusters are exact, though their means are far from that of all rows."""
+    plan = make_plan(300)
+    cluster = np.arange(300)[:, None] % 2
+    X = (plan.X + 10 * cluster).astype(np.float32)
+    assert_same_trees(replace(plan, X=X, outputs=0.1 * plan.outputs + 10 * cluster), grow_there)
+
+
+def test_pairs_that_must_not_be_split(grow_there):
+    """Rounding errors of large outputs do not split two rows that are too few for two leaves."""
+    plan = make_plan(40, rank=2000, n_draws=8000, min_samples_leaf=200.0)
+    plan = replace(plan, outputs=np.sign(plan.outputs))
+    assert_same_trees(plan, grow_there)
+
+
 def test_order_of_memory(grow_there):
     """Inputs may have any memory layout."""
     plan = make_plan(150)
@@ -112,6 +157,20 @@ def test_order_of_threads():
     assert_same_trees(
         plan, lambda plan, trees: grow_on(device, plan, trees, large=LARGE_ON_HOST), range(1)
     )
+
+
+@pytest.mark.skipif(not cuda_host.available, reason="g++ is not installed")
+@pytest.mark.parametrize("most_chunks", [3, 256])
+def test_several_chunks(monkeypatch, most_chunks):
+    """Every chunk of a large node is taken once, in whatever order."""
+    monkeypatch.setitem(CONSTANTS, "CHUNK", 64)
+    monkeypatch.setitem(CONSTANTS, "MOST_CHUNKS", most_chunks)
+    device = cuda_host.HostDevice()
+    for options in ({}, {"missing": 0.1, "weight": "dyadic", "max_features": 20}):
+        assert_same_trees(
+            make_plan(500, 30, **options),
+            lambda plan, trees: grow_on(device, plan, trees, large=LARGE_ON_HOST),
+        )
 
 
 def test_batches_are_joined():
@@ -129,10 +188,24 @@ def test_not_enough_memory():
         grow_on(cuda_host.HostDevice(memory=2**16), make_plan(200), range(1))
 
 
+@pytest.mark.skipif(not cuda_host.available, reason="g++ is not installed")
+@pytest.mark.parametrize("n_trees", [1, 7, 32, 40])
 @pytest.mark.parametrize("weight", [None, "dyadic"])
-def test_outputs_that_do_not_fit(device, monkeypatch, weight):
+def test_trees_at_once(n_trees, weight):
+    """As many trees grow at once as fit beside inputs and outputs, at most 32."""
+    plan = make_plan(200, rank=400, weight=weight)
+    grower = Grower(cuda_host.HostDevice(), plan)
+    sizes, n_workers = grower.sizes, grower.n_workers
+    data = sizes.output_bytes(weight is not None) + sizes.input_and_row_bytes(n_workers)
+    need = data + (n_trees + 0.5) * sizes.batch_bytes(len(grower.rows), 1)
+    assert Grower(cuda_host.HostDevice(memory=int(need / 0.9)), plan).at_once == min(32, n_trees)
+
+
+@pytest.mark.parametrize("rank", [20, 400])  # less than a tree takes, and more
+@pytest.mark.parametrize("weight", [None, "dyadic"])
+def test_outputs_that_do_not_fit(device, monkeypatch, weight, rank):
     """Outputs that do not fit stay on the host, with a warning, and the trees are the same."""
-    plan = make_plan(300, rank=400, weight=weight)
+    plan = make_plan(300, rank=rank, weight=weight)
     grower = Grower(device, plan)
     sizes = grower.sizes
     rest = sizes.input_and_row_bytes(grower.n_workers) + sizes.batch_bytes(300, 1)
@@ -218,6 +291,13 @@ def test_what_is_not_supported(what):
     with pytest.warns(UserWarning, match=f"on the CPU: the GPU does not support .*{what}"):
         found = grow_function("auto")(plan, range(1))
     assert_array_equal(found.feature, grow(plan, range(1)).feature)
+
+
+def test_most_candidates_are_supported():
+    """As many candidate features as the kernels have sums for are supported."""
+    assert unsupported(make_plan(50, 255, max_features=255)) is None
+    assert unsupported(make_plan(50, 300, max_features=255)) is None
+    assert unsupported(make_plan(50, 127, missing=0.1, max_features=127)) is None
 
 
 def test_without_a_gpu():
