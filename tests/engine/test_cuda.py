@@ -244,6 +244,13 @@ def test_known_constants(case):
         assert_array_equal(getattr(one, name), getattr(other, name))
 
 
+def test_rows_drawn_too_often():
+    """A row that is drawn more often than float16 counts is an error that "auto" understands."""
+    plan = replace(make_plan(20, n_draws=3000), row_weight=np.r_[1e9, np.ones(19)])
+    with pytest.raises(cuda.NoDeviceError, match=r"drawn 3,000 times .* at most 2,048"):
+        grow_on(cuda_host.HostDevice(), plan, range(1))
+
+
 def test_progress_counts_trees():
     """Progress is reported after each group of trees."""
     seen = []

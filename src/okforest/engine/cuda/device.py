@@ -15,7 +15,7 @@ INSTALL = "install it with pip install 'okforest[cuda]'"
 
 
 class NoDeviceError(RuntimeError):
-    """There is no GPU that trees can be grown on; the message says why."""
+    """There is no GPU that these trees can be grown on; the message says why."""
 
 
 class Kernels:

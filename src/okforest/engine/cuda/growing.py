@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from okforest._typing import Progress
 from okforest.engine.cuda.collecting import Collector
+from okforest.engine.cuda.device import NoDeviceError
 from okforest.engine.cuda.inputs import readable
 from okforest.engine.cuda.layout import ARRAYS, CONSTANTS, ITEM, PACKING, PLAN, RESULT, sizes_of
 from okforest.engine.cuda.records import (
@@ -230,7 +231,7 @@ class Batch:
             drawn = draw(plan.row_weight, plan.n_draws, plan.seed, trees)
             rows, offsets = drawn.members, drawn.member_offsets
             if drawn.times.max() > MOST_TIMES:
-                raise ValueError(
+                raise NoDeviceError(
                     f"a row was drawn {drawn.times.max():,} times for a tree; the device supports "
                     f"at most {MOST_TIMES:,}. Set device='cpu', or lower max_samples."
                 )
