@@ -150,7 +150,7 @@ def exhaust_memory():
 @pytest.mark.slow
 @pytest.mark.parametrize("allowed", [0, 3])
 def test_a_worker_out_of_memory(allowed):
-    """It is restarted, and its tasks are repeated; if that happens too often, an error says so."""
+    """It is restarted, and its tasks are repeated, up to a number of times; then fit raises."""
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": allowed}),
         LocalCluster(

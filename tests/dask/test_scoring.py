@@ -22,5 +22,5 @@ def terms(loss, n_rows):
     ],
 )
 def test_few_rows_and_equal_outputs(parts, spread, expected):
-    """Without spread there is no share of it: one, zero, or no score for a single row."""
+    """Equal outputs score one or zero, and a single row has no score."""
     assert np.array_equal(_r2(parts, spread), expected, equal_nan=True)

@@ -1,8 +1,8 @@
 """Dask's sampling of running tasks, which a worker pauses while it grows trees.
 
 For the profile of its dashboard, a worker looks at the stacks of running tasks a hundred times a
-second. Growing trees is one call of the compiled core: every sample is the same, and together they
-take two percent of a core from the trees.
+second. Growing trees is one call of the compiled core: every sample is the same, and they take CPU
+time from the trees.
 """
 
 import threading
