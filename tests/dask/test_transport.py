@@ -1,6 +1,7 @@
 """Trees packed for transport, and the allocator of workers."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -94,16 +95,18 @@ def test_allocator(monkeypatch):
         def malloc_trim(self, padding):
             calls.append("trim")
 
-    class Timer:
-        def __init__(self, seconds, function, arguments):
-            self.fire = lambda: function(*arguments)
+    class Loop:
+        def add_callback(self, function, *arguments):  # the only one that tasks may call
+            function(*arguments)
 
-        def start(self):
-            timers.append(self)
+        def call_later(self, seconds, function, *arguments):
+            assert seconds == 1.0
+            later.append(lambda: function(*arguments))
 
-    timers = []
+    later = []
     allocator = Allocator(Library())
-    monkeypatch.setattr("threading.Timer", Timer)
+    monkeypatch.setattr("distributed.get_worker", lambda: SimpleNamespace(loop=Loop()))
+    monkeypatch.setattr("threading.Thread.start", None)  # it would take the arena of the next trees
     monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
     with allocator.keeping_freed_memory():
         assert not calls
@@ -113,13 +116,13 @@ def test_allocator(monkeypatch):
             assert calls == [(-1, 2**28), (-3, 2**25)]
         assert len(calls) == 2
     with allocator.keeping_freed_memory(1.0):  # the next task begins within the second
-        timers[0].fire()
+        later[0]()
     assert len(calls) == 2
-    timers[1].fire()
-    timers[0].fire()
+    later[1]()
+    later[0]()
     restored = [(-1, 65536), (-3, 2**17), "trim"]
     assert calls[2:] == restored
     with allocator.keeping_freed_memory():
         pass
     assert calls[7:] == restored
-    assert len(timers) == 2
+    assert len(later) == 2

@@ -4,6 +4,10 @@ Dask starts workers with ``MALLOC_TRIM_THRESHOLD_=65536``, so that the C library
 memory to the system at once. Growing and packing trees frees and allocates the same memory over and
 over; page faults then take a fifth of the time. While trees grow, the allocator keeps what is
 freed; for a moment after, too, if the worker has several such tasks, one after the other.
+
+Every thread has an arena of memory, which passes to the next thread once it has ended. Trees grow
+in a new thread each time: a thread that waits between two tasks would take the arena, with the
+freed memory in it. So the event loop waits.
 """
 
 import ctypes
@@ -12,6 +16,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from okforest.dask._cluster import require
 
 # Parameters of mallopt in glibc's malloc.h, and the default of the second.
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
@@ -31,7 +37,7 @@ class Allocator:
 
     @contextmanager
     def keeping_freed_memory(self, seconds: float = 0.0) -> Iterator[None]:
-        """Keep freed memory for later allocations, until some seconds after the end."""
+        """Keep freed memory for later allocations, until some seconds after the end of the task."""
         usual = os.environ.get("MALLOC_TRIM_THRESHOLD_", "")
         if not usual.isdigit() or not hasattr(self._library, "mallopt"):  # not set, or not glibc
             yield
@@ -56,9 +62,8 @@ class Allocator:
         if seconds == 0.0:
             self._return(usual)
         else:
-            timer = threading.Timer(seconds, self._return, (usual,))
-            timer.daemon = True
-            timer.start()
+            loop = require("distributed").get_worker().loop
+            loop.add_callback(loop.call_later, seconds, self._return, usual)
 
     def _return(self, usual: int) -> None:
         """Set the allocator as Dask does, unless trees are growing again."""

@@ -76,11 +76,10 @@ def pack(trees: Trees) -> PackedTrees:
     arrays = dict(vars(trees))
     dtypes = {name: array.dtype for name, array in arrays.items()}
     is_split = trees.left >= 0
-    leaf = int(np.argmin(is_split))  # the first leaf: all have the same values
-    is_pure = not trees.variance[~is_split].any()  # leaves of one row, or of equal outputs
+    split, leaves = np.flatnonzero(is_split), np.flatnonzero(~is_split)  # faster than masks
+    is_pure = not trees.variance[leaves].any()  # leaves of one row, or of equal outputs
     of_splits = (*OF_SPLITS, "variance") if is_pure else OF_SPLITS
-    in_leaves = {name: arrays[name][leaf] for name in of_splits}
-    split = np.flatnonzero(is_split)
+    in_leaves = {name: arrays[name][leaves[0]] for name in of_splits}  # all have the same values
     for name in of_splits:
         own = arrays[name][split]
         is_same = own.dtype.kind in "bi" and (own == in_leaves[name]).all()  # 0.0 == −0.0
@@ -103,30 +102,35 @@ def unpack(parts: Sequence[PackedTrees]) -> Trees:
     """
     first = parts[0]
     joined = {name: array.astype(first.dtypes[name]) for name, array in first.arrays.items()}
-    is_split = [
-        np.unpackbits(part.is_split, count=int(part.arrays["node_offsets"][-1])).view(bool)
-        for part in parts
-    ]
+    places = {}
     for offsets, names in PARTS.items():
         sizes = [np.diff(part.arrays[offsets].astype(np.int64)) for part in parts]
         joined[offsets] = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
-        begins = np.cumsum([0, *(own.sum() for own in sizes)])
+        ends = np.cumsum([own.sum() for own in sizes])
         for name in names:
             if name == "times" and not first.arrays[name].size:
                 continue  # without bootstrap
-            whole = np.empty(begins[-1], dtype=first.dtypes[name])
-            for k, (part, begin, end) in enumerate(zip(parts, begins, begins[1:], strict=False)):
-                own, array = whole[begin:end], part.arrays[name]
-                if name in part.in_leaves:
-                    own[:] = part.in_leaves[name]
-                    if array.size:
-                        own[is_split[k]] = array
-                elif name == "weight" and not array.size:
-                    np.subtract(part.arrays["end"], part.arrays["begin"], out=own, dtype=own.dtype)
-                else:
-                    own[:] = array
-            joined[name] = whole
+            joined[name] = np.empty(ends[-1], dtype=first.dtypes[name])
+            places[name] = np.split(joined[name], ends[:-1])
+    for k, part in enumerate(parts):
+        n_nodes = int(part.arrays["node_offsets"][-1])
+        split = np.flatnonzero(np.unpackbits(part.is_split, count=n_nodes))
+        for name, own in places.items():
+            _unpack_to(own[k], part, name, split)
     return Trees(**joined)
+
+
+def _unpack_to(own: Array, part: PackedTrees, name: str, split: Array) -> None:
+    """Write one array of a part to its place, given which nodes are split."""
+    array = part.arrays[name]
+    if name in part.in_leaves:
+        own[:] = part.in_leaves[name]
+        if array.size:
+            own[split] = array
+    elif name == "weight" and not array.size:
+        np.subtract(part.arrays["end"], part.arrays["begin"], out=own, dtype=own.dtype)
+    else:
+        own[:] = array
 
 
 def _smaller(array: Array) -> Array:
