@@ -6,7 +6,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/forest.hpp"
 #include "bindings/interrupt.hpp"
-#include "core/nearest.hpp"
+#include "decode/nearest.hpp"
 
 namespace okforest {
 

@@ -1,8 +1,8 @@
 // The extension module okforest._strings.
-#include "core/strings.hpp"
+#include "sequences/strings.hpp"
 
 #include "bindings/arrays.hpp"
-#include "core/alignment.hpp"
+#include "sequences/alignment.hpp"
 
 namespace okforest {
 

@@ -1,4 +1,4 @@
-#include "core/strings.hpp"
+#include "sequences/strings.hpp"
 
 #include <algorithm>
 #include <numeric>  // for std::iota

@@ -1,4 +1,4 @@
-#include "core/alignment.hpp"
+#include "sequences/alignment.hpp"
 
 #include <cmath>
 #include <limits>

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/ragged.hpp"
+#include "sequences/ragged.hpp"
 
 namespace okforest {
 

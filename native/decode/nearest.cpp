@@ -1,4 +1,4 @@
-#include "core/nearest.hpp"
+#include "decode/nearest.hpp"
 
 #include <algorithm>
 #include <cmath>

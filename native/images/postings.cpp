@@ -1,4 +1,4 @@
-#include "core/postings.hpp"
+#include "images/postings.hpp"
 
 #include <algorithm>
 #include <array>

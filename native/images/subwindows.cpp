@@ -1,4 +1,4 @@
-#include "core/subwindows.hpp"
+#include "images/subwindows.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "core/ragged.hpp"
+#include "sequences/ragged.hpp"
 
 namespace okforest {
 
