@@ -9,9 +9,6 @@ namespace okforest {
 
 namespace {
 
-template <class T>
-using Mutable = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 // Nodes are rows of two integers.
 ByteTrees trees_of(const Matrix<std::uint32_t>& nodes, const Vector<std::int64_t>& offsets) {
   static_assert(sizeof(ByteNode) == 2 * sizeof(std::uint32_t));

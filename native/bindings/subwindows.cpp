@@ -14,8 +14,6 @@ namespace {
 
 template <class T>
 using Image = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-template <class T, int NDim>
-using Mutable = nb::ndarray<T, nb::ndim<NDim>, nb::c_contig, nb::device::cpu>;
 
 // The rows of an array of shape (n, 3) as squares.
 std::span<const Square> squares_of(const Matrix<std::int32_t>& squares) {

@@ -9,7 +9,8 @@
 
 namespace okforest {
 
-using Sequences = Ragged<std::int32_t>;  // of symbols
+using Sequence = std::span<const std::int32_t>;  // of symbols
+using Sequences = Ragged<std::int32_t>;
 
 // The k-mers of sequences, numbered from 0 in the order in which they are found first. With
 // `boundaries`, k - 1 marks are added to both ends of every sequence.
@@ -19,19 +20,17 @@ struct Kmers {
 };
 Kmers number_kmers(const Sequences& sequences, int k, bool boundaries);
 
-// For every pair of sequences of a and b, the sum of common[d] over all pairs of their k-mers,
-// where d is the number of places at which the two differ (Leslie et al., 2004). K-mers with a
-// negative symbol are left out. The result is by rows. A pair costs the product of the lengths.
-void mismatch(const Sequences& a, const Sequences& b, int k, std::span<const double> common,
-              std::span<double> result);
+// The sum of common[d] over all pairs of k-mers of two sequences, where d is the number of places
+// at which they differ (Leslie et al., 2004). K-mers with a negative symbol are left out. Costs the
+// product of the lengths.
+double mismatch(Sequence s, Sequence t, int k, std::span<const double> common);
 
-// For every pair of sequences of a and b, the sum over all common subsequences of k symbols, with
-// gaps, of `decay` to the lengths that their occurrences span (Lodhi et al., 2002). The result is
-// of size a.size() * b.size(), by rows. A pair costs k times the product of the lengths.
-void gap_weighted(const Sequences& a, const Sequences& b, int k, double decay,
-                  std::span<double> result);
+// The sum over all common subsequences of k symbols, with gaps, of `decay` to the lengths that
+// their occurrences span (Lodhi et al., 2002). Costs k times the product of the lengths. `before`
+// is scratch memory.
+double gap_weighted(Sequence s, Sequence t, int k, double decay, std::vector<double>& before);
 
-// The Levenshtein distance of every pair of sequences of a and b, by rows.
-void edit_distances(const Sequences& a, const Sequences& b, std::span<double> result);
+// The Levenshtein distance. `line` is scratch memory.
+double edit_distance(Sequence s, Sequence t, std::vector<std::int64_t>& line);
 
 }  // namespace okforest
