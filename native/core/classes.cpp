@@ -37,18 +37,6 @@ void ClassScorer::enter(Node& node, Rows rows, const Frame*, Frame& frame) {
   node.noise = std::max(kNoise * node.variance, kRounding * node.scale);
 }
 
-Precision ClassScorer::search_sides(const Node&, Rows, const Frame& frame,
-                                    std::span<const Side> sides, double* norms) {
-  for (const Side& side : sides) *norms++ = set_norm(frame, side.rows, side.weight);
-  return {};
-}
-
-Precision ClassScorer::search_prefixes(const Node& node, Rows rows, const Frame& frame,
-                                       std::span<const Prefixes> lists, double* norms) {
-  prefix_norms(node, rows, frame, lists, norms);
-  return {};
-}
-
 // Numbers the classes of a node in the order of its rows.
 std::size_t ClassScorer::row_classes(Rows rows, const Frame& frame, std::int32_t* classes,
                                      double* means) {

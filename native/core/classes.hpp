@@ -21,7 +21,7 @@ struct ClassOutputs {
 // The classes of the rows of Phi, if each row has a single one and otherwise zeros.
 std::optional<ClassOutputs> find_classes(const MatrixView& phi, Pace& pace);
 
-class ClassScorer {
+class ClassScorer : public ScorerDefaults<ClassScorer> {
  public:
   struct Frame {
     std::vector<double> mean;  // the share of each class in the node
@@ -34,13 +34,7 @@ class ClassScorer {
   void begin(std::span<const double> weight, Rows) { weight_ = weight; }
   void enter(Node& node, Rows rows, const Frame* parent, Frame& frame);
   void divide(Frame*, Rows, Rows) {}  // children count their own rows
-  Precision search_sides(const Node& node, Rows rows, const Frame& frame,
-                         std::span<const Side> sides, double* norms);
-  Precision search_prefixes(const Node& node, Rows rows, const Frame& frame,
-                            std::span<const Prefixes> lists, double* norms);
   std::size_t row_classes(Rows rows, const Frame& frame, std::int32_t* classes, double* means);
-  bool row_gram(Rows, const Frame&, double*) const { return false; }
-  bool row_values(Rows, const Frame&, double*) const { return false; }
   void set_norms(const Node& node, const Frame& frame, std::span<const Rows> sets,
                  const double* weights, double* norms);
   void prefix_norms(const Node& node, Rows rows, const Frame& frame,

@@ -96,18 +96,6 @@ void FrobeniusScorer::prefix_norms(const Node& node, Rows rows, const Frame& fra
   }
 }
 
-Precision FrobeniusScorer::search_sides(const Node& node, Rows, const Frame& frame,
-                                        std::span<const Side> sides, double* norms) {
-  for (const Side& side : sides) set_norms(node, frame, {&side.rows, 1}, &side.weight, norms++);
-  return {};
-}
-
-Precision FrobeniusScorer::search_prefixes(const Node& node, Rows rows, const Frame& frame,
-                                           std::span<const Prefixes> lists, double* norms) {
-  prefix_norms(node, rows, frame, lists, norms);
-  return {};
-}
-
 void FrobeniusScorer::group_gram(const Frame&, Rows, Rows, std::span<const double>,
                                  std::span<double>) {
   throw std::logic_error("the Frobenius rule does not support categorical features");

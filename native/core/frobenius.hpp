@@ -19,7 +19,7 @@ namespace okforest {
 // squared distance between the two means in these coordinates. With s = c delta the sum of a side
 // around the node's mean, the "norm" of this scorer is 2 s^T M s + ||s||^4 / c: the splitter
 // divides it by c, which gives the reduction.
-class FrobeniusScorer {
+class FrobeniusScorer : public ScorerDefaults<FrobeniusScorer> {
  public:
   struct Frame {
     GramScorer::Frame gram;
@@ -31,13 +31,6 @@ class FrobeniusScorer {
   void begin(std::span<const double> weight, Rows rows);
   void enter(Node& node, Rows rows, const Frame* parent, Frame& frame);
   void divide(Frame* frame, Rows left, Rows right);
-  Precision search_sides(const Node& node, Rows rows, const Frame& frame,
-                         std::span<const Side> sides, double* norms);
-  Precision search_prefixes(const Node& node, Rows rows, const Frame& frame,
-                            std::span<const Prefixes> lists, double* norms);
-  std::size_t row_classes(Rows, const Frame&, std::int32_t*, double*) const { return 0; }
-  bool row_values(Rows, const Frame&, double*) const { return false; }
-  bool row_gram(Rows, const Frame&, double*) { return false; }
   void set_norms(const Node& node, const Frame& frame, std::span<const Rows> sets,
                  const double* weights, double* norms);
   void prefix_norms(const Node& node, Rows rows, const Frame& frame,
