@@ -29,7 +29,7 @@ $here $options $here_options core/dispatch.cpp tests/kernel_checksums.cpp $here_
   -o "$out/here"
 
 there=aarch64-linux-gnu-g++
-for source in core/*.cpp; do
+for source in core/*.cpp decode/*.cpp images/*.cpp sequences/*.cpp; do
   [ "$source" = core/kernels.cpp ] ||
     $there $options -DOKFOREST_INPUTS="DenseInputs<float>" -fsyntax-only "$source"
 done

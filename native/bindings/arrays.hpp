@@ -6,7 +6,9 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <tuple>
@@ -15,21 +17,22 @@
 #include <vector>
 
 #include "core/inputs.hpp"
+#include "core/views.hpp"
 
 namespace okforest {
 
 namespace nb = nanobind;
 
-// All arrays are read-only. None is converted here: the Python side does that once.
+// All arrays are read-only, except those modified in place. None is converted here: the Python side
+// does that once.
 template <class T>
 using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T, int NDim = 1>
+using Mutable = nb::ndarray<T, nb::ndim<NDim>, nb::c_contig, nb::device::cpu>;
+template <class T, int NDim = 1>
 using Result = nb::ndarray<nb::numpy, T, nb::ndim<NDim>>;
-
-// The arrays of trees, keyed by the names of ForestView's fields.
-using NamedArrays = nb::typed<nb::dict, nb::str, nb::any>;
 
 // Inputs: an array of any layout, of bytes or floats, or the data, indices and indptr of a
 // compressed sparse matrix.
@@ -39,11 +42,6 @@ template <class T>
 using Sparse = std::tuple<Vector<T>, Vector<std::int32_t>, Vector<std::int64_t>>;
 using AnyInputs =
     std::variant<Dense<std::uint8_t>, Dense<float>, Dense<double>, Sparse<float>, Sparse<double>>;
-
-template <class... Bodies>
-struct Overloaded : Bodies... {
-  using Bodies::operator()...;
-};
 
 // Where the values of an array are, after checking that the core may read them there.
 template <class Array>
@@ -61,26 +59,39 @@ std::span<const T> view(const Vector<T>& array) {
   return {data_of(array), array.size()};
 }
 
-template <class T>
-DenseInputs<T> dense_inputs(const Dense<T>& X) {
+inline MatrixView view(const Matrix<double>& array) {
+  return {data_of(array), static_cast<std::int64_t>(array.shape(0)),
+          static_cast<std::int64_t>(array.shape(1))};
+}
+
+// Whether parts that begin at these offsets are n entries, one part after the other.
+inline bool are_offsets(std::span<const std::int64_t> offsets, std::size_t n) {
+  return !offsets.empty() && offsets.front() == 0 && std::ranges::is_sorted(offsets) &&
+         offsets.back() == static_cast<std::int64_t>(n);
+}
+
+inline bool are_indices(std::span<const std::int32_t> indices, std::int64_t n) {
+  return std::ranges::all_of(indices, [&](std::int32_t i) { return i >= 0 && i < n; });
+}
+
+// The inputs as the core reads them. Sparse ones are compressed columns of n_across rows, or
+// compressed rows of n_across columns, after checking that their indices ascend.
+template <template <class> class Compressed, class T>
+DenseInputs<T> inputs_of(const Dense<T>& X, std::int64_t) {
   return {data_of(X), static_cast<std::int64_t>(X.shape(0)), static_cast<std::int64_t>(X.shape(1)),
           X.stride(0), X.stride(1)};
 }
 
-// Compressed columns or rows, after checking that their indices ascend and are below `n_across`.
 template <template <class> class Compressed, class T>
-Compressed<T> sparse_inputs(const Sparse<T>& X, std::int64_t n_across) {
+Compressed<T> inputs_of(const Sparse<T>& X, std::int64_t n_across) {
   const auto data = view(std::get<0>(X));
   const auto indices = view(std::get<1>(X));
   const auto offsets = view(std::get<2>(X));
-  bool sound = !offsets.empty() && offsets.front() == 0 && indices.size() == data.size() &&
-               offsets.back() == static_cast<std::int64_t>(data.size());
+  bool sound = indices.size() == data.size() && are_offsets(offsets, data.size());
   for (std::size_t k = 0; sound && k + 1 < offsets.size(); ++k) {
-    sound = offsets[k] <= offsets[k + 1] && offsets[k + 1] <= offsets.back();
-    for (auto i = offsets[k]; sound && i < offsets[k + 1]; ++i) {
-      sound = indices[i] >= 0 && indices[i] < n_across &&
-              (i == offsets[k] || indices[i - 1] < indices[i]);
-    }
+    const auto own = indices.subspan(offsets[k], offsets[k + 1] - offsets[k]);
+    sound = own.empty() || (own.front() >= 0 && own.back() < n_across &&
+                            std::ranges::adjacent_find(own, std::greater_equal{}) == own.end());
   }
   if (!sound) throw std::invalid_argument("the sparse matrix X is not in canonical format");
   const auto n_along = static_cast<std::int64_t>(offsets.size()) - 1;

@@ -1,36 +1,55 @@
-// The core's view of a fitted forest, which Python passes as a dictionary of arrays.
+// Forests as dictionaries of arrays, which Python keeps.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include "bindings/arrays.hpp"
+#include "core/forest.hpp"
 #include "core/views.hpp"
 
 namespace okforest {
 
+// The arrays of trees, keyed by the names of ForestView's fields.
+using NamedArrays = nb::typed<nb::dict, nb::str, nb::any>;
+
+// Calls f(name, array) for each array that is grown.
+template <class Arrays, class F>
+void for_arrays(Arrays& forest, F&& f) {
+  f("node_offsets", forest.node_offsets);
+  f("member_offsets", forest.member_offsets);
+  f("subset_offsets", forest.subset_offsets);
+  f("feature", forest.feature);
+  f("threshold", forest.threshold);
+  f("missing_left", forest.missing_left);
+  f("subset", forest.subset);
+  f("subset_words", forest.subset_words);
+  f("left", forest.left);
+  f("weight", forest.weight);
+  f("variance", forest.variance);
+  f("begin", forest.begin);
+  f("end", forest.end);
+  f("members", forest.members);
+  f("times", forest.times);
+}
+
+inline NamedArrays arrays_of(Forest&& forest) {
+  NamedArrays result;
+  for_arrays(forest, [&]<class T>(const char* name, std::vector<T>& values) {
+    const nb::object array = to_numpy(std::move(values)).cast();
+    result[name] = std::is_same_v<T, char> ? array.attr("view")("bool") : array;
+  });
+  return result;
+}
+
 // The view is valid as long as the dictionary holds the arrays.
 inline ForestView forest_view(const NamedArrays& arrays) {
   ForestView forest{};
-  const auto fill = [&]<class T>(std::span<const T>& field, const char* name) {
+  const auto fill = [&]<class T>(const char* name, std::span<const T>& field) {
     field = view(nb::cast<Vector<T>>(arrays[name], false));
   };
-  fill(forest.node_offsets, "node_offsets");
-  fill(forest.member_offsets, "member_offsets");
-  fill(forest.subset_offsets, "subset_offsets");
-  fill(forest.feature, "feature");
-  fill(forest.threshold, "threshold");
-  fill(forest.missing_left, "missing_left");
-  fill(forest.subset, "subset");
-  fill(forest.subset_words, "subset_words");
-  fill(forest.left, "left");
-  fill(forest.weight, "weight");
-  fill(forest.variance, "variance");
-  fill(forest.begin, "begin");
-  fill(forest.end, "end");
-  fill(forest.members, "members");
-  fill(forest.times, "times");
-  fill(forest.row_weight, "row_weight");
-  fill(forest.n_categories, "n_categories");
+  for_arrays(forest, fill);
+  fill("row_weight", forest.row_weight);
+  fill("n_categories", forest.n_categories);
 
   // With inconsistent lengths, the core would read out of bounds. The entries are trusted.
   const std::size_t n_nodes = forest.feature.size();
@@ -41,8 +60,7 @@ inline ForestView forest_view(const NamedArrays& arrays) {
     sound = sound && size == n_nodes;
   }
   const auto ends_at = [&](std::span<const std::int64_t> offsets, std::size_t size) {
-    return offsets.size() == forest.node_offsets.size() && offsets.front() == 0 &&
-           offsets.back() == static_cast<std::int64_t>(size);
+    return offsets.size() == forest.node_offsets.size() && are_offsets(offsets, size);
   };
   sound = sound && ends_at(forest.node_offsets, n_nodes) &&
           ends_at(forest.member_offsets, forest.members.size()) &&

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "bindings/arrays.hpp"
+#include "bindings/forest.hpp"
 #include "bindings/interrupt.hpp"
 #include "core/kernels.hpp"
 
@@ -38,26 +39,6 @@ void check_weights(std::span<const double> weights) {
   }
 }
 
-NamedArrays arrays_of(Forest&& forest) {
-  NamedArrays result;
-  result["node_offsets"] = to_numpy(std::move(forest.node_offsets));
-  result["member_offsets"] = to_numpy(std::move(forest.member_offsets));
-  result["subset_offsets"] = to_numpy(std::move(forest.subset_offsets));
-  result["feature"] = to_numpy(std::move(forest.feature));
-  result["threshold"] = to_numpy(std::move(forest.threshold));
-  result["missing_left"] = to_numpy(std::move(forest.missing_left)).cast().attr("view")("bool");
-  result["subset"] = to_numpy(std::move(forest.subset));
-  result["subset_words"] = to_numpy(std::move(forest.subset_words));
-  result["left"] = to_numpy(std::move(forest.left));
-  result["weight"] = to_numpy(std::move(forest.weight));
-  result["variance"] = to_numpy(std::move(forest.variance));
-  result["begin"] = to_numpy(std::move(forest.begin));
-  result["end"] = to_numpy(std::move(forest.end));
-  result["members"] = to_numpy(std::move(forest.members));
-  result["times"] = to_numpy(std::move(forest.times));
-  return result;
-}
-
 NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                  const Vector<double>& row_weight, std::uint64_t seed, std::int64_t first_tree,
                  std::int64_t n_trees, std::int64_t n_draws, int n_threads,
@@ -66,8 +47,7 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                  double min_samples_split, double min_samples_leaf, double min_impurity_decrease,
                  bool stop_when_pure, const Vector<std::int32_t>& n_categories,
                  nb::object progress) {
-  const MatrixView y{data_of(outputs), static_cast<std::int64_t>(outputs.shape(0)),
-                     static_cast<std::int64_t>(outputs.shape(1))};
+  const MatrixView y = view(outputs);
   if (gram && y.n_cols != y.n_rows) throw std::invalid_argument("the Gram matrix is not square");
   check_weights(view(row_weight));
   if (n_threads < 1 || n_trees < 0) {
@@ -104,10 +84,10 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
     check_length("row_weight", static_cast<std::int64_t>(row_weight.size()), y.n_rows);
     const auto counts = view(n_categories);
     if (inputs.n_cols != static_cast<std::int64_t>(counts.size()) ||
-        std::any_of(counts.begin(), counts.end(), [](std::int32_t n) { return n < 0; })) {
+        std::ranges::any_of(counts, [](auto n) { return n < 0; })) {
       throw std::invalid_argument("n_categories must have one entry >= 0 for each feature");
     }
-    if (frobenius && std::any_of(counts.begin(), counts.end(), [](auto n) { return n > 0; })) {
+    if (frobenius && std::ranges::any_of(counts, [](auto n) { return n > 0; })) {
       throw std::invalid_argument("the Frobenius rule does not support categorical features");
     }
     nb::gil_scoped_release nogil;
@@ -115,13 +95,7 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                        rules, plan, report);
   };
   Forest forest =
-      std::visit(Overloaded{
-                     [&]<class T>(const Dense<T>& x) { return grow_on(dense_inputs(x)); },
-                     [&]<class T>(const Sparse<T>& x) {
-                       return grow_on(sparse_inputs<ColumnInputs, T>(x, y.n_rows));
-                     },
-                 },
-                 X);
+      std::visit([&](const auto& x) { return grow_on(inputs_of<ColumnInputs>(x, y.n_rows)); }, X);
   signals.rethrow();
   return arrays_of(std::move(forest));
 }

@@ -7,7 +7,7 @@ void bind_postings(nanobind::module_& m);
 void bind_predict(nanobind::module_& m);
 void bind_prune(nanobind::module_& m);
 void bind_residuals(nanobind::module_& m);
-void bind_segments(nanobind::module_& m);
+void bind_subwindows(nanobind::module_& m);
 }  // namespace okforest
 
 NB_MODULE(_core, m) {
@@ -17,5 +17,5 @@ NB_MODULE(_core, m) {
   okforest::bind_predict(m);
   okforest::bind_prune(m);
   okforest::bind_residuals(m);
-  okforest::bind_segments(m);
+  okforest::bind_subwindows(m);
 }

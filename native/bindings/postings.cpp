@@ -1,4 +1,4 @@
-#include "core/postings.hpp"
+#include "images/postings.hpp"
 
 #include <stdexcept>
 
@@ -8,9 +8,6 @@
 namespace okforest {
 
 namespace {
-
-template <class T>
-using Mutable = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Nodes are rows of two integers.
 ByteTrees trees_of(const Matrix<std::uint32_t>& nodes, const Vector<std::int64_t>& offsets) {

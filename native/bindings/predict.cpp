@@ -1,12 +1,11 @@
 #include "core/predict.hpp"
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "bindings/arrays.hpp"
 #include "bindings/forest.hpp"
 #include "bindings/interrupt.hpp"
-#include "core/nearest.hpp"
+#include "decode/nearest.hpp"
 
 namespace okforest {
 
@@ -15,7 +14,7 @@ namespace {
 // A float32 matrix in groups of columns: see FloatFactor.
 using Panels = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
-using CsrArrays = nb::typed<nb::tuple, Result<double>, Result<std::int32_t>, Result<std::int64_t>>;
+using CsrArrays = std::tuple<Result<double>, Result<std::int32_t>, Result<std::int64_t>>;
 
 Result<std::int32_t, 2> apply_binding(const AnyInputs& X, const NamedArrays& trees, int n_threads) {
   const ForestView forest = forest_view(trees);
@@ -31,13 +30,7 @@ Result<std::int32_t, 2> apply_binding(const AnyInputs& X, const NamedArrays& tre
     return static_cast<std::size_t>(inputs.n_rows);
   };
   const std::size_t n_rows =
-      std::visit(Overloaded{
-                     [&]<class T>(const Dense<T>& x) { return apply_to(dense_inputs(x)); },
-                     [&]<class T>(const Sparse<T>& x) {
-                       return apply_to(sparse_inputs<RowInputs, T>(x, n_features));
-                     },
-                 },
-                 X);
+      std::visit([&](const auto& x) { return apply_to(inputs_of<RowInputs>(x, n_features)); }, X);
   return to_numpy<std::int32_t, 2>(std::move(leaves), {n_rows, n_trees});
 }
 
@@ -68,9 +61,8 @@ CsrArrays leaf_weights_binding(const Matrix<std::int32_t>& leaves, const NamedAr
   interruptible([&](Watch& watch) {
     rows = leaf_weights(checked(leaves, forest, watch), forest, n_threads, watch);
   });
-  return CsrArrays(nb::make_tuple(to_numpy(std::move(rows.values)),
-                                  to_numpy(std::move(rows.columns)),
-                                  to_numpy(std::move(rows.offsets))));
+  return {to_numpy(std::move(rows.values)), to_numpy(std::move(rows.columns)),
+          to_numpy(std::move(rows.offsets))};
 }
 
 std::tuple<std::int64_t, std::int64_t> count_members_binding(const Matrix<std::int32_t>& leaves,
@@ -85,14 +77,13 @@ std::tuple<std::int64_t, std::int64_t> count_members_binding(const Matrix<std::i
 Result<double, 2> leaf_means_binding(const Matrix<std::int32_t>& leaves, const NamedArrays& trees,
                                      const Matrix<double>& values, int n_threads) {
   const ForestView forest = forest_view(trees);
-  const MatrixView view{data_of(values), static_cast<std::int64_t>(values.shape(0)),
-                        static_cast<std::int64_t>(values.shape(1))};
-  if (view.n_rows != static_cast<std::int64_t>(forest.row_weight.size())) {
+  const MatrixView rows = view(values);
+  if (rows.n_rows != static_cast<std::int64_t>(forest.row_weight.size())) {
     throw std::invalid_argument("values must have one row per training row");
   }
   std::vector<double> means;
   interruptible([&](Watch& watch) {
-    means = leaf_means(checked(leaves, forest, watch), forest, view, n_threads, watch);
+    means = leaf_means(checked(leaves, forest, watch), forest, rows, n_threads, watch);
   });
   return to_numpy<double, 2>(std::move(means), {leaves.shape(0), values.shape(1)});
 }
@@ -102,18 +93,16 @@ WeightsView checked_weights(const Vector<std::int64_t>& offsets,
                             const Vector<std::int32_t>& columns, const Vector<double>& values,
                             const Vector<std::int32_t>& places, std::int64_t n_candidates) {
   const WeightsView weights{view(offsets), view(columns), view(values), view(places)};
-  bool sound = !weights.offsets.empty() && weights.offsets.front() == 0 &&
-               weights.offsets.back() == static_cast<std::int64_t>(weights.columns.size()) &&
-               weights.values.size() == weights.columns.size() &&
-               std::is_sorted(weights.offsets.begin(), weights.offsets.end());
   const auto n_places = static_cast<std::int64_t>(weights.places.size());
-  for (const std::int32_t column : weights.columns) sound &= column >= 0 && column < n_places;
-  for (const std::int32_t place : weights.places) sound &= place >= 0 && place < n_candidates;
+  const bool sound = are_offsets(weights.offsets, weights.columns.size()) &&
+                     weights.values.size() == weights.columns.size() &&
+                     are_indices(weights.columns, n_places) &&
+                     are_indices(weights.places, n_candidates);
   if (!sound) throw std::invalid_argument("the arrays of the weights are inconsistent");
   return weights;
 }
 
-nb::typed<nb::tuple, Result<std::int64_t>, Result<double>> find_nearest_binding(
+std::tuple<Result<std::int64_t>, Result<double>> find_nearest_binding(
     const Vector<std::int64_t>& offsets, const Vector<std::int32_t>& columns,
     const Vector<double>& values, const Vector<std::int32_t>& places, const Matrix<double>& gram,
     const Vector<double>& squares, const Panels& panels, const Vector<float>& half_squares,
@@ -126,15 +115,12 @@ nb::typed<nb::tuple, Result<std::int64_t>, Result<double>> find_nearest_binding(
                    half_squares.size() == panels.shape(0) * width &&
                    half_squares.size() >= gram.shape(0);
   if (!fit) throw std::invalid_argument("the arrays of the candidates are inconsistent");
-  const CandidatesView candidates{{data_of(gram), n, n},
-                                  view(squares),
-                                  {data_of(panels), n, n_packs},
-                                  view(half_squares),
-                                  largest};
+  const CandidatesView candidates{
+      view(gram), view(squares), {data_of(panels), n, n_packs}, view(half_squares), largest};
   const WeightsView weights = checked_weights(offsets, columns, values, places, n);
   Nearest found;
   interruptible([&](Watch& watch) { found = find_nearest(weights, candidates, n_threads, watch); });
-  return nb::make_tuple(to_numpy(std::move(found.candidates)), to_numpy(std::move(found.costs)));
+  return {to_numpy(std::move(found.candidates)), to_numpy(std::move(found.costs))};
 }
 
 }  // namespace

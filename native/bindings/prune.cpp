@@ -8,8 +8,6 @@ namespace okforest {
 
 namespace {
 
-using PathArrays = nb::typed<nb::tuple, Result<double>, Result<double>>;
-
 ForestView one_tree(const NamedArrays& arrays) {
   const ForestView forest = forest_view(arrays);
   if (forest.n_trees() != 1 || forest.left.empty()) {
@@ -18,12 +16,11 @@ ForestView one_tree(const NamedArrays& arrays) {
   return forest;
 }
 
-PathArrays pruning_path_binding(const NamedArrays& tree) {
+std::tuple<Result<double>, Result<double>> pruning_path_binding(const NamedArrays& tree) {
   const ForestView view = one_tree(tree);
   PruningPath path;
   interruptible([&](Watch& watch) { path = pruning_path(view, watch); });
-  return PathArrays(
-      nb::make_tuple(to_numpy(std::move(path.alphas)), to_numpy(std::move(path.costs))));
+  return {to_numpy(std::move(path.alphas)), to_numpy(std::move(path.costs))};
 }
 
 Result<std::int8_t> prune_binding(const NamedArrays& tree, double alpha) {

@@ -9,10 +9,7 @@ namespace okforest {
 
 namespace {
 
-// Modified in place.
-using Residuals = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-MutableMatrix matrix_of(const Residuals& values) {
+MutableMatrix matrix_of(const Mutable<double, 2>& values) {
   return {data_of(values), static_cast<std::int64_t>(values.shape(0)),
           static_cast<std::int64_t>(values.shape(1))};
 }
@@ -22,22 +19,16 @@ LeavesView leaves_of(std::int64_t n_rows, const Vector<std::int64_t>& offsets,
                      const Vector<std::int32_t>& members, const Vector<double>& weights,
                      const Vector<std::int32_t>& places, double scale) {
   const LeavesView leaves{view(offsets), view(members), view(weights), view(places), scale};
-  bool sound = leaves.offsets.size() > 1 && leaves.offsets.front() == 0 &&
-               leaves.offsets.back() == static_cast<std::int64_t>(leaves.members.size()) &&
-               leaves.weights.size() == leaves.members.size() &&
-               static_cast<std::int64_t>(leaves.places.size()) == n_rows;
-  for (std::size_t k = 0; sound && k + 1 < leaves.offsets.size(); ++k) {
-    sound = leaves.offsets[k] <= leaves.offsets[k + 1];
-  }
-  for (const std::int32_t member : leaves.members) sound &= member >= 0 && member < n_rows;
-  for (const std::int32_t place : leaves.places) {
-    sound &= place >= 0 && place < leaves.n_leaves();
-  }
+  const bool sound = leaves.n_leaves() > 0 && are_offsets(leaves.offsets, leaves.members.size()) &&
+                     leaves.weights.size() == leaves.members.size() &&
+                     static_cast<std::int64_t>(leaves.places.size()) == n_rows &&
+                     are_indices(leaves.members, n_rows) &&
+                     are_indices(leaves.places, leaves.n_leaves());
   if (!sound) throw std::invalid_argument("the arrays of the leaves are inconsistent");
   return leaves;
 }
 
-Result<double, 2> subtract_means_binding(const Residuals& values,
+Result<double, 2> subtract_means_binding(const Mutable<double, 2>& values,
                                          const Vector<std::int64_t>& offsets,
                                          const Vector<std::int32_t>& members,
                                          const Vector<double>& weights,
@@ -51,7 +42,8 @@ Result<double, 2> subtract_means_binding(const Residuals& values,
                              {static_cast<std::size_t>(leaves.n_leaves()), values.shape(1)});
 }
 
-void subtract_means_from_gram_binding(const Residuals& gram, const Vector<std::int64_t>& offsets,
+void subtract_means_from_gram_binding(const Mutable<double, 2>& gram,
+                                      const Vector<std::int64_t>& offsets,
                                       const Vector<std::int32_t>& members,
                                       const Vector<double>& weights,
                                       const Vector<std::int32_t>& places, double scale,

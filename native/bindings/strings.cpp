@@ -1,8 +1,8 @@
 // The extension module okforest._strings.
-#include "core/strings.hpp"
+#include "sequences/strings.hpp"
 
 #include "bindings/arrays.hpp"
-#include "core/alignment.hpp"
+#include "sequences/alignment.hpp"
 
 namespace okforest {
 
@@ -14,12 +14,9 @@ using Arrays = std::tuple<Vector<T>, Vector<std::int64_t>>;
 template <class T>
 Ragged<T> ragged(const Arrays<T>& arrays) {
   const Ragged<T> found{view(std::get<0>(arrays)), view(std::get<1>(arrays))};
-  bool sound = !found.offsets.empty() && found.offsets.front() == 0 &&
-               found.offsets.back() == static_cast<std::int64_t>(found.values.size());
-  for (std::size_t i = 0; sound && i + 1 < found.offsets.size(); ++i) {
-    sound = found.offsets[i] <= found.offsets[i + 1];
+  if (!are_offsets(found.offsets, found.values.size())) {
+    throw std::invalid_argument("the offsets of the sequences are inconsistent");
   }
-  if (!sound) throw std::invalid_argument("the offsets of the sequences are inconsistent");
   return found;
 }
 
@@ -27,17 +24,22 @@ void check_positive(int k) {
   if (k < 1) throw std::invalid_argument("k must be positive");
 }
 
+// function(u, v) for every pair of sequences of a and b, by rows.
 template <class T, class Compare>
 Result<double, 2> compare(const Arrays<T>& a, const Arrays<T>& b, Compare&& function) {
   const Ragged<T> first = ragged(a), second = ragged(b);
-  const auto n = static_cast<std::size_t>(first.size()),
-             m = static_cast<std::size_t>(second.size());
-  std::vector<double> result(n * m);
+  std::vector<double> result;
   {
     nb::gil_scoped_release unlocked;
-    function(first, second, std::span<double>(result));
+    result.reserve(static_cast<std::size_t>(first.size() * second.size()));
+    for (std::int64_t i = 0; i < first.size(); ++i) {
+      for (std::int64_t j = 0; j < second.size(); ++j) {
+        result.push_back(function(first[i], second[j]));
+      }
+    }
   }
-  return to_numpy<double, 2>(std::move(result), {n, m});
+  return to_numpy<double, 2>(std::move(result), {static_cast<std::size_t>(first.size()),
+                                                 static_cast<std::size_t>(second.size())});
 }
 
 }  // namespace
@@ -67,9 +69,8 @@ NB_MODULE(_strings, m) {
         if (common.size() != static_cast<std::size_t>(k) + 1) {
           throw std::invalid_argument("common must have k + 1 entries");
         }
-        return compare(a, b, [&](const Sequences& u, const Sequences& v, std::span<double> result) {
-          mismatch(u, v, k, view(common), result);
-        });
+        const auto weights = view(common);
+        return compare(a, b, [&](Sequence u, Sequence v) { return mismatch(u, v, k, weights); });
       },
       nb::arg("a").noconvert(), nb::arg("b").noconvert(), nb::arg("k"),
       nb::arg("common").noconvert());
@@ -77,26 +78,23 @@ NB_MODULE(_strings, m) {
       "gap_weighted",
       [](const Arrays<std::int32_t>& a, const Arrays<std::int32_t>& b, int k, double decay) {
         check_positive(k);
-        return compare(a, b, [&](const Sequences& u, const Sequences& v, std::span<double> result) {
-          gap_weighted(u, v, k, decay, result);
-        });
+        std::vector<double> before;
+        return compare(
+            a, b, [&](Sequence u, Sequence v) { return gap_weighted(u, v, k, decay, before); });
       },
       nb::arg("a").noconvert(), nb::arg("b").noconvert(), nb::arg("k"), nb::arg("decay"));
   m.def(
       "edit_distances",
       [](const Arrays<std::int32_t>& a, const Arrays<std::int32_t>& b) {
-        return compare(a, b, [](const Sequences& u, const Sequences& v, std::span<double> result) {
-          edit_distances(u, v, result);
-        });
+        std::vector<std::int64_t> line;
+        return compare(a, b, [&](Sequence u, Sequence v) { return edit_distance(u, v, line); });
       },
       nb::arg("a").noconvert(), nb::arg("b").noconvert());
   m.def(
       "log_alignments",
       [](const Arrays<double>& a, const Arrays<double>& b, double sigma) {
-        return compare(
-            a, b, [&](const Ragged<double>& u, const Ragged<double>& v, std::span<double> result) {
-              log_alignments(u, v, sigma, result);
-            });
+        std::vector<double> row;
+        return compare(a, b, [&](Curve u, Curve v) { return log_alignment(u, v, sigma, row); });
       },
       nb::arg("a").noconvert(), nb::arg("b").noconvert(), nb::arg("sigma"));
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -93,15 +94,12 @@ class Groups {
     const double sign = next[0] > 0.0 ? -1.0 : 1.0;
     double largest = 0.0;
     for (const double x : next) largest = std::max(largest, std::abs(x));
+    // Rounded to nine digits, so that values that differ by rounding errors tie, and are ordered by
+    // code.
+    for (double& x : next) x = largest > 0.0 ? std::nearbyint(sign * x / largest * 1e9) : 0.0;
     std::vector<std::size_t> order(n);
-    for (std::size_t g = 0; g < n; ++g) {
-      order[g] = g;
-      // Rounded to nine digits, so that values that differ by rounding errors tie, and are ordered
-      // by code.
-      next[g] = largest > 0.0 ? std::nearbyint(sign * next[g] / largest * 1e9) : 0.0;
-    }
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return next[a] < next[b]; });
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {}, [&](std::size_t g) { return next[g]; });
     std::vector<std::int32_t> rank(n);
     for (std::size_t k = 0; k < n; ++k) rank[order[k]] = static_cast<std::int32_t>(k);
     return rank;

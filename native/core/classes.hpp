@@ -2,6 +2,7 @@
 // search counts classes: it costs O(n) for n rows, whatever the number of classes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -19,9 +20,20 @@ struct ClassOutputs {
 };
 
 // The classes of the rows of Phi, if each row has a single one and otherwise zeros.
-std::optional<ClassOutputs> find_classes(const MatrixView& phi, Pace& pace);
+inline std::optional<ClassOutputs> find_classes(const MatrixView& phi, Pace& pace) {
+  ClassOutputs outputs{std::vector<std::int32_t>(static_cast<std::size_t>(phi.n_rows)), phi.n_cols};
+  for (std::int64_t i = 0; i < phi.n_rows; ++i) {
+    const std::span<const double> row(phi.row(i), static_cast<std::size_t>(phi.n_cols));
+    const auto one = std::ranges::find_if(row, [](double x) { return x != 0.0; });
+    if (one == row.end() || *one != 1.0) return {};
+    if (std::any_of(one + 1, row.end(), [](double x) { return x != 0.0; })) return {};
+    outputs.class_of[i] = static_cast<std::int32_t>(one - row.begin());
+    pace.advance(phi.n_cols);
+  }
+  return outputs;
+}
 
-class ClassScorer {
+class ClassScorer : public ScorerDefaults<ClassScorer> {
  public:
   struct Frame {
     std::vector<double> mean;  // the share of each class in the node
@@ -32,26 +44,119 @@ class ClassScorer {
       : outputs_(outputs), number_(static_cast<std::size_t>(outputs.n_classes), -1) {}
 
   void begin(std::span<const double> weight, Rows) { weight_ = weight; }
-  void enter(Node& node, Rows rows, const Frame* parent, Frame& frame);
+
+  void enter(Node& node, Rows rows, const Frame*, Frame& frame) {
+    count(rows, frame.mean);
+    frame.mean_norm = 0.0;
+    node.variance = 0.0;
+    for (double& x : frame.mean) {
+      if (x == 0.0) continue;                                // most classes, in a small node
+      node.variance += x * (node.weight - x) / node.weight;  // zero if all rows are of the class
+      x /= node.weight;
+      frame.mean_norm += x * x;
+    }
+    node.variance = std::max(0.0, node.variance);
+    node.scale = node.weight;
+    node.noise = std::max(kNoise * node.variance, kRounding * node.scale);
+  }
+
   void divide(Frame*, Rows, Rows) {}  // children count their own rows
-  Precision search_sides(const Node& node, Rows rows, const Frame& frame,
-                         std::span<const Side> sides, double* norms);
-  Precision search_prefixes(const Node& node, Rows rows, const Frame& frame,
-                            std::span<const Prefixes> lists, double* norms);
-  std::size_t row_classes(Rows rows, const Frame& frame, std::int32_t* classes, double* means);
-  bool row_gram(Rows, const Frame&, double*) const { return false; }
-  bool row_values(Rows, const Frame&, double*) const { return false; }
-  void set_norms(const Node& node, const Frame& frame, std::span<const Rows> sets,
-                 const double* weights, double* norms);
-  void prefix_norms(const Node& node, Rows rows, const Frame& frame,
-                    std::span<const Prefixes> lists, double* norms);
+
+  // Numbers the classes of a node in the order of its rows.
+  std::size_t row_classes(Rows rows, const Frame& frame, std::int32_t* classes, double* means) {
+    std::int32_t n = 0;
+    for (const auto i : rows) {
+      const std::int32_t c = outputs_.class_of[i];
+      if (number_[c] < 0) {
+        means[n] = frame.mean[c];
+        number_[c] = n++;
+      }
+      *classes++ = number_[c];
+    }
+    for (const auto i : rows) number_[outputs_.class_of[i]] = -1;
+    return static_cast<std::size_t>(n);
+  }
+
+  void set_norms(const Node&, const Frame& frame, std::span<const Rows> sets, const double* weights,
+                 double* norms) {
+    for (std::size_t s = 0; s < sets.size(); ++s) {
+      count(sets[s], of_set_);
+      double norm = 0.0;
+      for (std::size_t c = 0; c < of_set_.size(); ++c) {
+        const double centred = of_set_[c] - weights[s] * frame.mean[c];
+        norm += centred * centred;
+      }
+      norms[s] = norm;
+    }
+  }
+
+  // A sum of class weights n_c and its norm change with each row. Around the node's mean, the
+  // prefix and the rest have opposite sums: the norm is that of the smaller one, which loses fewer
+  // digits.
+  void prefix_norms(const Node& node, Rows, const Frame& frame, std::span<const Prefixes> lists,
+                    double* norms) {
+    struct Part {
+      double weight = 0.0, norm = 0.0, reach = 0.0;  // sums of n_c, n_c^2 and n_c mean_c
+
+      void add(double w, double& of_class, double mean) {
+        norm += w * (2.0 * of_class + w);
+        reach += w * mean;
+        weight += w;
+        of_class += w;
+      }
+      double centred(const Frame& frame) const {
+        return norm - 2.0 * weight * reach + weight * weight * frame.mean_norm;
+      }
+    };
+    for (const Prefixes& list : lists) {
+      const std::vector<double>& mean = frame.mean;
+      of_set_.assign(mean.size(), 0.0);
+      of_rest_.resize(mean.size());
+      Part prefix, rest{node.weight, 0.0, node.weight * frame.mean_norm};
+      for (std::size_t c = 0; c < mean.size(); ++c) {
+        of_rest_[c] = node.weight * mean[c];
+        rest.norm += of_rest_[c] * of_rest_[c];
+      }
+      std::int32_t k = 0;
+      for (const auto length : list.lengths) {
+        for (; k < length; ++k) {
+          const std::int32_t i = list.rows[k], c = outputs_.class_of[i];
+          prefix.add(weight_of(i), of_set_[c], mean[c]);
+          rest.add(-weight_of(i), of_rest_[c], mean[c]);
+        }
+        *norms++ = (prefix.weight <= rest.weight ? prefix : rest).centred(frame);
+      }
+    }
+  }
+
   void group_gram(const Frame& frame, Rows rows, Rows group, std::span<const double> group_weight,
-                  std::span<double> sums);
+                  std::span<double> sums) {
+    const std::size_t n = group_weight.size(), width = frame.mean.size();
+    std::vector<double> of_group(n * width, 0.0);
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      of_group[group[k] * width + outputs_.class_of[rows[k]]] += weight_of(rows[k]);
+    }
+    for (std::size_t g = 0; g < n; ++g) {
+      for (std::size_t c = 0; c < width; ++c) {
+        of_group[g * width + c] -= group_weight[g] * frame.mean[c];
+      }
+    }
+    for (std::size_t g = 0; g < n; ++g) {
+      for (std::size_t h = 0; h < n; ++h) {
+        for (std::size_t c = 0; c < width; ++c) {
+          sums[g * n + h] += of_group[g * width + c] * of_group[h * width + c];
+        }
+      }
+    }
+  }
 
  private:
   double weight_of(std::int32_t i) const { return weight_.empty() ? 1.0 : weight_[i]; }
-  void count(Rows rows, std::vector<double>& weights) const;
-  double set_norm(const Frame& frame, Rows rows, double weight);
+
+  void count(Rows rows, std::vector<double>& weights) const {
+    weights.assign(static_cast<std::size_t>(outputs_.n_classes), 0.0);
+    for (const auto i : rows) weights[outputs_.class_of[i]] += weight_of(i);
+  }
 
   const ClassOutputs& outputs_;
   std::span<const double> weight_;

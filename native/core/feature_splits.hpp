@@ -20,13 +20,18 @@
 
 namespace okforest {
 
-struct Split {
-  std::int32_t feature = -1;
-  double threshold = 0.0;
+// A split of some feature.
+struct Option {
+  double gain = kNoGain;  // reduction of the total variance
+  double left_weight = 0.0;
   bool missing_left = false;
+  double threshold = 0.0;
+  Rows left{}, right{};  // the two sides, if they were listed; until the next search
+};
+
+struct Split : Option {
+  std::int32_t feature = -1;
   std::vector<std::uint64_t> subset{};  // of a categorical feature: the codes that go left, as bits
-  double gain = kNoGain;                // reduction of the total variance
-  Rows left{}, right{};                 // the two sides, if they were listed; until the next search
 
   bool found() const { return feature >= 0; }
 };
@@ -89,13 +94,10 @@ class FeatureSplits {
     visit(search, feature, [&](const Option& option, const auto& chosen) {
       if (option.gain < 0.0 || option.gain < least) return false;
       const std::int32_t n_categories = rules_.n_categories[feature];
+      static_cast<Option&>(split) = option;
       split.feature = feature;
-      split.missing_left = option.missing_left;
-      split.gain = option.gain;
-      split.left = option.left;
-      split.right = option.right;
-      split.threshold = n_categories == 0 ? option.threshold : 0.0;
       if (n_categories == 0) return true;
+      split.threshold = 0.0;
       split.subset.assign(static_cast<std::size_t>(n_words(n_categories)), 0);
       for (std::size_t g = 0; g < groups_.size(); ++g) {
         if (chosen(g)) split.subset[groups_.code(g) / 64] |= 1ULL << (groups_.code(g) % 64);
@@ -127,22 +129,14 @@ class FeatureSplits {
   }
 
  private:
-  struct Option {
-    double gain, left_weight;
-    bool missing_left;
-    double threshold = 0.0;
-    Rows left{}, right{};
-  };
-
   // Calls f(option, chosen) for each split of a feature in a fixed order, until it returns true.
   // chosen(g) tells whether group g of a categorical feature goes left.
   template <class F>
   void visit(const NodeSearch& search, std::int32_t feature, F&& f) {
     const std::int32_t n_categories = rules_.n_categories[feature];
     if (n_categories == 0 && rules_.split_kind == SplitKind::best) {
-      const auto [values, missing] = sorted(search.rows, feature);
-      visit_cuts(search, values, missing, f, [](std::size_t, double) { return false; });
-      return;
+      sorted(search.rows, feature);
+      return visit_cuts(search, f, [](std::size_t, double) { return false; });
     }
     Rng rng = search.draws_of(feature);
     fetch(search.rows, feature);
@@ -163,12 +157,12 @@ class FeatureSplits {
     }
   }
 
-  // Every cut of sorted values. subset(g, threshold) tells whether group g goes left.
+  // Every cut of the feature's values, which are sorted. subset(g, threshold) tells whether group g
+  // goes left.
   template <class F, class Subset>
-  void visit_cuts(const NodeSearch& search, std::span<const Value<Element>> values, Rows missing,
-                  F&& f, Subset&& subset) {
-    sweep_.begin(2 * (values.size() + missing.size()));
-    sweep_.add(0, values, missing);
+  void visit_cuts(const NodeSearch& search, F&& f, Subset&& subset) {
+    sweep_.begin(2 * search.rows.size());
+    sweep_.add(0, values_, missing_);
     sweep_.score(search.sample, search.gain, [&](std::span<const Prefixes> lists, double* norms) {
       scorer_.prefix_norms(search.node, search.rows, search.frame, lists, norms);
       return Precision{};
@@ -324,8 +318,7 @@ class FeatureSplits {
     const std::vector<std::int32_t> rank = groups_.principal_order();
     for (auto& value : values_) value.x = static_cast<Element>(rank[groups_.of(value.x)]);
     sort_values();
-    visit_cuts(search, values_, missing_, f,
-               [&](std::size_t g, double threshold) { return rank[g] <= threshold; });
+    visit_cuts(search, f, [&](std::size_t g, double threshold) { return rank[g] <= threshold; });
   }
 
   const Inputs& X_;

@@ -33,27 +33,24 @@ constexpr std::int64_t kLeastHybridRows = 8;
 constexpr std::size_t kStems = 16;
 constexpr std::size_t kLeastStem = 2048;
 
-// A weight of 2^exponent or more is scaled down to [1, 2), exactly: squares of large or small
-// weights would overflow or vanish.
-int exponent_of(std::span<const double> weight) {
-  int exponent;
-  std::frexp(*std::ranges::max_element(weight), &exponent);
-  return exponent - 1;
-}
-
 // What all trees are grown from.
 struct Rowset {
   std::vector<std::int32_t> rows;  // of positive weight
-  std::vector<double> weight;      // scaled
+  std::vector<double> weight;      // divided by 2^exponent
   std::vector<double> count;
+  int exponent;
   bool plain;  // whether every weight and count is one
 };
 
-Rowset rowset_of(std::span<const double> row_weight, int exponent) {
+// The largest weight is scaled to [1, 2), exactly: squares of large or small weights would overflow
+// or vanish.
+Rowset rowset_of(std::span<const double> row_weight) {
   Rowset all;
+  std::frexp(*std::ranges::max_element(row_weight), &all.exponent);
+  --all.exponent;
   for (std::size_t i = 0; i < row_weight.size(); ++i) {
     if (row_weight[i] > 0.0) all.rows.push_back(static_cast<std::int32_t>(i));
-    all.weight.push_back(std::ldexp(row_weight[i], -exponent));
+    all.weight.push_back(std::ldexp(row_weight[i], -all.exponent));
     // In stopping rules, a row of weight 3 counts as three rows, and a row of weight 0.1 as one.
     all.count.push_back(std::max(1.0, row_weight[i]));
   }
@@ -78,9 +75,9 @@ TreeSample draw_sample(const Bootstrap& bootstrap, const Rowset& all, std::int32
   return drawn;
 }
 
-void finish(Tree& tree, const TreeSample* drawn, int exponent) {
+void finish(Tree& tree, const std::optional<TreeSample>& drawn, int exponent) {
   tree.number_by_level();
-  if (drawn != nullptr) {
+  if (drawn) {
     for (const auto member : tree.members) tree.times.push_back(drawn->times[member]);
     return;
   }
@@ -96,8 +93,7 @@ template <class Inputs, class MakeScorer>
 Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double> row_weight,
                  const Rules& rules, const ForestPlan& plan, Pace& pace,
                  const std::function<bool(std::int64_t)>& report) {
-  const int exponent = exponent_of(row_weight);
-  const Rowset all = rowset_of(row_weight, exponent);
+  const Rowset all = rowset_of(row_weight);
   std::optional<Bootstrap> bootstrap;
   if (plan.n_draws > 0) bootstrap.emplace(row_weight);
 
@@ -129,10 +125,6 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
   const auto seed_of = [&](std::int64_t t) {
     return derive(plan.seed, static_cast<std::uint64_t>(plan.first_tree + t));
   };
-  const auto sample_of = [&](const TreeSample* drawn) -> Sample {
-    if (drawn == nullptr) return {all.rows, all.weight, all.count, all.plain};
-    return {drawn->rows, drawn->weight, drawn->weight, false};
-  };
 
   // Best-first growth, and the Frobenius rule, need all nodes of a tree.
   const bool has_stems =
@@ -146,10 +138,13 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
   };
   std::vector<Tree> trees(static_cast<std::size_t>(plan.n_trees));
   std::vector<std::optional<TreeSample>> drawn(trees.size());
-  const auto own = [&](std::int64_t t) { return drawn[t] ? &*drawn[t] : nullptr; };
+  const auto sample_of = [&](std::int64_t t) -> Sample {
+    if (!drawn[t]) return {all.rows, all.weight, all.count, all.plain};
+    return {drawn[t]->rows, drawn[t]->weight, drawn[t]->weight, false};
+  };
   const auto grow_top = [&](std::int64_t t, Grower<Inputs, S>& grower) {
     if (bootstrap) drawn[t] = draw_sample(*bootstrap, all, plan.n_draws, seed_of(t));
-    const Sample sample = sample_of(own(t));
+    const Sample sample = sample_of(t);
     std::vector<Branch> branches;
     std::vector<std::pair<std::int32_t, Stem>> left;
     const std::size_t stem_rows =
@@ -161,7 +156,7 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
   };
   const auto grow_branch = [&](Branch& branch, Grower<Inputs, S>& grower) {
     std::vector<std::pair<std::int32_t, Stem>> none;
-    branch.grown = std::move(grower.grow(sample_of(own(branch.tree)), branch.stem, 0, none));
+    branch.grown = std::move(grower.grow(sample_of(branch.tree), branch.stem, 0, none));
   };
   Joiner joiner(plan.n_trees);
   const auto join = [&](std::int64_t t, const std::vector<Branch>& branches) {
@@ -173,7 +168,7 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
     for (const Branch& branch : branches) {
       if (branch.tree == t) trees[t].graft(branch.leaf, branch.grown);
     }
-    finish(trees[t], own(t), exponent);
+    finish(trees[t], drawn[t], all.exponent);
     joiner.add(t, trees[t]);
     trees[t] = {};
     drawn[t].reset();
@@ -227,19 +222,19 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
   if (rules.max_leaf_nodes >= outputs.n_rows && rules.criterion == Criterion::variance) {
     rules.order = GrowthOrder::depth;
   }
+  const auto grow = [&](const auto& make_scorer) {
+    return grow_with(X, make_scorer, row_weight, rules, plan, pace, report);
+  };
   if (rules.criterion == Criterion::frobenius) {
-    const auto make = [&] { return std::make_unique<FrobeniusScorer>(outputs); };
-    return grow_with(X, make, row_weight, rules, plan, pace, report);
+    return grow([&] { return std::make_unique<FrobeniusScorer>(outputs); });
   }
   if (form == OutputForm::gram) {
     const std::vector<float> floats = float_gram(outputs, pace);
     const GramOutputs gram{outputs, floats.empty() ? nullptr : floats.data()};
-    const auto make = [&] { return std::make_unique<GramScorer>(gram); };
-    return grow_with(X, make, row_weight, rules, plan, pace, report);
+    return grow([&] { return std::make_unique<GramScorer>(gram); });
   }
   if (const auto classes = find_classes(outputs, pace)) {
-    const auto make = [&] { return std::make_unique<ClassScorer>(*classes); };
-    return grow_with(X, make, row_weight, rules, plan, pace, report);
+    return grow([&] { return std::make_unique<ClassScorer>(*classes); });
   }
   const FactorOutputs factor(outputs, pace);
   // Computing the Gram matrix of a branch pays off if the branch has far fewer rows than the rank,
@@ -249,11 +244,9 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
           ? std::min({outputs.n_cols / 2, std::int64_t{2} * rules.max_features, outputs.n_rows})
           : 0;
   if (most_rows < kLeastHybridRows) {
-    const auto make = [&] { return std::make_unique<FactorScorer>(factor); };
-    return grow_with(X, make, row_weight, rules, plan, pace, report);
+    return grow([&] { return std::make_unique<FactorScorer>(factor); });
   }
-  const auto make = [&] { return std::make_unique<HybridScorer>(factor, most_rows); };
-  return grow_with(X, make, row_weight, rules, plan, pace, report);
+  return grow([&] { return std::make_unique<HybridScorer>(factor, most_rows); });
 } catch (const Stopped&) {
   return {};
 }

@@ -2,6 +2,7 @@
 // * rank) from Phi, and O(n^2) from a Gram matrix, which is computed once per branch.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -10,7 +11,7 @@
 
 namespace okforest {
 
-class HybridScorer {
+class HybridScorer : public ScorerDefaults<HybridScorer> {
  public:
   struct Frame {
     bool in_branch;  // whether the node is scored from the branch's Gram matrix
@@ -23,9 +24,28 @@ class HybridScorer {
   HybridScorer(const FactorOutputs& outputs, std::int64_t most_rows)
       : most_rows_(most_rows), factor_(outputs), gram_(outputs) {}
 
-  void begin(std::span<const double> weight, Rows rows);
-  void enter(Node& node, Rows rows, const Frame* parent, Frame& frame);
-  void divide(Frame* frame, Rows left, Rows right);
+  void begin(std::span<const double> weight, Rows rows) {
+    factor_.begin(weight, rows);
+    gram_.begin(weight, rows);
+  }
+
+  void enter(Node& node, Rows rows, const Frame* parent, Frame& frame) {
+    const bool inside = parent != nullptr && parent->in_branch;
+    frame.in_branch = inside || static_cast<std::int64_t>(rows.size()) <= most_rows_;
+    if (!frame.in_branch) {
+      return factor_.enter(node, rows, parent == nullptr ? nullptr : &parent->factor, frame.factor);
+    }
+    if (!inside) gram_.begin_branch(rows);
+    gram_.enter(node, rows, inside ? &parent->gram : nullptr, frame.gram);
+  }
+
+  void divide(Frame* frame, Rows left, Rows right) {
+    if (frame == nullptr) return;
+    if (frame->in_branch) return gram_.divide(&frame->gram, left, right);
+    // Two new branches do not need the sums.
+    if (static_cast<std::int64_t>(std::max(left.size(), right.size())) <= most_rows_) return;
+    factor_.divide(&frame->factor, left, right);
+  }
 
   Precision search_sides(const Node& node, Rows rows, const Frame& frame,
                          std::span<const Side> sides, double* norms) {
@@ -37,8 +57,6 @@ class HybridScorer {
     return frame.in_branch ? gram_.search_prefixes(node, rows, frame.gram, lists, norms)
                            : factor_.search_prefixes(node, rows, frame.factor, lists, norms);
   }
-  std::size_t row_classes(Rows, const Frame&, std::int32_t*, double*) const { return 0; }
-  bool row_values(Rows, const Frame&, double*) const { return false; }
   bool row_gram(Rows rows, const Frame& frame, double* gram) {
     return frame.in_branch && gram_.row_gram(rows, frame.gram, gram);
   }

@@ -188,6 +188,7 @@ struct ColumnInputs {
 // Compressed sparse rows, columns ascending in each.
 template <class T>
 struct RowInputs {
+  static constexpr bool is_dense = false;
   std::span<const T> data;
   std::span<const std::int32_t> cols_of_data;
   std::span<const std::int64_t> offsets;  // n_rows + 1

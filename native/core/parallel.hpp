@@ -101,6 +101,15 @@ void parallel_for(std::int64_t n_tasks, int n_threads, Watch& watch, const Body&
   queue.rethrow();
 }
 
+// Runs body(begin, end, pace) for the numbers 0 .. n - 1 in blocks.
+template <class Body>
+void parallel_blocks(std::int64_t n, std::int64_t block, int n_threads, Watch& watch,
+                     const Body& body) {
+  parallel_for((n + block - 1) / block, n_threads, watch, [&](std::int64_t task, Pace& pace) {
+    body(task * block, std::min(n, (task + 1) * block), pace);
+  });
+}
+
 // Runs body(task, worker, stopped) for every task, with workers numbered from 0, while the calling
 // thread only supervises: it calls report(n_done) every poll interval and at the end, and stops the
 // workers once that returns false. Bodies must check `stopped` regularly. Returns whether all tasks

@@ -127,21 +127,6 @@ std::int64_t walk(const Inputs& X, const ForestView& forest, std::int64_t tree, 
   return n_steps;
 }
 
-// Dense inputs whose rows are contiguous.
-template <class Stored>
-struct AdjacentInputs {
-  using Element = typename DenseInputs<Stored>::Element;
-  const Stored* data;
-  std::int64_t n_cols, row_stride;
-
-  explicit AdjacentInputs(const DenseInputs<Stored>& X)
-      : data(X.data), n_cols(X.n_cols), row_stride(X.row_stride) {}
-
-  Element operator()(std::int64_t row, std::int64_t col) const {
-    return data[row * row_stride + col];
-  }
-};
-
 template <class Stored>
 bool has_missing(const DenseInputs<Stored>& X, std::int64_t begin, std::int64_t end) {
   if constexpr (std::is_floating_point_v<Stored>) {
@@ -155,7 +140,7 @@ bool has_missing(const DenseInputs<Stored>& X, std::int64_t begin, std::int64_t 
   return false;
 }
 
-// Finds the leaves of some rows in all trees.
+// Finds the leaves of some rows in all trees. X is a function of row and feature.
 template <bool has_missing, class Inputs>
 void apply_to(const Inputs& X, const ForestView& forest, std::int64_t begin, std::int64_t end,
               std::int32_t* leaves, Pace& pace) {
@@ -164,7 +149,7 @@ void apply_to(const Inputs& X, const ForestView& forest, std::int64_t begin, std
   for (std::int64_t t = 0; t < n_trees; ++t) {
     const std::int64_t n_nodes = forest.node_offsets[t + 1] - forest.node_offsets[t];
     // A packed leaf reads the first feature, if there is one.
-    const bool many = kNodesPerRow * (end - begin) >= n_nodes && X.n_cols > 0;
+    const bool many = kNodesPerRow * (end - begin) >= n_nodes && !forest.n_categories.empty();
     const bool packed = many && pack<has_missing>(forest, t, nodes);
     for (std::int64_t first = begin; first < end; first += kMostRows) {
       const std::int64_t last = std::min(end, first + kMostRows);
@@ -175,24 +160,9 @@ void apply_to(const Inputs& X, const ForestView& forest, std::int64_t begin, std
   }
 }
 
-template <class Stored>
-void apply_to_block(const DenseInputs<Stored>& X, const ForestView& forest, std::int64_t begin,
-                    std::int64_t end, std::int32_t* leaves, Pace& pace) {
-  if (X.col_stride == 1 && !has_missing(X, begin, end)) {
-    apply_to<false>(AdjacentInputs(X), forest, begin, end, leaves, pace);
-  } else {
-    apply_to<true>(X, forest, begin, end, leaves, pace);
-  }
-}
-
-template <class T>
-void apply_to_block(const RowInputs<T>& X, const ForestView& forest, std::int64_t begin,
-                    std::int64_t end, std::int32_t* leaves, Pace& pace) {
-  apply_to<true>(X, forest, begin, end, leaves, pace);
-}
-
 // Rows whose leaves are looked up together, tree by tree.
 constexpr std::int64_t kRowsOfLookup = 64;
+static_assert(kRowsOfTask % kRowsOfLookup == 0);
 
 // The members of a leaf, and their total weight; none where a tree does not contribute.
 struct LeafRange {
@@ -214,6 +184,12 @@ void find_ranges(std::span<const std::int32_t> leaves, const ForestView& forest,
                                            forest.weight[k]};
     }
   }
+}
+
+// One over the number of trees in a row's mean.
+double share_of(std::int64_t i, std::span<const std::int32_t> leaves, std::int64_t n_trees) {
+  const auto row = leaves.subspan(i * n_trees, n_trees);
+  return 1.0 / static_cast<double>(n_trees - std::ranges::count(row, -1));
 }
 
 // A sum of sparse vectors.
@@ -298,11 +274,18 @@ void apply(const Inputs& X, const ForestView& forest, int n_threads, Watch& watc
   }
   const std::int64_t most = largest <= 8 * kMostRows ? kMostRows : kMostOfLarge;
   const std::int64_t block = std::clamp(X.n_rows / n_threads, kFewestRows, most);
-  const std::int64_t n_blocks = (X.n_rows + block - 1) / block;
-  parallel_for(n_blocks, n_threads, watch, [&](std::int64_t task, Pace& pace) {
-    const std::int64_t begin = task * block, end = std::min(X.n_rows, begin + block);
-    apply_to_block(X, forest, begin, end, leaves.data(), pace);
-  });
+  const auto apply_to_block = [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+    if constexpr (Inputs::is_dense) {
+      if (X.col_stride == 1 && !has_missing(X, begin, end)) {
+        const auto at = [data = X.data, stride = X.row_stride](std::int64_t i, std::int64_t j) {
+          return static_cast<typename Inputs::Element>(data[i * stride + j]);
+        };
+        return apply_to<false>(at, forest, begin, end, leaves.data(), pace);
+      }
+    }
+    apply_to<true>(X, forest, begin, end, leaves.data(), pace);
+  };
+  parallel_blocks(X.n_rows, block, n_threads, watch, apply_to_block);
 }
 
 LeafCounts count_members(std::span<const std::int32_t> leaves, const ForestView& forest,
@@ -326,20 +309,18 @@ SparseRows leaf_weights(std::span<const std::int32_t> leaves, const ForestView& 
                         int n_threads, Watch& watch) {
   const std::int64_t n_trees = forest.n_trees();
   const auto n_rows = static_cast<std::int64_t>(leaves.size()) / std::max<std::int64_t>(n_trees, 1);
-  const std::int64_t n_blocks = (n_rows + kRowsOfTask - 1) / kRowsOfTask;
-
   SparseRows result;
   result.offsets.assign(static_cast<std::size_t>(n_rows + 1), 0);
-  std::vector<SparseRows> parts(static_cast<std::size_t>(n_blocks));
-  parallel_for(n_blocks, n_threads, watch, [&](std::int64_t task, Pace& pace) {
-    SparseRows& part = parts[task];
+  std::vector<SparseRows> parts(static_cast<std::size_t>(n_rows / kRowsOfTask + 1));
+  const auto fill_part = [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+    SparseRows& part = parts[begin / kRowsOfTask];
     SparseSum sum(forest.row_weight.size());
     std::vector<LeafRange> ranges;
-    const std::int64_t end = std::min(n_rows, (task + 1) * kRowsOfTask);
-    for (std::int64_t i = task * kRowsOfTask; i < end; ++i) {
-      if (i % kRowsOfLookup == 0)
+    for (std::int64_t i = begin; i < end; ++i) {
+      if (i % kRowsOfLookup == 0) {
         find_ranges(leaves, forest, i, std::min(end, i + kRowsOfLookup), ranges);
-      const double share = 1.0 / n_trees_used(leaves.subspan(i * n_trees, n_trees));
+      }
+      const double share = share_of(i, leaves, n_trees);
       const LeafRange* range = &ranges[(i % kRowsOfLookup) * n_trees];
       for (std::int64_t t = 0; t < n_trees; ++t, ++range) {
         const std::int64_t first = forest.member_offsets[t] + range->begin;
@@ -350,7 +331,8 @@ SparseRows leaf_weights(std::span<const std::int32_t> leaves, const ForestView& 
       }
       result.offsets[i + 1] = sum.move_to(part);
     }
-  });
+  };
+  parallel_blocks(n_rows, kRowsOfTask, n_threads, watch, fill_part);
 
   for (std::int64_t i = 0; i < n_rows; ++i) result.offsets[i + 1] += result.offsets[i];
   result.columns.reserve(static_cast<std::size_t>(result.offsets.back()));
@@ -371,7 +353,7 @@ std::vector<double> leaf_means(std::span<const std::int32_t> leaves, const Fores
   const auto n_rows = static_cast<std::int64_t>(leaves.size()) / std::max<std::int64_t>(n_trees, 1);
   std::vector<double> share(static_cast<std::size_t>(n_rows));
   for (std::int64_t i = 0; i < n_rows; ++i) {
-    share[i] = 1.0 / n_trees_used(leaves.subspan(i * n_trees, n_trees));
+    share[i] = share_of(i, leaves, n_trees);
   }
   std::vector<double> sums(static_cast<std::size_t>(n_rows * values.n_cols), 0.0);
   // Threads divide the columns, so that every entry is summed in the order of the trees.

@@ -2,7 +2,6 @@
 // throw Stopped if the watch stops them.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -40,10 +39,5 @@ SparseRows leaf_weights(std::span<const std::int32_t> leaves, const ForestView& 
 // above and `values`, without computing the matrix.
 std::vector<double> leaf_means(std::span<const std::int32_t> leaves, const ForestView& forest,
                                const MatrixView& values, int n_threads, Watch& watch);
-
-// The number of trees in a row's mean.
-inline double n_trees_used(std::span<const std::int32_t> row) {
-  return static_cast<double>(row.size() - std::count(row.begin(), row.end(), -1));
-}
 
 }  // namespace okforest

@@ -76,4 +76,26 @@ concept Scorer = requires(S scorer, Node& node, Rows rows, typename S::Frame& fr
   scorer.group_gram(known, rows, rows, weight, sums);
 };
 
+// The defaults of a scorer: no shortcuts, and searches in float64.
+template <class S>
+class ScorerDefaults {
+ public:
+  bool row_gram(Rows, const auto&, double*) const { return false; }
+  bool row_values(Rows, const auto&, double*) const { return false; }
+  std::size_t row_classes(Rows, const auto&, std::int32_t*, double*) const { return 0; }
+
+  Precision search_sides(const Node& node, Rows, const auto& frame, std::span<const Side> sides,
+                         double* norms) {
+    for (const Side& side : sides) {
+      static_cast<S*>(this)->set_norms(node, frame, {&side.rows, 1}, &side.weight, norms++);
+    }
+    return {};
+  }
+  Precision search_prefixes(const Node& node, Rows rows, const auto& frame,
+                            std::span<const Prefixes> lists, double* norms) {
+    static_cast<S*>(this)->prefix_norms(node, rows, frame, lists, norms);
+    return {};
+  }
+};
+
 }  // namespace okforest

@@ -67,20 +67,26 @@ OKFOREST_INLINE void store(const Pack<T, n>& x, T* to) {
   }
 }
 
-// Applies an operation on native vectors to packs of the same length.
-template <class T, int n, class F>
-OKFOREST_INLINE Pack<T, n> each(const Pack<T, n>& a, const Pack<T, n>& b, F&& f) {
+// Applies an operation on native vectors to packs of the same length, which gives numbers of type U
+// and of the same size.
+template <class U, class F, class T, int n, class... More>
+OKFOREST_INLINE Pack<U, n> each(F&& f, const Pack<T, n>& x, const More&... more) {
   if constexpr (is_native<T, n>) {
-    return {f(a.v, b.v)};
+    return {f(x.v, more.v...)};
   } else {
-    return {each(a.low, b.low, f), each(a.high, b.high, f)};
+    return {each<U>(f, x.low, more.low...), each<U>(f, x.high, more.high...)};
   }
 }
 
-#define OKFOREST_OPERATOR(symbol)                                                 \
-  template <class T, int n>                                                       \
-  OKFOREST_INLINE Pack<T, n> operator symbol(Pack<T, n> a, Pack<T, n> b) {        \
-    return each(a, b, [](auto x, auto y) OKFOREST_LAMBDA { return x symbol y; }); \
+template <class U, class T, int n, class F>
+OKFOREST_INLINE Pack<U, n> map(const Pack<T, n>& x, F&& f) {
+  return each<U>(f, x);
+}
+
+#define OKFOREST_OPERATOR(symbol)                                                    \
+  template <class T, int n>                                                          \
+  OKFOREST_INLINE Pack<T, n> operator symbol(Pack<T, n> a, Pack<T, n> b) {           \
+    return each<T>([](auto x, auto y) OKFOREST_LAMBDA { return x symbol y; }, a, b); \
   }
 OKFOREST_OPERATOR(+)
 OKFOREST_OPERATOR(-)
@@ -90,93 +96,68 @@ OKFOREST_OPERATOR(/)
 
 template <class T, int n>
 OKFOREST_INLINE Pack<T, n> smaller(const Pack<T, n>& a, const Pack<T, n>& b) {
-  return each(a, b, [](auto x, auto y) OKFOREST_LAMBDA { return x < y ? x : y; });
+  return each<T>([](auto x, auto y) OKFOREST_LAMBDA { return x < y ? x : y; }, a, b);
 }
 template <class T, int n>
 OKFOREST_INLINE Pack<T, n> larger(const Pack<T, n>& a, const Pack<T, n>& b) {
-  return each(a, b, [](auto x, auto y) OKFOREST_LAMBDA { return x > y ? x : y; });
+  return each<T>([](auto x, auto y) OKFOREST_LAMBDA { return x > y ? x : y; }, a, b);
 }
 
 // -1, as an unsigned integer, where a <= b, else zero.
 template <class T, int n>
 OKFOREST_INLINE auto at_most(const Pack<T, n>& a, const Pack<T, n>& b) {
   using Word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  if constexpr (is_native<T, n>) {
-    return Pack<Word, n>{std::bit_cast<typename Pack<Word, n>::Vector>(a.v <= b.v)};
-  } else {
-    return Pack<Word, n>{at_most(a.low, b.low), at_most(a.high, b.high)};
-  }
+  const auto compare = [](auto x, auto y) OKFOREST_LAMBDA {
+    typedef Word Words __attribute__((vector_size(sizeof(x))));
+    return std::bit_cast<Words>(x <= y);
+  };
+  return each<Word>(compare, a, b);
 }
 
 // x where a < b, else zero.
 template <class T, int n>
 OKFOREST_INLINE Pack<T, n> where_less(const Pack<T, n>& a, const Pack<T, n>& b,
                                       const Pack<T, n>& x) {
-  if constexpr (is_native<T, n>) {
-    return {a.v < b.v ? x.v : typename Pack<T, n>::Vector{}};
-  } else {
-    return {where_less(a.low, b.low, x.low), where_less(a.high, b.high, x.high)};
-  }
-}
-
-template <class T, int n>
-struct Halves {
-  Pack<T, n / 2> low, high;
-};
-
-// The same numbers in a type that is not narrower and holds them all.
-template <class Wide, class T, int n>
-OKFOREST_INLINE Pack<Wide, n> convert(const Pack<T, n>& x) {
-  if constexpr (std::is_same_v<Wide, T>) {
-    return x;
-  } else if constexpr (is_native<Wide, n>) {
-    return {__builtin_convertvector(x.v, typename Pack<Wide, n>::Vector)};
-  } else if constexpr (is_native<T, n>) {
-    const auto halves = std::bit_cast<Halves<T, n>>(x);
-    return {convert<Wide>(halves.low), convert<Wide>(halves.high)};
-  } else {
-    return {convert<Wide>(x.low), convert<Wide>(x.high)};
-  }
-}
-
-// The same numbers as doubles.
-template <class T, int n>
-OKFOREST_INLINE Pack<double, n> widen(const Pack<T, n>& x) {
-  return convert<double>(x);
-}
-
-// The nearest floats.
-template <int n>
-OKFOREST_INLINE Pack<float, n> narrow(const Pack<double, n>& x) {
-  if constexpr (is_native<double, n>) {
-    return {__builtin_convertvector(x.v, typename Pack<float, n>::Vector)};
-  } else if constexpr (is_native<float, n>) {
-    return std::bit_cast<Pack<float, n>>(Halves<float, n>{narrow(x.low), narrow(x.high)});
-  } else {
-    return {narrow(x.low), narrow(x.high)};
-  }
+  const auto f = [](auto u, auto v, auto w) OKFOREST_LAMBDA { return u < v ? w : decltype(w){}; };
+  return each<T>(f, a, b, x);
 }
 
 // a where x <= y, else b.
 template <class T, int n>
 OKFOREST_INLINE Pack<T, n> select_at_most(const Pack<T, n>& x, const Pack<T, n>& y,
                                           const Pack<T, n>& a, const Pack<T, n>& b) {
-  if constexpr (is_native<T, n>) {
-    return {x.v <= y.v ? a.v : b.v};
+  const auto f = [](auto u, auto v, auto p, auto q) OKFOREST_LAMBDA { return u <= v ? p : q; };
+  return each<T>(f, x, y, a, b);
+}
+
+// The two halves of a native vector.
+template <class T, int n>
+using Halves = Pack<T, n, false>;
+
+// The nearest numbers of another type.
+template <class U, class T, int n>
+OKFOREST_INLINE Pack<U, n> convert(const Pack<T, n>& x) {
+  if constexpr (std::is_same_v<U, T>) {
+    return x;
+  } else if constexpr (is_native<T, n> && is_native<U, n>) {
+    return {__builtin_convertvector(x.v, typename Pack<U, n>::Vector)};
+  } else if constexpr (is_native<T, n>) {
+    const auto halves = std::bit_cast<Halves<T, n>>(x);
+    return {convert<U>(halves.low), convert<U>(halves.high)};
+  } else if constexpr (is_native<U, n>) {
+    return std::bit_cast<Pack<U, n>>(Halves<U, n>{convert<U>(x.low), convert<U>(x.high)});
   } else {
-    return {select_at_most(x.low, y.low, a.low, b.low),
-            select_at_most(x.high, y.high, a.high, b.high)};
+    return {convert<U>(x.low), convert<U>(x.high)};
   }
 }
 
-// Applies a function of one native vector, which may change the type of its numbers.
-template <class U, class T, int n, class F>
-OKFOREST_INLINE Pack<U, n> map(const Pack<T, n>& x, F&& f) {
-  if constexpr (is_native<T, n>) {
-    return {f(x.v)};
-  } else {
-    return {map<U>(x.low, f), map<U>(x.high, f)};
-  }
+template <class T, int n>
+OKFOREST_INLINE Pack<double, n> widen(const Pack<T, n>& x) {
+  return convert<double>(x);
+}
+template <int n>
+OKFOREST_INLINE Pack<float, n> narrow(const Pack<double, n>& x) {
+  return convert<float>(x);
 }
 
 // Keeps a value in registers: compilers like to load it again for every use.

@@ -52,6 +52,9 @@ FORMS = {
     "sparse product": lambda rng, n, m: ProductWeights(
         random_sparse(rng, n, 5), rng.normal(size=(5, m))
     ),
+    "product of sparse matrices": lambda rng, n, m: ProductWeights(
+        random_sparse(rng, n, 5), random_sparse(rng, 5, m)
+    ),
     "combination": lambda rng, n, m: CombinedWeights(
         [SparseWeights(random_sparse(rng, n, m)), DenseWeights(rng.normal(size=(n, m)))],
         [0.3, -2.0],

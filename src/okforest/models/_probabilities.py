@@ -17,6 +17,12 @@ def has_classes(model: Any) -> bool:
     return isinstance(_kernel(model), Dirac)
 
 
+def has_numbers(model: Any) -> bool:
+    """Return whether the outputs of a model are numbers or vectors of numbers."""
+    kernel = _kernel(model)
+    return kernel is not None and kernel.numeric
+
+
 def _kernel(model: Any) -> Any:
     try:
         return as_kernel(model.kernel)

@@ -20,7 +20,7 @@ from okforest.kernels import OutputKernel, as_kernel
 from okforest.kernels._parameters import NestedParametersMixin
 from okforest.metrics import kernel_r2_scorer
 from okforest.models._out_of_bag import tune_later
-from okforest.models._probabilities import ProbabilityMixin, has_classes
+from okforest.models._probabilities import ProbabilityMixin, has_classes, has_numbers
 from okforest.models._survival import SurvivalMixin
 from okforest.weights import Span, WeightMatrix, as_weights
 
@@ -387,11 +387,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
-        try:
-            numeric = as_kernel(self.kernel).numeric
-        except ValueError:  # fit raises an error that explains it
-            numeric = False
-        if numeric:
+        if has_numbers(self):
             # Other outputs are neither numbers nor classes: scikit-learn's metrics would take
             # positions in a Gram matrix, for example, for numbers.
             tags.estimator_type = "regressor"

@@ -10,9 +10,8 @@ from okforest._compat import rows_of
 from okforest._typing import Booleans, Floats
 from okforest._validation import check_weights
 from okforest.models._tree_model import TreeModel
-from okforest.refit._leaf_mean_weights import LeafMeanWeights
 from okforest.refit._leaves import LeafExpansion, leaves_of
-from okforest.weights import Span
+from okforest.weights import ProductWeights, Span
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def grow_labelled(
     return LabelledForest(forest, expansion, L, means, labelled, weight * labelled)
 
 
-def base_weights(L: sp.csr_array, means: sp.csr_array) -> LeafMeanWeights:
+def base_weights(L: sp.csr_array, means: sp.csr_array) -> ProductWeights:
     """Return the forest's weights, renormalised where leaves have no labelled rows.
 
     A row without any labelled row in its leaves has equal weights.
@@ -75,7 +74,7 @@ def base_weights(L: sp.csr_array, means: sp.csr_array) -> LeafMeanWeights:
         everything = sp.csr_array(np.full((1, n_labelled), 1.0 / n_labelled))
         L = sp.csr_array(sp.hstack([L, sp.csr_array(empty[:, None].astype(np.float64))]))
         means = sp.csr_array(sp.vstack([means, everything]))
-    return LeafMeanWeights(L, means)
+    return ProductWeights(L, means)
 
 
 def completed_means(grown: LabelledForest) -> tuple[sp.csr_array, sp.csr_array]:

@@ -3,12 +3,13 @@
 from typing import Any
 
 import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
 from okforest._step_function import step_functions
 from okforest._typing import Floats, Ints, Outputs
 from okforest.decode.survival import quantile_times
 from okforest.kernels import Survival
-from okforest.refit._leaves import LeafExpansion
+from okforest.refit._leaves import LeafExpansion, leaves_of
 
 
 class LeafCurves:
@@ -21,7 +22,8 @@ class LeafCurves:
 
     def _rows(self, X: Any) -> sp.csr_array:
         """Return the leaves of inputs."""
-        raise NotImplementedError
+        check_is_fitted(self, "training_leaves_")
+        return LeafExpansion(self.estimator_.trees_).rows(leaves_of(self.estimator_, X))
 
     def predict_survival_function(self, X: Any, return_array: bool = False) -> Outputs:
         """Predict survival functions: means of the curves of training rows in the same leaves.

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from okforest._available import available_if
 from okforest._censored import read_intervals, times_only
 from okforest._compat import Interval, StrOptions, fit_context
-from okforest._typing import Floats, Ints
+from okforest._typing import Floats
 from okforest._validation import adopt_inputs
 from okforest.kernels import Survival, as_kernel
 from okforest.metrics import concordance_index
@@ -21,12 +21,7 @@ from okforest.refit._censored_growth import GrownForest, Structure, grow_censore
 from okforest.refit._convex import Norm
 from okforest.refit._interval_refit import refit_intervals
 from okforest.refit._leaf_curves import LeafCurves
-from okforest.refit._leaves import (
-    LeafExpansion,
-    check_rows,
-    check_trees,
-    leaves_of,
-)
+from okforest.refit._leaves import check_rows, check_trees
 from okforest.refit._points import check_priors
 from okforest.refit._scales import Scale, ScaleName
 from okforest.refit._solution import Solution, warn_unless_converged
@@ -166,11 +161,7 @@ class CensoredForest(LeafCurves, BaseEstimator):
         "verbose": ["verbose"],
     }
 
-    estimator_: Any
     leaf_values_: Floats
-    outputs_: Floats
-    training_leaves_: Ints
-    curves_: Survival
 
     def __init__(
         self,
@@ -282,10 +273,6 @@ class CensoredForest(LeafCurves, BaseEstimator):
         self.objective_, self.duality_gap_ = solution.objective, solution.gap
         self.n_iter_ = solution.n_iterations
         adopt_inputs(self, grown.model)
-
-    def _rows(self, X: Any) -> sp.csr_array:
-        check_is_fitted(self, "leaf_values_")
-        return LeafExpansion(self.estimator_.trees_).rows(leaves_of(self.estimator_, X))
 
     def predict(self, X: Any) -> Floats:
         """Predict outputs.

@@ -21,8 +21,8 @@ class ProductWeights(WeightMatrix):
     ----------
     left : ndarray or csr_array of shape (n, r)
         One row per prediction, such as kernel values, or indicators of leaves.
-    right : ndarray of shape (r, n_train)
-        One column per training output.
+    right : ndarray or csr_array of shape (r, n_train)
+        One column per training output, such as means of leaves.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class ProductWeights(WeightMatrix):
     """
 
     left: Floats | sp.csr_array
-    right: Floats
+    right: Floats | sp.csr_array
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -47,12 +47,10 @@ class ProductWeights(WeightMatrix):
 
     def multiply(self, values: Floats) -> Floats:
         """Return weighted sums of values of the training outputs."""
-        n, n_train = self.shape
         width = prod(values.shape[1:])
-        stored = self.left.nnz if sp.issparse(self.left) else self.left.size
-        two_products = (stored + self.right.size) * width
-        making = 0 if "_product" in vars(self) else stored * n_train
-        if two_products < making + n * n_train * width:
+        two_products = (_stored(self.left) + _stored(self.right)) * width
+        making = 0 if "_product" in vars(self) else self._n_terms
+        if two_products < making + self.max_entries * width:
             return np.asarray(self.left @ (self.right @ values))
         return np.asarray(self._product @ values)
 
@@ -61,17 +59,36 @@ class ProductWeights(WeightMatrix):
         return np.asarray(self.right.T @ (self.left.T @ values))
 
     @cached_property
-    def _product(self) -> Floats:
+    def _product(self) -> Floats | sp.csr_array:
+        if sp.issparse(self.right):
+            return sp.csr_array(self.left @ self.right)
         result = np.empty(self.shape)
         size = max(1, BLOCK_PRODUCTS // max(1, self.right.size))
         for i in range(0, len(result), size):
             result[i : i + size] = self.left[i : i + size] @ self.right
         return result
 
-    def entries(self) -> Floats:
-        """Return the product, a dense array."""
+    @property
+    def _n_terms(self) -> int:
+        """The number of multiplications that make the product."""
+        if sp.issparse(self.right):
+            return int(np.diff(self.right.indptr)[sp.csr_array(self.left).indices].sum())
+        return _stored(self.left) * self.shape[1]
+
+    def entries(self) -> Floats | sp.csr_array:
+        """Return the product, which is sparse if the right matrix is."""
         return self._product
 
     def tocsr(self) -> sp.csr_array:
         """Return the product as a sparse matrix."""
         return sp.csr_array(self._product)
+
+    @property
+    def max_entries(self) -> int:
+        """All entries or, of sparse matrices, those that have a term if no two terms share one."""
+        entries = prod(self.shape)
+        return min(entries, self._n_terms) if sp.issparse(self.right) else entries
+
+
+def _stored(matrix: Floats | sp.csr_array) -> int:
+    return int(matrix.nnz if sp.issparse(matrix) else matrix.size)

@@ -1,4 +1,4 @@
-#include "core/nearest.hpp"
+#include "decode/nearest.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -166,13 +166,13 @@ class NearestSearch {
 
 Nearest find_nearest(const WeightsView& weights, const CandidatesView& candidates, int n_threads,
                      Watch& watch) {
-  const std::int64_t n = weights.n_rows(), n_tasks = (n + kRowsOfTask - 1) / kRowsOfTask;
+  const std::int64_t n = weights.n_rows();
   Nearest result{std::vector<std::int64_t>(static_cast<std::size_t>(n)),
                  std::vector<double>(static_cast<std::size_t>(n))};
-  parallel_for(n_tasks, n_threads, watch, [&](std::int64_t task, Pace& pace) {
-    NearestSearch search(weights, candidates);
-    search.search(task * kRowsOfTask, std::min(n, (task + 1) * kRowsOfTask), result, pace);
-  });
+  const auto search = [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+    NearestSearch(weights, candidates).search(begin, end, result, pace);
+  };
+  parallel_blocks(n, kRowsOfTask, n_threads, watch, search);
   return result;
 }
 

@@ -1,4 +1,4 @@
-#include "core/strings.hpp"
+#include "sequences/strings.hpp"
 
 #include <algorithm>
 #include <numeric>  // for std::iota
@@ -8,8 +8,6 @@
 namespace okforest {
 
 namespace {
-
-using Sequence = std::span<const std::int32_t>;
 
 constexpr std::int32_t kMark = -1;  // beyond the ends of a sequence
 
@@ -32,8 +30,36 @@ struct Equal {
   int k;
 };
 
+}  // namespace
+
+Kmers number_kmers(const Sequences& sequences, int k, bool boundaries) {
+  const std::int64_t n_marks = boundaries ? k - 1 : 0;
+  std::vector<std::int32_t> padded;
+  padded.reserve(sequences.values.size() + 2 * n_marks * sequences.size());
+  Kmers found{{}, {0}};
+  for (std::int64_t i = 0; i < sequences.size(); ++i) {
+    padded.insert(padded.end(), n_marks, kMark);
+    padded.insert(padded.end(), sequences[i].begin(), sequences[i].end());
+    padded.insert(padded.end(), n_marks, kMark);
+    const std::int64_t length = static_cast<std::int64_t>(sequences[i].size()) + 2 * n_marks;
+    found.starts.push_back(found.starts.back() + std::max<std::int64_t>(0, length - k + 1));
+  }
+  found.numbers.reserve(found.starts.back());
+  std::unordered_map<const std::int32_t*, std::int32_t, Hash, Equal> numbers(0, Hash{k}, Equal{k});
+  const std::int32_t* window = padded.data();
+  for (std::int64_t i = 0; i < sequences.size(); ++i) {
+    const std::int64_t n_windows = found.starts[i + 1] - found.starts[i];
+    for (std::int64_t place = 0; place < n_windows; ++place) {
+      const auto next = static_cast<std::int32_t>(numbers.size());
+      found.numbers.push_back(numbers.try_emplace(window + place, next).first->second);
+    }
+    window += static_cast<std::int64_t>(sequences[i].size()) + 2 * n_marks;
+  }
+  return found;
+}
+
 // Slides a window of k places along every diagonal of s and t.
-double mismatch_pair(Sequence s, Sequence t, int k, std::span<const double> common) {
+double mismatch(Sequence s, Sequence t, int k, std::span<const double> common) {
   const auto n = static_cast<std::int64_t>(s.size()), m = static_cast<std::int64_t>(t.size());
   double total = 0.0;
   for (std::int64_t shift = k - n; shift <= m - k; ++shift) {
@@ -55,7 +81,7 @@ double mismatch_pair(Sequence s, Sequence t, int k, std::span<const double> comm
 
 // before[i * m + j] is the weight of the common subsequences of i symbols in the prefix of s so
 // far and the first j symbols of t, with the gaps up to the ends of both.
-double gap_weighted_pair(Sequence s, Sequence t, int k, double decay, std::vector<double>& before) {
+double gap_weighted(Sequence s, Sequence t, int k, double decay, std::vector<double>& before) {
   const std::size_t m = t.size();
   before.assign(k * m, 0.0);
   std::fill_n(before.begin(), m, 1.0);
@@ -92,62 +118,6 @@ double edit_distance(Sequence s, Sequence t, std::vector<std::int64_t>& line) {
     }
   }
   return static_cast<double>(line.back());
-}
-
-}  // namespace
-
-Kmers number_kmers(const Sequences& sequences, int k, bool boundaries) {
-  const std::int64_t n_marks = boundaries ? k - 1 : 0;
-  std::vector<std::int32_t> padded;
-  padded.reserve(sequences.values.size() + 2 * n_marks * sequences.size());
-  Kmers found{{}, {0}};
-  for (std::int64_t i = 0; i < sequences.size(); ++i) {
-    padded.insert(padded.end(), n_marks, kMark);
-    padded.insert(padded.end(), sequences[i].begin(), sequences[i].end());
-    padded.insert(padded.end(), n_marks, kMark);
-    const std::int64_t length = static_cast<std::int64_t>(sequences[i].size()) + 2 * n_marks;
-    found.starts.push_back(found.starts.back() + std::max<std::int64_t>(0, length - k + 1));
-  }
-  found.numbers.reserve(found.starts.back());
-  std::unordered_map<const std::int32_t*, std::int32_t, Hash, Equal> numbers(0, Hash{k}, Equal{k});
-  const std::int32_t* window = padded.data();
-  for (std::int64_t i = 0; i < sequences.size(); ++i) {
-    const std::int64_t n_windows = found.starts[i + 1] - found.starts[i];
-    for (std::int64_t place = 0; place < n_windows; ++place) {
-      const auto next = static_cast<std::int32_t>(numbers.size());
-      found.numbers.push_back(numbers.try_emplace(window + place, next).first->second);
-    }
-    window += static_cast<std::int64_t>(sequences[i].size()) + 2 * n_marks;
-  }
-  return found;
-}
-
-void mismatch(const Sequences& a, const Sequences& b, int k, std::span<const double> common,
-              std::span<double> result) {
-  for (std::int64_t i = 0; i < a.size(); ++i) {
-    for (std::int64_t j = 0; j < b.size(); ++j) {
-      result[i * b.size() + j] = mismatch_pair(a[i], b[j], k, common);
-    }
-  }
-}
-
-void gap_weighted(const Sequences& a, const Sequences& b, int k, double decay,
-                  std::span<double> result) {
-  std::vector<double> before;
-  for (std::int64_t i = 0; i < a.size(); ++i) {
-    for (std::int64_t j = 0; j < b.size(); ++j) {
-      result[i * b.size() + j] = gap_weighted_pair(a[i], b[j], k, decay, before);
-    }
-  }
-}
-
-void edit_distances(const Sequences& a, const Sequences& b, std::span<double> result) {
-  std::vector<std::int64_t> line;
-  for (std::int64_t i = 0; i < a.size(); ++i) {
-    for (std::int64_t j = 0; j < b.size(); ++j) {
-      result[i * b.size() + j] = edit_distance(a[i], b[j], line);
-    }
-  }
 }
 
 }  // namespace okforest

@@ -1,4 +1,4 @@
-#include "core/alignment.hpp"
+#include "sequences/alignment.hpp"
 
 #include <cmath>
 #include <limits>
@@ -9,8 +9,6 @@ namespace okforest {
 
 namespace {
 
-using Curve = std::span<const double>;
-
 constexpr double kNone = -std::numeric_limits<double>::infinity();  // the logarithm of 0
 
 double log_sum(double a, double b, double c) {
@@ -19,6 +17,8 @@ double log_sum(double a, double b, double c) {
   if (a == kNone) return kNone;
   return a + std::log1p(std::exp(b - a) + std::exp(c - a));
 }
+
+}  // namespace
 
 // row[j + 1] is the logarithm of the sum over the alignments of the values of u so far and the
 // first j + 1 values of v.
@@ -38,18 +38,6 @@ double log_alignment(Curve u, Curve v, double sigma, std::vector<double>& row) {
     }
   }
   return row.back();
-}
-
-}  // namespace
-
-void log_alignments(const Ragged<double>& a, const Ragged<double>& b, double sigma,
-                    std::span<double> result) {
-  std::vector<double> row;
-  for (std::int64_t i = 0; i < a.size(); ++i) {
-    for (std::int64_t j = 0; j < b.size(); ++j) {
-      result[i * b.size() + j] = log_alignment(a[i], b[j], sigma, row);
-    }
-  }
 }
 
 }  // namespace okforest

@@ -1,3 +1,5 @@
+#include "images/subwindows.hpp"
+
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
@@ -5,7 +7,6 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/interrupt.hpp"
-#include "core/subwindows.hpp"
 
 namespace okforest {
 
@@ -13,8 +14,6 @@ namespace {
 
 template <class T>
 using Image = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-template <class T, int NDim>
-using Mutable = nb::ndarray<T, nb::ndim<NDim>, nb::c_contig, nb::device::cpu>;
 
 // The rows of an array of shape (n, 3) as squares.
 std::span<const Square> squares_of(const Matrix<std::int32_t>& squares) {
@@ -111,7 +110,7 @@ void paste_subwindows_binding(const Matrix<std::int32_t>& squares, const Matrix<
 
 }  // namespace
 
-void bind_segments(nb::module_& m) {
+void bind_subwindows(nb::module_& m) {
   using namespace nb::literals;
   m.def("draw_squares", &draw_squares_binding, "seeds"_a.noconvert(), "places"_a.noconvert(),
         "n_each"_a);

@@ -1,4 +1,4 @@
-#include "core/postings.hpp"
+#include "images/postings.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,13 +15,6 @@ constexpr std::int64_t kRowsOfTask = 1024;
 constexpr std::size_t kLanes = 32;      // walks that wait for memory together
 constexpr std::size_t kAhead = 8;       // leaves ahead whose postings are prefetched
 constexpr std::uint64_t kLongest = 64;  // bucket that is searched from its beginning
-
-template <class T>
-void prefetch(const T* address) {
-#if defined(__GNUC__) || defined(__clang__)
-  __builtin_prefetch(address);
-#endif
-}
 
 // A walk from the root of a tree to a leaf. The subtree that it is in has the nodes from `node` to
 // `end`, and its first leaf is `leaf`.
@@ -62,7 +55,7 @@ void walk_rows(std::span<const ByteNode> nodes, const std::uint8_t* values, std:
       Walk& walk = walks[k];
       if (!walk.at_leaf()) {
         walk.step(nodes.data());
-        prefetch(nodes.data() + walk.node);
+        __builtin_prefetch(nodes.data() + walk.node);
         ++k;
         continue;
       }
@@ -114,9 +107,7 @@ void reach_leaves(const ByteTrees& trees, std::span<const std::uint8_t> values,
                   std::span<std::uint32_t> leaves) {
   const std::int64_t n_trees = trees.n_trees();
   const auto n_rows = static_cast<std::int64_t>(values.size()) / n_features;
-  const std::int64_t n_tasks = (n_rows + kRowsOfTask - 1) / kRowsOfTask;
-  parallel_for(n_tasks, n_threads, watch, [&](std::int64_t task, Pace& pace) {
-    const std::int64_t begin = task * kRowsOfTask, end = std::min(n_rows, begin + kRowsOfTask);
+  const auto walk = [&](std::int64_t begin, std::int64_t end, Pace& pace) {
     for (std::int64_t t = 0; t < n_trees; ++t) {
       const std::int64_t first = trees.offsets[t];
       const auto size = static_cast<std::size_t>(trees.offsets[t + 1] - first);
@@ -125,7 +116,8 @@ void reach_leaves(const ByteTrees& trees, std::span<const std::uint8_t> values,
                 leaves.data() + t);
       pace.advance(32 * (end - begin));
     }
-  });
+  };
+  parallel_blocks(n_rows, kRowsOfTask, n_threads, watch, walk);
 }
 
 std::vector<PostingRange> find_postings(const Postings& postings,
@@ -142,13 +134,14 @@ std::vector<PostingRange> find_postings(const Postings& postings,
   }
   // First the buckets, then the leaves in them: the loads of each loop are independent.
   for (std::size_t k = 0; k < leaves.size(); ++k) {
-    if (k + kAhead < leaves.size()) prefetch(offsets + (leaves[k + kAhead] >> postings.shift));
+    if (k + kAhead < leaves.size())
+      __builtin_prefetch(offsets + (leaves[k + kAhead] >> postings.shift));
     const std::uint64_t* bucket = offsets + (leaves[k] >> postings.shift);
     ranges[k] = {bucket[0], bucket[1]};
     if (bucket[0] > bucket[1] || bucket[1] > n) {
       throw std::invalid_argument("the offsets of postings do not ascend");
     }
-    prefetch(low + bucket[0]);
+    __builtin_prefetch(low + bucket[0]);
   }
   for (std::size_t k = 0; k < leaves.size(); ++k) {
     const auto wanted = static_cast<std::uint16_t>(leaves[k] & mask);
@@ -165,8 +158,8 @@ std::vector<PostingRange> find_postings(const Postings& postings,
       while (last < end && low[last] == wanted) ++last;
     }
     ranges[k] = {begin, last};
-    prefetch(postings.count.data() + begin);
-    prefetch(postings.image.data() + begin);
+    __builtin_prefetch(postings.count.data() + begin);
+    __builtin_prefetch(postings.image.data() + begin);
   }
   return ranges;
 }

@@ -1,4 +1,4 @@
-#include "core/subwindows.hpp"
+#include "images/subwindows.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -190,9 +190,9 @@ void cut_subwindows(std::span<const ImageView<T>> images, const Subwindows& what
                     Watch& watch, std::span<T> values) {
   const auto n = static_cast<std::int64_t>(what.squares.size());
   const std::int64_t n_values = what.size * what.size * what.n_channels;
-  parallel_for((n + kBlock - 1) / kBlock, n_threads, watch, [&](std::int64_t task, Pace& pace) {
+  const auto cut = [&](std::int64_t begin, std::int64_t end, Pace& pace) {
     Cutter<T> cutter(what.n_channels, what.size);
-    for (std::int64_t k = task * kBlock; k < std::min(n, (task + 1) * kBlock); ++k) {
+    for (std::int64_t k = begin; k < end; ++k) {
       const ImageView<T>& image = images[what.image[k]];
       const bool mirrored = !what.mirrored.empty() && what.mirrored[k];
       T* own = values.data() + k * n_values;
@@ -203,7 +203,8 @@ void cut_subwindows(std::span<const ImageView<T>> images, const Subwindows& what
       }
       pace.advance(n_values);
     }
-  });
+  };
+  parallel_blocks(n, kBlock, n_threads, watch, cut);
 }
 
 template void cut_subwindows(std::span<const ImageView<std::uint8_t>>, const Subwindows&, int,
