@@ -232,8 +232,8 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
     return grow_with(X, make, row_weight, rules, plan, pace, report);
   }
   if (form == OutputForm::gram) {
-    const std::vector<float> floats = float_gram(outputs, pace);
-    const GramOutputs gram{outputs, floats.empty() ? nullptr : floats.data()};
+    const Aligned<float> panels = panels_of(outputs, pace);
+    const GramOutputs gram{outputs, {panels.empty() ? nullptr : panels.data(), outputs.n_rows}};
     const auto make = [&] { return std::make_unique<GramScorer>(gram); };
     return grow_with(X, make, row_weight, rules, plan, pace, report);
   }
