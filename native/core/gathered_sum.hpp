@@ -10,8 +10,13 @@ namespace okforest {
 template <class Entry>
 auto gathered_sum(const Entry& entry, const double* weight, std::size_t n) {
   using T = decltype(entry(n));
-  T sums[8] = {};
   std::size_t k = 0;
+  if (n < 8) {
+    T sum = 0;
+    for (; k < n; ++k) sum += weight == nullptr ? entry(k) : static_cast<T>(weight[k]) * entry(k);
+    return sum;
+  }
+  T sums[8] = {};
   if (weight == nullptr) {
     for (; k + 8 <= n; k += 8) {
       for (int c = 0; c < 8; ++c) sums[c] += entry(k + c);

@@ -16,6 +16,9 @@ constexpr std::size_t kTile = 4;
 // gathered. For a longer list, reading whole rows is faster.
 constexpr std::size_t kScarce = 3;
 
+// In nodes of at most this many rows, prefixes are summed in float64, entry by entry.
+constexpr std::size_t kFew = 8;
+
 // Half a unit in the last place of float32, relative.
 constexpr double kUnit = 0x1.0p-24;
 
@@ -79,7 +82,7 @@ Precision GramScorer::search_prefixes(const Node& node, Rows rows, const Frame& 
                                       std::span<const Prefixes> lists, double* norms) {
   const Block& of_node = block(frame);
   const double error = search_error(static_cast<double>(rows.size()) / 8) * frame.scale;
-  if (of_node.search.data == nullptr || error > 1e-3 * node.variance) {
+  if (rows.size() <= kFew || of_node.search.data == nullptr || error > 1e-3 * node.variance) {
     prefix_norms(node, rows, frame, lists, norms);
     return {};
   }
@@ -113,7 +116,12 @@ void GramScorer::sums_by_row(const Block& block, Rows rows) {
   const std::size_t n = rows.size();
   const std::size_t width = (n + 15) / 16 * 16;
   find_places(block, rows);
-  for (std::size_t k = 0; k < n; ++k) number_[rows[k]] = static_cast<std::int32_t>(k);
+  std::vector<std::int64_t> offset(n);  // of columns, in the first row of their panel
+  for (std::size_t k = 0; k < n; ++k) {
+    offset[k] = &block.search.panel(place_[k] / GramPanels::width)[place_[k] % GramPanels::width] -
+                block.search.data;
+    number_[rows[k]] = static_cast<std::int32_t>(k);
+  }
   rank_.assign(longer_.size() * width, never);
   for (std::size_t g = 0; g < longer_.size(); ++g) {
     const Rows list = longer_[g].rows;
@@ -134,7 +142,8 @@ void GramScorer::sums_by_row(const Block& block, Rows rows) {
     n_filled = 0;
   };
   for (std::size_t t = 0; t < n; ++t) {
-    for (std::size_t k = 0; k < n; ++k) line_[k] = block.search(place_[t], place_[k]);
+    const float* const row = block.search.data + place_[t] * GramPanels::width;
+    for (std::size_t k = 0; k < n; ++k) line_[k] = row[offset[k]];
     if (!plain_) {
       for (std::size_t k = 0; k < n; ++k) line_[k] *= static_cast<float>(place_weight_[k]);
     }
