@@ -33,7 +33,7 @@ class FrobeniusScorer : public ScorerDefaults<FrobeniusScorer> {
   explicit FrobeniusScorer(const MatrixView& gram)
       : K_(gram),
         n_rows_(gram.n_rows),
-        gram_(GramOutputs{gram, nullptr}),
+        gram_(GramOutputs{gram, {}}),
         coordinates_(static_cast<std::size_t>(n_rows_ * n_rows_)),
         sum_(static_cast<std::size_t>(n_rows_)) {}
 

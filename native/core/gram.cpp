@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "core/factor.hpp"
@@ -21,22 +20,6 @@ constexpr std::int64_t kSmallBlock = 64;
 // Below this fraction of its scale, a variance has lost digits by cancellation.
 constexpr double kLoss = 1e-3;
 constexpr double kMaxLoss = 1e3;  // in digits of sums derived by subtraction
-
-// Number of lists swept together: each row of the matrix is read once for all of them.
-constexpr std::size_t kTile = 4;
-
-// For a list of fewer than 1 / kScarce of the node's rows, single entries of the matrix are
-// gathered. For a longer list, reading whole rows is faster.
-constexpr std::size_t kScarce = 3;
-
-// Half a unit in the last place of float32, relative.
-constexpr double kUnit = 0x1.0p-24;
-
-// Rounding errors of a sum of n entries: of each entry, its weight, their product, and the
-// additions.
-double search_error(std::size_t n, std::size_t n_sums) {
-  return (static_cast<double>(n) / static_cast<double>(n_sums) + 12.0) * kUnit;
-}
 
 }  // namespace
 
@@ -96,6 +79,12 @@ void GramScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame)
       frame.reach[to[i]] = is_part ? part : parent->reach[from[i]] - part;
     }
     if (!is_part) frame.rounding = parent->rounding;
+  } else if (plain_ && factor_ == nullptr && n == n_rows_) {
+    if (root_reach_.empty()) {
+      find_reach(block(frame), rows, frame.reach);
+      root_reach_ = frame.reach;
+    }
+    frame.reach = root_reach_;
   } else {
     find_reach(block(frame), rows, frame.reach);
   }
@@ -159,8 +148,9 @@ void GramScorer::find_reach(const Block& block, Rows rows, std::vector<double>& 
   }
   // The entries of the node are fewer than those of a whole row.
   for (std::size_t k = 0; k < rows.size(); ++k) {
+    const double* const row = block.exact + place_[k] * block.n;
     reach[place_[k]] =
-        gathered_sum(block.exact + place_[k] * block.n, place_.data(), weight, rows.size());
+        gathered_sum([&](std::size_t l) { return row[place_[l]]; }, weight, rows.size());
   }
 }
 
@@ -192,24 +182,23 @@ void GramScorer::divide(Frame* frame, Rows left, Rows right) {
   }
   for (const Rows side : {left, right}) {
     for (const auto i : side) {
+      const double* const row = of_node.row(i);
       frame->part_reach[of_node.home[i]] =
-          gathered_sum(of_node.row(i), place_.data(), weight, frame->part.size());
+          gathered_sum([&](std::size_t l) { return row[place_[l]]; }, weight, frame->part.size());
     }
   }
 }
 
 // The norm of a set of rows from the inner products of all pairs.
-template <class T>
-double GramScorer::norm_of(const T* matrix, const Block& block, const Frame& frame, Rows rows,
-                           double weight) {
+double GramScorer::norm_of(const Block& block, const Frame& frame, Rows rows, double weight) {
   find_places(block, rows);
   const double* const weights = plain_ ? nullptr : place_weight_.data();
   double sum = 0.0, reach = 0.0;
   for (std::size_t k = 0; k < rows.size(); ++k) {
-    const T* const row = matrix + place_[k] * block.n;
+    const double* const row = block.exact + place_[k] * block.n;
     const double w = plain_ ? 1.0 : place_weight_[k];
-    const double before = gathered_sum(row, place_.data(), weights, k);
-    sum += w * (2.0 * before + w * static_cast<double>(row[place_[k]]));
+    const double before = gathered_sum([&](std::size_t l) { return row[place_[l]]; }, weights, k);
+    sum += w * (2.0 * before + w * row[place_[k]]);
     reach += w * frame.reach[place_[k]];
   }
   return centred(sum, weight, reach, frame);
@@ -217,22 +206,7 @@ double GramScorer::norm_of(const T* matrix, const Block& block, const Frame& fra
 
 void GramScorer::set_norms(const Node&, const Frame& frame, std::span<const Rows> sets,
                            const double* weights, double* norms) {
-  for (const Rows rows : sets) {
-    *norms++ = norm_of(block(frame).exact, block(frame), frame, rows, *weights++);
-  }
-}
-
-Precision GramScorer::search_sides(const Node& node, Rows rows, const Frame& frame,
-                                   std::span<const Side> sides, double* norms) {
-  const Block& of_node = block(frame);
-  // The smaller side by weight may have most rows.
-  const double error = search_error(rows.size(), 8) * frame.scale;
-  const bool use_floats = of_node.search != nullptr && error < 1e-3 * node.variance;
-  for (const Side& side : sides) {
-    *norms++ = use_floats ? norm_of(of_node.search, of_node, frame, side.rows, side.weight)
-                          : norm_of(of_node.exact, of_node, frame, side.rows, side.weight);
-  }
-  return {.flat = use_floats ? error : 0.0};
+  for (const Rows rows : sets) *norms++ = norm_of(block(frame), frame, rows, *weights++);
 }
 
 bool GramScorer::row_gram(Rows rows, const Frame& frame, double* gram) {
@@ -267,89 +241,13 @@ void GramScorer::prefix_norms(const Node&, Rows, const Frame& frame,
     find_places(of_node, list.rows);
     for (std::size_t k = 0; k < list.rows.size(); ++k) {
       const double* const row = of_node.exact + place_[k] * of_node.n;
-      *before++ = gathered_sum(row, place_.data(), weights, k);
+      *before++ = gathered_sum([&](std::size_t l) { return row[place_[l]]; }, weights, k);
     }
   }
-  finish_prefixes(of_node.exact, of_node, frame, lists, norms);
+  finish_prefixes(of_node, frame, lists, norms);
 }
 
-Precision GramScorer::search_prefixes(const Node& node, Rows rows, const Frame& frame,
-                                      std::span<const Prefixes> lists, double* norms) {
-  const Block& of_node = block(frame);
-  const double error = search_error(rows.size(), 8) * frame.scale;
-  if (of_node.search == nullptr || error > 1e-3 * node.variance) {
-    prefix_norms(node, rows, frame, lists, norms);
-    return {};
-  }
-  std::size_t n_listed = 0;
-  for (const Prefixes& list : lists) n_listed += list.rows.size();
-  if (before_.size() < n_listed) before_.resize(n_listed);
-  const double* const weights = plain_ ? nullptr : place_weight_.data();
-  double* before = before_.data();
-  longer_.clear();
-  for (const Prefixes& list : lists) {
-    if (kScarce * list.rows.size() >= rows.size()) {
-      longer_.push_back({list.rows, before});
-    } else {
-      find_places(of_node, list.rows);
-      for (std::size_t k = 0; k < list.rows.size(); ++k) {
-        before[k] = gathered_sum(of_node.search + place_[k] * of_node.n, place_.data(), weights, k);
-      }
-    }
-    before += list.rows.size();
-  }
-  if (!longer_.empty()) sums_by_row(of_node, rows);
-  finish_prefixes(of_node.search, of_node, frame, lists, norms);
-  return {.flat = error};
-}
-
-// For each row of each longer list, the sum over the rows before it: whole rows of the matrix are
-// read, and entries summed whose rank in a list is below that of the row.
-void GramScorer::sums_by_row(const Block& block, Rows rows) {
-  constexpr float never = std::numeric_limits<float>::infinity();
-  const std::size_t n = rows.size();
-  const std::size_t width = (n + 15) / 16 * 16;
-  find_places(block, rows);
-  for (std::size_t k = 0; k < n; ++k) number_[rows[k]] = static_cast<std::int32_t>(k);
-  rank_.assign(longer_.size() * width, never);
-  for (std::size_t g = 0; g < longer_.size(); ++g) {
-    const Rows list = longer_[g].rows;
-    for (std::size_t k = 0; k < list.size(); ++k) {
-      rank_[g * width + static_cast<std::size_t>(number_[list[k]])] = static_cast<float>(k);
-    }
-  }
-  line_.assign(width, 0.0f);
-  const float* rank[kTile];
-  float limit[kTile];
-  double sums[kTile];
-  double* out[kTile];
-  std::size_t n_filled = 0;
-  const auto sum_tile = [&] {
-    for (std::size_t a = n_filled; a < kTile; ++a) rank[a] = rank[0], limit[a] = -1.0f;
-    kernels().sums_below(line_.data(), rank, width, limit, sums);
-    for (std::size_t a = 0; a < n_filled; ++a) *out[a] = sums[a];
-    n_filled = 0;
-  };
-  for (std::size_t t = 0; t < n; ++t) {
-    const float* const source = block.search + place_[t] * block.n;
-    for (std::size_t k = 0; k < n; ++k) line_[k] = source[place_[k]];
-    if (!plain_) {
-      for (std::size_t k = 0; k < n; ++k) line_[k] *= static_cast<float>(place_weight_[k]);
-    }
-    for (std::size_t g = 0; g < longer_.size(); ++g) {
-      const float own = rank_[g * width + t];
-      if (own == never) continue;
-      rank[n_filled] = &rank_[g * width];
-      limit[n_filled] = own;
-      out[n_filled++] = longer_[g].before + static_cast<std::size_t>(own);
-      if (n_filled == kTile) sum_tile();
-    }
-    if (n_filled > 0) sum_tile();
-  }
-}
-
-template <class T>
-void GramScorer::finish_prefixes(const T* matrix, const Block& block, const Frame& frame,
+void GramScorer::finish_prefixes(const Block& block, const Frame& frame,
                                  std::span<const Prefixes> lists, double* norms) const {
   const double* before = before_.data();
   for (const Prefixes& list : lists) {
@@ -359,7 +257,7 @@ void GramScorer::finish_prefixes(const T* matrix, const Block& block, const Fram
       for (; k < length; ++k) {
         const std::int64_t place = block.home[list.rows[k]];
         const double w = weight_of(list.rows[k]);
-        norm += w * (2.0 * *before++ + w * static_cast<double>(matrix[place * (block.n + 1)]));
+        norm += w * (2.0 * *before++ + w * block.exact[place * (block.n + 1)]);
         weight += w;
         reach += w * frame.reach[place];
       }

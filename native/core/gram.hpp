@@ -57,12 +57,11 @@ class GramScorer {
   void centre(Block& block, Rows rows, Frame& frame);
   void find_reach(const Block& block, Rows rows, std::vector<double>& reach);
   double measure(const Block& block, Rows rows, Frame& frame) const;
-  template <class T>
-  double norm_of(const T* matrix, const Block& block, const Frame& frame, Rows rows, double weight);
+  double norm_of(const Block& block, const Frame& frame, Rows rows, double weight);
+  void list_places(const Block& block, std::span<const Side> sides);
   void sums_by_row(const Block& block, Rows rows);
-  template <class T>
-  void finish_prefixes(const T* matrix, const Block& block, const Frame& frame,
-                       std::span<const Prefixes> lists, double* norms) const;
+  void finish_prefixes(const Block& block, const Frame& frame, std::span<const Prefixes> lists,
+                       double* norms) const;
 
   // ||s - w m||^2 of a sum s of total weight w, from ||s||^2 and <s, W m>, with m the node's mean.
   static double centred(double norm, double weight, double reach, const Frame& frame) {
@@ -74,7 +73,8 @@ class GramScorer {
   std::vector<Block> blocks_;         // of the current branch and its ancestors, then unused ones
   std::vector<double> squared_norm_;  // ||phi_i||^2 of the training rows
   std::span<const double> weight_;
-  bool plain_ = false;  // whether all weights are one
+  bool plain_ = false;              // whether all weights are one
+  std::vector<double> root_reach_;  // of all rows, without weights: the same for all trees
 
   // A list whose sums are found by whole rows of the matrix, and where to write them.
   struct Longer {
@@ -86,6 +86,9 @@ class GramScorer {
   std::vector<double> packed_, origin_;  // some rows of Phi, and what is subtracted from them
   std::vector<std::int32_t> place_;      // of some rows, and their weights
   std::vector<double> place_weight_;
+  std::vector<float> float_weight_;  // by place in the block
+  std::vector<std::int32_t> side_places_, side_starts_;
+  std::vector<PanelRows> panel_rows_;
   std::vector<double> before_;  // of each row of each list: its sum over the rows before it
   std::vector<Longer> longer_;
   std::vector<std::int32_t> number_;  // training row -> its number in the node

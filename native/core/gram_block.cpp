@@ -12,19 +12,28 @@ namespace {
 // Numbers of this size can be squared and added up in float32.
 constexpr double kLeastFloat = 1e-30, kMostFloat = 1e30;
 
+// Of the panels of n rows, with their padding.
+std::size_t n_entries(std::int64_t n) {
+  return static_cast<std::size_t>(GramPanels{nullptr, n}.n_panels() * GramPanels::width * n);
+}
+
 }  // namespace
 
-std::vector<float> float_gram(const MatrixView& gram, Pace& pace) {
+Aligned<float> panels_of(const MatrixView& gram, Pace& pace) {
   double largest = 0.0;
   for (std::int64_t i = 0; i < gram.n_rows; ++i) largest = std::max(largest, gram.row(i)[i]);
   if (largest < kLeastFloat || largest > kMostFloat) return {};
-  std::vector<float> floats;
-  floats.reserve(static_cast<std::size_t>(gram.n_rows * gram.n_cols));  // not filled with zeros
-  for (std::int64_t i = 0; i < gram.n_rows; ++i) {
-    floats.insert(floats.end(), gram.row(i), gram.row(i) + gram.n_cols);
-    pace.advance(gram.n_cols);
+  Aligned<float> panels;
+  panels.reserve(n_entries(gram.n_rows));  // not filled with zeros
+  for (std::int64_t begin = 0; begin < gram.n_cols; begin += GramPanels::width) {
+    const std::int64_t n_here = std::min(GramPanels::width, gram.n_cols - begin);
+    for (std::int64_t i = 0; i < gram.n_rows; ++i) {
+      panels.insert(panels.end(), gram.row(i) + begin, gram.row(i) + begin + n_here);
+      panels.resize(panels.size() + static_cast<std::size_t>(GramPanels::width - n_here));
+    }
+    pace.advance(n_here * gram.n_rows);
   }
-  return floats;
+  return panels;
 }
 
 void GramBlock::view(const GramOutputs& outputs) {
@@ -38,25 +47,24 @@ void GramBlock::view(const GramOutputs& outputs) {
 
 void GramBlock::resize(Rows rows, std::int64_t n_rows, bool has_floats) {
   n = static_cast<std::int64_t>(rows.size());
-  const std::size_t n_entries = rows.size() * rows.size();
-  if (own_exact_.size() < n_entries) own_exact_.resize(n_entries);
-  if (has_floats && own_search_.size() < n_entries) own_search_.resize(n_entries);
+  if (own_exact_.size() < rows.size() * rows.size()) own_exact_.resize(rows.size() * rows.size());
+  if (has_floats && own_search_.size() < n_entries(n)) own_search_.resize(n_entries(n));
   if (own_home_.empty()) own_home_.resize(static_cast<std::size_t>(n_rows));
   for (std::size_t k = 0; k < rows.size(); ++k) own_home_[rows[k]] = static_cast<std::int32_t>(k);
   exact = own_exact_.data();
-  search = has_floats ? own_search_.data() : nullptr;
+  search = {has_floats ? own_search_.data() : nullptr, n};
   home = own_home_.data();
 }
 
 void GramBlock::copy(const GramBlock& source, Rows rows, std::int64_t n_rows) {
-  resize(rows, n_rows, source.search != nullptr);
+  resize(rows, n_rows, source.search.data != nullptr);
   std::vector<std::int32_t> place(rows.size());
   for (std::size_t k = 0; k < rows.size(); ++k) place[k] = source.home[rows[k]];
-  double* out = own_exact_.data();
-  for (std::size_t k = 0; k < rows.size(); ++k, out += n) {
+  for (std::int64_t k = 0; k < n; ++k) {
     const double* const row = source.exact + place[k] * source.n;
+    double* const out = own_exact_.data() + k * n;
     for (std::size_t l = 0; l < rows.size(); ++l) out[l] = row[place[l]];
-    if (search != nullptr) std::copy_n(out, n, own_search_.data() + (out - own_exact_.data()));
+    copy_to_floats(k);
   }
 }
 
@@ -71,19 +79,24 @@ void GramBlock::compute(const FactorOutputs& factor, Rows rows, const double* or
     for (std::int64_t j = 0; j < n_cols; ++j) *out++ = row[j] - origin[j];
   }
   kernels().gram(packed.data(), n, n_cols, own_exact_.data());
-  copy_to_floats();
+  for (std::int64_t k = 0; k < n; ++k) copy_to_floats(k);
 }
 
 void GramBlock::shift(const double* offset, double shift) {
   for (std::int64_t k = 0; k < n; ++k) {
     double* const row = own_exact_.data() + k * n;
     for (std::int64_t l = 0; l < n; ++l) row[l] += shift - offset[k] - offset[l];
+    copy_to_floats(k);
   }
-  copy_to_floats();
 }
 
-void GramBlock::copy_to_floats() {
-  if (search != nullptr) std::copy_n(own_exact_.data(), n * n, own_search_.data());
+void GramBlock::copy_to_floats(std::int64_t row) {
+  if (search.data == nullptr) return;
+  const double* const from = own_exact_.data() + row * n;
+  float* to = own_search_.data() + row * GramPanels::width;
+  for (std::int64_t begin = 0; begin < n; begin += GramPanels::width, to += GramPanels::width * n) {
+    std::copy_n(from + begin, std::min(GramPanels::width, n - begin), to);
+  }
 }
 
 }  // namespace okforest

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/aligned.hpp"
 #include "core/kernels.hpp"
 #include "core/views.hpp"  // for MatrixView
 #include "core/watch.hpp"
@@ -12,21 +13,21 @@ namespace okforest {
 
 class FactorOutputs;
 
-// A matrix of inner products and, for searches, its copy in float32, or null if its numbers are too
-// large or too small for that.
+// A matrix of inner products and, for searches, its copy in float32, or nothing if its numbers are
+// too large or too small for that.
 struct GramOutputs {
   MatrixView exact;
-  const float* search;
+  GramPanels search;
 };
 
-// A float32 copy of a Gram matrix; empty if its numbers are too large or too small.
-std::vector<float> float_gram(const MatrixView& gram, Pace& pace);
+// The panels of a Gram matrix; empty if its numbers are too large or too small.
+Aligned<float> panels_of(const MatrixView& gram, Pace& pace);
 
 // All blocks of a branch and its ancestors together are small compared to K.
 struct GramBlock {
   std::int64_t n = 0;
   const double* exact = nullptr;
-  const float* search = nullptr;
+  GramPanels search;
   const std::int32_t* home = nullptr;  // training row -> row of the block
 
   const double* row(std::int32_t i) const { return exact + home[i] * n; }
@@ -48,10 +49,10 @@ struct GramBlock {
 
  private:
   void resize(Rows rows, std::int64_t n_rows, bool has_floats);
-  void copy_to_floats();
+  void copy_to_floats(std::int64_t row);
 
-  std::vector<double> own_exact_;  // storage, except of a view
-  std::vector<float> own_search_;
+  Aligned<double> own_exact_;  // storage, except of a view
+  Aligned<float> own_search_;
   std::vector<std::int32_t> own_home_;
 };
 

@@ -229,8 +229,8 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
     return grow([&] { return std::make_unique<FrobeniusScorer>(outputs); });
   }
   if (form == OutputForm::gram) {
-    const std::vector<float> floats = float_gram(outputs, pace);
-    const GramOutputs gram{outputs, floats.empty() ? nullptr : floats.data()};
+    const Aligned<float> panels = panels_of(outputs, pace);
+    const GramOutputs gram{outputs, {panels.empty() ? nullptr : panels.data(), outputs.n_rows}};
     return grow([&] { return std::make_unique<GramScorer>(gram); });
   }
   if (const auto classes = find_classes(outputs, pace)) {

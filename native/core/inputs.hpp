@@ -79,7 +79,10 @@ struct DenseInputs {
     if (col_stride == 1 && cols.size() == width && std::ranges::is_sorted(cols) &&
         cols.back() - cols.front() == width - 1) {
       for (const auto row : rows) {
-        out = std::copy_n(data + row * row_stride + cols.front(), width, out);
+        Stored line[width];  // of a constant size, and not an alias of `out`: no calls of memmove
+        __builtin_memcpy(line, data + row * row_stride + cols.front(), sizeof(line));
+        for (std::size_t c = 0; c < width; ++c) out[c] = line[c];
+        out += width;
       }
       return;
     }

@@ -41,6 +41,28 @@ struct FloatFactor {
   const float* group(std::int64_t first) const { return data + first * lanes * n_rows; }
 };
 
+// A float32 copy of a Gram matrix, in panels of 64 columns, the last one padded: a row of a panel
+// is contiguous.
+struct GramPanels {
+  static constexpr std::int64_t width = 64;
+
+  const float* data = nullptr;
+  std::int64_t n = 0;
+
+  std::int64_t n_panels() const { return (n + width - 1) / width; }
+  const float* panel(std::int64_t p) const { return data + p * width * n; }
+  float operator()(std::int64_t row, std::int64_t col) const {
+    return panel(col / width)[row * width + col % width];
+  }
+};
+
+// Some rows of a Gram matrix, ascending, and how many of them are before each panel's columns, and
+// before the end.
+struct PanelRows {
+  const std::int32_t* rows;
+  const std::int32_t* starts;
+};
+
 // One side of a cut: its rows, ascending, and how many of them are in the first blocks of the node.
 struct Side {
   Rows rows;
@@ -112,6 +134,11 @@ struct Kernels {
   // the node's rows. `sums` is scratch memory, one per side; weights may be null.
   void (*side_norms)(const FloatFactor& phi, Rows node, std::span<const Side> sides,
                      const float* weight, const float* mean, SideSum* sums, double* norms);
+
+  // norms[s] = the sum of w_a w_b <a, b> over all pairs of rows of side s, of which there are at
+  // most kCutWidth, with sums in float32 over the rows of panels. Weights may be null.
+  void (*pair_sums)(const GramPanels& gram, std::span<const PanelRows> sides, const float* weight,
+                    double* norms);
 
   // norms[k] = || sum over the first lengths[k] rows of w_i (phi_i - mean) ||^2. The rows of phi
   // have a multiple of eight numbers; weights may be null.

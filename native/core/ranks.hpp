@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -137,6 +138,17 @@ class RankSort {
         *out = *sorted;
         out += inside_[sorted->row];
       }
+    } else if (rows_.size() <= kFew) {
+      // Without branches: as many values come before each as have a smaller rank.
+      std::int32_t rank[kFew];
+      for (std::size_t k = 0; k < kFew; ++k) {
+        rank[k] = k < rows_.size() ? place[rows_[k]] : std::numeric_limits<std::int32_t>::max();
+      }
+      for (std::size_t k = 0; k < rows_.size(); ++k) {
+        std::int32_t n_before = 0;
+        for (const auto other : rank) n_before += other < rank[k];
+        out[n_before] = sorted[rank[k]];
+      }
     } else if (8 * rows_.size() < taken_.size()) {
       places_.clear();
       for (const auto row : rows_) places_.push_back(place[row]);
@@ -158,6 +170,7 @@ class RankSort {
 
  private:
   static constexpr std::size_t kLarge = 4;  // nodes of at least 1 / kLarge of all rows are large
+  static constexpr std::size_t kFew = 16;
 
   Ranks<Inputs>& ranks_;
   std::span<const std::int32_t> rows_;
