@@ -65,6 +65,12 @@ def tasks(options: Any) -> list[Task]:
     boost = {"max_depth": 4, "max_splits": 15, "splitter": "random", "random_state": 0, **rbf}
     found = [
         Task("extra-trees, K=√p, RBF", forest(OKExtraTrees, 5 * trees, **rbf), X, Y),
+        Task(
+            "extra-trees, K=√p, search_rank=32",
+            forest(OKExtraTrees, 5 * trees, search_rank=32, **rbf),
+            X,
+            Y,
+        ),
         Task("extra-trees, K=p, RBF", forest(OKExtraTrees, few, **rbf, **every), X, Y),
         Task(f"extra-trees, K=√p, {Y.shape[1]} outputs", forest(OKExtraTrees, trees), X, Y),
         Task(f"extra-trees, K=p, {Y.shape[1]} outputs", forest(OKExtraTrees, trees, **every), X, Y),
@@ -125,9 +131,9 @@ def work(task: Task) -> dict[str, float]:
     n = (trees.end - trees.begin)[trees.left >= 0].astype(float)
     K = p if model.max_features is None else max(1, int(np.sqrt(p)))
     side = n if task.best else n / 2
-    by_vectors = side * getattr(model, "embedding_rank_", len(task.X))
+    by_vectors = side * getattr(model, "search_rank_", len(task.X))
     by_gram = side * side / (2 if task.best else 1)
-    is_gram = model.embedding_ == "gram"
+    is_gram = model.embedding_ == "gram" and getattr(model, "search_rank", None) is None
     entries = by_gram if is_gram else np.minimum(by_vectors, by_gram)
     rounds = len(trees) if isinstance(model, OKBoost) else 0
     return {

@@ -144,11 +144,11 @@ class RankSort {
       for (std::size_t k = 0; k < kFew; ++k) {
         rank[k] = k < rows_.size() ? place[rows_[k]] : std::numeric_limits<std::int32_t>::max();
       }
+      std::int32_t n_before[kFew] = {};
       for (std::size_t k = 0; k < rows_.size(); ++k) {
-        std::int32_t n_before = 0;
-        for (const auto other : rank) n_before += other < rank[k];
-        out[n_before] = sorted[rank[k]];
+        for (std::size_t l = 0; l < kFew; ++l) n_before[l] += rank[k] < rank[l];
       }
+      for (std::size_t k = 0; k < rows_.size(); ++k) out[n_before[k]] = sorted[rank[k]];
     } else if (8 * rows_.size() < taken_.size()) {
       places_.clear();
       for (const auto row : rows_) places_.push_back(place[row]);

@@ -61,6 +61,26 @@ def test_decisions_are_those_of_float64(seed):
     check_decisions(seed)
 
 
+@pytest.mark.parametrize("n", [63, 64, 65, 79, 81, 128, 129, 193, 260])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", ["random", "best"])
+def test_gram_matrices_of_several_panels(n, weighted, kind):
+    """Float32 copies of Gram matrices are read in panels of 64 columns, of 1 to 4 vectors each."""
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 6))
+    phi = rng.normal(size=(n, 9)) + 2 * np.outer(X[:, 0] > 0, rng.normal(size=9))
+    phi -= phi.mean(axis=0)
+    weight = rng.integers(1, 4, n) * 0.5 if weighted else np.ones(n)
+    count = np.maximum(weight, 1.0)
+    rules = GrowthRules(random_splits=kind == "random", max_features=6, max_depth=3)
+    exact = phi.astype(np.longdouble)
+    expected = grow_tree(
+        X, exact @ exact.T, rules, weight, count, derive(n, 0), rounding=gram_rounding
+    )
+    trees = grow(X, phi @ phi.T, rules, gram=True, row_weight=weight, seed=n)
+    assert engine_as_nested(trees[0]) == as_nested(expected)
+
+
 @pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_constant", [0, 20])
