@@ -60,6 +60,13 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
   if (frobenius && !gram) {
     throw std::invalid_argument("the Frobenius rule needs a Gram matrix; pass gram=True");
   }
+  if (y.n_cols == 0 && !random_splits) {
+    throw std::invalid_argument("outputs without columns need random splits");
+  }
+  if (order == "depth" && max_leaf_nodes < y.n_rows) {
+    throw std::invalid_argument(
+        "order=\"depth\" has no limit of leaves; use order=\"variance\" or order=\"gain\"");
+  }
   const Rules rules{random_splits ? SplitKind::random : SplitKind::best,
                     frobenius ? Criterion::frobenius : Criterion::variance,
                     growth_order(order),

@@ -17,9 +17,6 @@ constexpr std::int64_t kNarrow = 2;
 // their product, the additions in a block, and the norm.
 constexpr double kSearchError = (kRowBlock + 24) * 0x1.0p-24;
 
-// Values of this size can be squared and added up in float32.
-constexpr double kLeastFloat = 1e-15, kMostFloat = 1e15;
-
 std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 }  // namespace
@@ -43,7 +40,7 @@ FactorOutputs::FactorOutputs(const MatrixView& phi, Pace& pace)
     pace.advance(rank_);
   }
   if (!padded_.empty()) data_ = padded_.data();
-  has_floats_ = rank_ > kNarrow && largest >= kLeastFloat && largest <= kMostFloat;
+  has_floats_ = rank_ > kNarrow && fits_floats(largest * largest, 1.0);
   if (!has_floats_) return;
   floats_.resize(static_cast<std::size_t>(n_rows_ * n_padded_), 0.0f);
   float_factor_ = {floats_.data(), n_rows_, n_padded_ / FloatFactor::lanes};
@@ -129,7 +126,7 @@ void FactorScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& fram
     frame.float_mean.resize(static_cast<std::size_t>(outputs_.n_padded()), 0.0f);
     std::ranges::copy(frame.mean, frame.float_mean.begin());
   }
-  node.noise = std::max(kNoise * node.variance, kRounding * std::sqrt(node.variance * node.scale));
+  node.noise = std::max(kNoise * node.variance, kRounding * std::sqrt(node.variance) * std::sqrt(node.scale));
 }
 
 // Sets the node's scale and mean from its sum, and returns its total variance.
@@ -156,7 +153,8 @@ void FactorScorer::divide(Frame* frame, Rows left, Rows right) {
 Precision FactorScorer::search_sides(const Node& node, Rows rows, const Frame& frame,
                                      std::span<const Side> sides, double* norms) {
   const double spread = kSearchError * kSearchError * node.scale;
-  if (outputs_.floats() == nullptr || spread > 0.02 * node.variance) {
+  if (outputs_.floats() == nullptr || spread > 0.02 * node.variance ||
+      !fits_floats(node.scale, node.lightest)) {
     for (const Side& side : sides) *norms++ = set_norm(frame, side.rows, side.weight);
     return {};
   }

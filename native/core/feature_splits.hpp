@@ -54,7 +54,10 @@ struct Search {
     return cuts.ahead(static_cast<std::uint64_t>(feature) * kDrawsOfFeature);
   }
 
-  bool larger_left(double left_weight) const { return left_weight > node.weight - left_weight; }
+  // Sides that differ by rounding errors are equal.
+  bool larger_left(double left_weight) const {
+    return left_weight - (node.weight - left_weight) > kTie * node.weight;
+  }
 };
 
 template <class Inputs, Scorer S>
@@ -260,8 +263,11 @@ class FeatureSplits {
       std::copy(missing_.begin(), missing_.end(), side.begin() + n_side);
       n_side += missing_.size();
     }
-    const bool is_left = n_left <= n_right;
-    const Rows side = is_left ? Rows(left_).first(n_left) : Rows(right_).first(n_right);
+    // The side of fewer rows is summed, unless it is the heavier one, which loses more digits.
+    const Rows both[] = {Rows(left_).first(n_left), Rows(right_).first(n_right)};
+    const std::size_t fewer = n_left <= n_right ? 0 : 1;
+    const bool is_left = (2.0 * search.sample.weight_of(both[fewer]) > node.weight) == (fewer == 1);
+    const Rows side = both[is_left ? 0 : 1];
     const double weight = search.sample.weight_of(side), count = search.sample.count_of(side);
     const double left_weight = is_left ? weight : node.weight - weight;
     // Splitting two rows leaves no variance.
@@ -272,8 +278,8 @@ class FeatureSplits {
     Option option{search.gain(norm, left_weight, is_left ? count : node.count - count), left_weight,
                   missing_left};
     if (missing_.empty()) {  // otherwise, rows are not ascending
-      option.left = Rows(left_).first(n_left);
-      option.right = Rows(right_).first(n_right);
+      option.left = both[0];
+      option.right = both[1];
     }
     return option;
   }

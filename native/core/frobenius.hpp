@@ -52,6 +52,18 @@ class FrobeniusScorer : public ScorerDefaults<FrobeniusScorer> {
                            n_coordinates_);
     }
     gram_.enter(node, rows, parent == nullptr ? nullptr : &parent->gram, frame.gram);
+    // The rounding errors of both parts of a gain, 2 c delta^T M delta and (c ||delta||^2)^2.
+    double variance = 0.0, scale = 0.0;  // of the coordinates
+    const std::vector<double> origin(frame.mean.size(), 0.0);
+    for (const auto i : rows) {
+      const auto distance = [&](const double* from) {
+        return kernels().squared_distance(coordinates(i), from, 1.0, n_coordinates_);
+      };
+      variance += weight_of(i) * distance(frame.mean.data());
+      scale += weight_of(i) * distance(origin.data());
+    }
+    node.noise = 2.0 * (std::max(kNoise * variance, kRounding * std::sqrt(variance) * std::sqrt(scale)) +
+                        node.variance * node.noise);
   }
 
   void divide(Frame* frame, Rows left, Rows right) {

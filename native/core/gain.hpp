@@ -12,10 +12,17 @@ namespace okforest {
 // whichever is larger.
 inline constexpr double kTie = 1e-9;
 inline constexpr double kNoise = 1e-12;
-inline constexpr double kRounding = 64 * std::numeric_limits<double>::epsilon();
+inline constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+inline constexpr double kRounding = 64 * kEpsilon;
 
 inline constexpr double kNoGain = -1.0;   // of a split that is not allowed
 inline constexpr double kUnknown = -2.0;  // of a feature that has not been scored
+
+// Whether sums of w_i ||phi_i||^2, and of their products with a weight, keep their precision in
+// float32, where smaller and larger numbers vanish or overflow. The lightest weight is given.
+inline bool fits_floats(double scale, double lightest) {
+  return scale <= 1e30 && lightest >= 1e-30 && scale * lightest >= 1e-30;
+}
 
 // The smallest gain that counts as equal to the largest.
 inline double least_equal_of(double largest, double noise) {

@@ -107,12 +107,14 @@ void GramScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame)
     centre(blocks_[frame.block], rows, frame);
     node.variance = measure(block(frame), rows, frame);
   }
-  node.variance = std::max(0.0, node.variance);
   node.scale = 0.0;
   for (const auto i : rows) node.scale += weight_of(i) * squared_norm_[i];
-  // Entries that were computed here have the rounding errors of their own size, others of K's.
+  // Entries that were computed here have the rounding errors of their own size, others of K's. The
+  // errors of a sum grow with its length.
   const double of_entries = factor_ != nullptr ? frame.scale : node.scale;
-  node.noise = std::max(kNoise * node.variance, kRounding * of_entries);
+  const double rounding = (kRounding + static_cast<double>(n) / 2 * kEpsilon) * of_entries;
+  if (node.variance < rounding) node.variance = 0.0;  // equal outputs
+  node.noise = std::max(kNoise * node.variance, rounding);
 }
 
 // Makes a block of some rows of another, and returns its number.

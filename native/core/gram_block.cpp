@@ -9,9 +9,6 @@ namespace okforest {
 
 namespace {
 
-// Numbers of this size can be squared and added up in float32.
-constexpr double kLeastFloat = 1e-30, kMostFloat = 1e30;
-
 // Of the panels of n rows, with their padding.
 std::size_t n_entries(std::int64_t n) {
   return static_cast<std::size_t>(GramPanels{nullptr, n}.n_panels() * GramPanels::width * n);
@@ -22,7 +19,7 @@ std::size_t n_entries(std::int64_t n) {
 Aligned<float> panels_of(const MatrixView& gram, Pace& pace) {
   double largest = 0.0;
   for (std::int64_t i = 0; i < gram.n_rows; ++i) largest = std::max(largest, gram.row(i)[i]);
-  if (largest < kLeastFloat || largest > kMostFloat) return {};
+  if (!fits_floats(largest, 1.0)) return {};
   Aligned<float> panels;
   panels.reserve(n_entries(gram.n_rows));  // not filled with zeros
   for (std::int64_t begin = 0; begin < gram.n_cols; begin += GramPanels::width) {

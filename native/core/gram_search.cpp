@@ -35,7 +35,8 @@ Precision GramScorer::search_sides(const Node& node, Rows rows, const Frame& fra
   const double n_additions = static_cast<double>(
       std::min<std::int64_t>(rows.size(), GramPanels::width) + of_node.search.n_panels());
   const double error = search_error(n_additions) * frame.scale;
-  if (of_node.search.data == nullptr || error > 1e-3 * node.variance) {
+  if (of_node.search.data == nullptr || error > 1e-3 * node.variance ||
+      !fits_floats(frame.scale, node.lightest)) {
     for (const Side& side : sides) *norms++ = norm_of(of_node, frame, side.rows, side.weight);
     return {};
   }
@@ -82,7 +83,8 @@ Precision GramScorer::search_prefixes(const Node& node, Rows rows, const Frame& 
                                       std::span<const Prefixes> lists, double* norms) {
   const Block& of_node = block(frame);
   const double error = search_error(static_cast<double>(rows.size()) / 8) * frame.scale;
-  if (rows.size() <= kFew || of_node.search.data == nullptr || error > 1e-3 * node.variance) {
+  if (rows.size() <= kFew || of_node.search.data == nullptr || error > 1e-3 * node.variance ||
+      !fits_floats(frame.scale, node.lightest)) {
     prefix_norms(node, rows, frame, lists, norms);
     return {};
   }

@@ -98,6 +98,7 @@ class Grower {
                       std::uint64_t seed) {
     Node node{static_cast<std::int32_t>(tree_.nodes.size()), begin, end, depth, seed};
     node.weight = sample_.weight_of(rows_of(node));
+    node.lightest = sample_.lightest_of(rows_of(node));
     node.count = sample_.count_of(rows_of(node));
     tree_.nodes.push_back({.begin = begin, .end = end, .weight = node.weight});
     return {node, {}, 0.0};

@@ -1,7 +1,9 @@
 // How a tree is grown: the splits tried, the order of growth and the stopping rules.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace okforest {
@@ -46,6 +48,14 @@ struct Sample {
 
   double weight_of(std::span<const std::int32_t> some) const { return total(some, weight); }
   double count_of(std::span<const std::int32_t> some) const { return total(some, count); }
+
+  // The least weight of some rows.
+  double lightest_of(std::span<const std::int32_t> some) const {
+    if (plain) return 1.0;
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto row : some) least = std::min(least, weight[row]);
+    return least;
+  }
 
  private:
   double total(std::span<const std::int32_t> some, std::span<const double> of) const {

@@ -16,6 +16,7 @@ struct Node {
   std::int32_t depth;
   std::uint64_t seed;
   double weight = 0.0;
+  double lightest = 0.0;  // weight of its rows
   double count = 0.0;
   double variance = 0.0;  // total: its weight times the variance of its outputs
   double scale = 0.0;     // sum of w_i ||phi_i||^2

@@ -137,7 +137,9 @@ class Splitter {
       }
     }
     const double* const count = sample_.plain ? weight_.data() : count_.data();
-    for (std::size_t k = 0; small && n > kTinyNode && k < n; ++k) {
+    const bool in_floats =
+        small && n > kTinyNode && fits_floats(search.node.variance, search.node.lightest);
+    for (std::size_t k = 0; in_floats && k < n; ++k) {
       std::copy_n(values_.data() + k * n, k + 1, float_gram_ + k * n);
     }
     Precision precision;
@@ -153,7 +155,7 @@ class Splitter {
                             count, search.gain, gains);
       } else if (!small) {
         precision = score_sides(search, gains, precision);
-      } else if (n <= kTinyNode) {
+      } else if (!in_floats) {
         cuts_.score(values_.data(), weight_.data(), count, search.gain, gains);
       } else {
         cuts_.score(float_gram_, weight_.data(), count, search.gain, gains);

@@ -45,13 +45,20 @@ def hostile_matrices(draw):
     return X
 
 
+ORDERS = st.one_of(
+    st.just({"order": "depth"}),
+    st.builds(
+        lambda order, limit: {"order": order, "max_leaf_nodes": limit},
+        st.sampled_from(["variance", "gain"]),
+        st.integers(1, 9),
+    ),
+)
 RULES = st.builds(
-    GrowthRules,
+    lambda order, **rules: GrowthRules(**order, **rules),
+    ORDERS,
     random_splits=st.booleans(),
     max_features=st.integers(1, 5),
-    order=st.sampled_from(["depth", "variance", "gain"]),
     max_depth=st.integers(0, 5),
-    max_leaf_nodes=st.integers(1, 9),
     min_samples_split=st.sampled_from([0.0, 2.0, np.inf]),
     min_samples_leaf=st.sampled_from([0.0, 1.0, 3.0, np.nan]),
     stop_when_pure=st.booleans(),

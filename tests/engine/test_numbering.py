@@ -32,7 +32,8 @@ def assert_numbered_by_level(tree):
 def test_by_level(order, kind):
     """All orders of growth give the same arrays, if they grow the same tree."""
     X, phi, n_categories = problem(300, kind)
-    rules = GrowthRules(order=order, max_features=3, min_samples_leaf=3, max_leaf_nodes=299)
+    limit = {} if order == "depth" else {"max_leaf_nodes": 299}
+    rules = GrowthRules(order=order, max_features=3, min_samples_leaf=3, **limit)
     trees = grow(X, phi, rules, n_categories=n_categories)
     assert_numbered_by_level(trees[0])
     expected = grow(

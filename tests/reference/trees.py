@@ -37,12 +37,12 @@ class Node:
     partition: list = field(default_factory=list)
 
 
-def gram_rounding(variance, scale):
-    """Return the rounding errors of gains that are computed from inner products."""
-    return 64 * np.finfo(float).eps * scale
+def gram_rounding(variance, scale, n):
+    """Return the rounding errors of gains that are computed from inner products of n rows."""
+    return (64 + n / 2) * np.finfo(float).eps * scale
 
 
-def factor_rounding(variance, scale):
+def factor_rounding(variance, scale, n):
     """Return those of gains that are computed from vectors."""
     return 64 * np.finfo(float).eps * np.sqrt(max(variance, 0.0) * scale)
 
@@ -97,7 +97,8 @@ def find_split(X, K, node, rules, weight, count, root, categories, rounding):
     if count[rows].sum() < max(rules.min_samples_split, 2 * rules.min_samples_leaf) - 1e-6:
         return None
     scale = weight[rows] @ K.diagonal()[rows]
-    if rules.stop_when_pure and node.variance <= 1e-14 * scale:
+    errors = rounding(node.variance, scale, len(rows))
+    if rules.stop_when_pure and node.variance <= max(1e-14 * scale, errors):
         return None
 
     rng, cuts = Rng(node.seed), Rng(derive(node.seed, 3))
@@ -136,7 +137,7 @@ def find_split(X, K, node, rules, weight, count, root, categories, rounding):
     if not found:
         return None
     # The first of those whose gain counts as equal to the largest.
-    noise = max(1e-12 * node.variance, rounding(node.variance, scale))
+    noise = max(1e-12 * node.variance, errors)
     least = max(split[2] for split in found) * (1 - 1e-9) - noise
     best = next(split for split in found if split[2] >= least)
     return best if best[2] >= rules.min_impurity_decrease * weight[root.rows].sum() else None

@@ -1,0 +1,146 @@
+"""The size of outputs and weights does not change what trees are grown."""
+
+import numpy as np
+import pytest
+
+from growing import grow
+from okforest.engine import GrowthRules
+from reference.random import derive
+from reference.trees import (
+    as_nested,
+    engine_as_nested,
+    factor_rounding,
+    gram_rounding,
+    grow_tree,
+)
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("random_splits", [False, True])
+@pytest.mark.parametrize("exponent", [-300, -100, -78, -76, -75, -60, 60, 100, 300])
+def test_outputs_of_any_size(gram, random_splits, exponent):
+    """Powers of two change no digit of the outputs, and no tree."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = (rng.normal(size=(60, 20)) > 0).astype(float)
+        phi = rng.normal(size=(60, 3))
+        phi -= phi.mean(axis=0)
+        outputs, unit = phi @ phi.T if gram else phi, 2.0**exponent
+        rules = GrowthRules(random_splits=random_splits)
+        expected = grow(X, outputs, rules, gram=gram, seed=seed)
+        found = grow(X, outputs * unit, rules, gram=gram, seed=seed)
+        assert np.array_equal(found.feature, expected.feature)
+        assert np.array_equal(found.members, expected.members)
+
+
+@pytest.mark.parametrize("random_splits", [False, True])
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+def test_small_outputs_beside_large_ones(random_splits, gram):
+    """Where float32 would lose small outputs, the search is in float64."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(160, 5))
+        small = X[:, 0] > 0
+        phi = rng.normal(size=(160, 4)) + 5 * np.outer(small, rng.normal(size=4))
+        phi[small] *= 1e-23
+        exact = phi.astype(np.longdouble)
+        rules = GrowthRules(random_splits=random_splits, max_features=5, max_depth=8)
+        rounding = gram_rounding if gram else factor_rounding
+        one = np.ones(160)
+        expected = grow_tree(
+            X, exact @ exact.T, rules, one, one, derive(seed, 0), rounding=rounding
+        )
+        found = grow(X, phi @ phi.T if gram else phi, rules, gram=gram, seed=seed)
+        assert engine_as_nested(found[0]) == as_nested(expected)
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("n", [40, 150])
+def test_light_rows_beside_heavy_ones(gram, n):
+    """Products of small weights and outputs, which float32 would lose, are found in float64."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = np.r_[(rng.normal(size=(n, 20)) > 0).astype(float), np.full((2, 20), 1e6)]
+        phi = np.r_[rng.normal(size=(n, 3)), np.full((2, 3), 1e3)] * 2.0**-30
+        weight = np.r_[np.full(n, 2.0**-40), 1.0, 1.0]
+        exact = phi.astype(np.longdouble)
+        rules = GrowthRules(random_splits=True, max_depth=6)
+        rounding = gram_rounding if gram else factor_rounding
+        count = np.ones(n + 2)
+        expected = grow_tree(
+            X, exact @ exact.T, rules, weight, count, derive(seed, 0), rounding=rounding
+        )
+        outputs = phi @ phi.T if gram else phi
+        found = grow(X, outputs, rules, gram=gram, row_weight=weight, seed=seed)
+        assert len(found.left) > 20
+        assert engine_as_nested(found[0]) == as_nested(expected)
+
+
+@pytest.mark.parametrize("n", [500, 1000, 2000])
+@pytest.mark.parametrize("value", [3.3238901433412034, 0.1, 1 / 3])
+def test_equal_outputs_of_many_rows(n, value):
+    """Rounding errors grow with the number of rows; they are no variance."""
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    trees = grow(X, np.full((n, n), value), GrowthRules(), gram=True)
+    assert len(trees.left) == 1
+    assert trees.variance[0] == 0.0
+
+
+@pytest.mark.parametrize("exponent", [-40, -20, 20])
+def test_frobenius_rule_at_any_scale(exponent):
+    """Gains grow with the square of the kernel; so do the differences that count as ties."""
+    rules = GrowthRules(frobenius=True, max_depth=3)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, phi = rng.normal(size=(30, 4)), rng.normal(size=(30, 3))
+        K = phi @ phi.T
+        expected, found = (
+            grow(X, gram, rules, gram=True, seed=seed) for gram in (K, K * 2.0**exponent)
+        )
+        assert np.array_equal(found.feature, expected.feature)
+
+
+def test_ties_of_the_frobenius_rule():
+    """Copies and mirrored copies of a feature are chosen alike, also with a large offset."""
+    chosen = np.zeros(4, dtype=int)
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=30)
+        phi = rng.normal(size=(30, 3)) + 1e5
+        rules = GrowthRules(frobenius=True, max_depth=1)
+        tree = grow(np.c_[x, -x, 2 * x, -3 * x], phi @ phi.T, rules, gram=True, seed=seed)
+        chosen[tree.feature[0]] += 1
+    assert (chosen > 25).all()  # 50 expected, 4 standard deviations
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+def test_missing_values_go_the_same_way_in_any_order(gram):
+    """The heavier side takes missing values, whichever side was summed."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = np.round(rng.normal(size=(80, 4)), 1)
+        phi = np.round(rng.normal(size=(80, 20)))
+        weight = rng.choice([0.1, 0.2, 0.3, 0.7], 80)
+        outputs = phi @ phi.T if gram else phi
+        trees = [
+            grow(
+                X,
+                outputs,
+                GrowthRules(random_splits=True, min_samples_leaf=2, **rules),
+                gram=gram,
+                row_weight=weight,
+                seed=seed,
+            )
+            for rules in ({}, {"order": "gain", "max_leaf_nodes": 79})
+        ]
+        if np.array_equal(trees[0].threshold, trees[1].threshold):
+            assert np.array_equal(trees[0].missing_left, trees[1].missing_left)
+
+
+def test_what_cannot_be_grown_is_refused():
+    """Depth first there is no limit of leaves, and best splits need outputs."""
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    with pytest.raises(ValueError, match='order="depth" has no limit of leaves'):
+        grow(X, X, GrowthRules(max_leaf_nodes=7))
+    with pytest.raises(ValueError, match="outputs without columns need random splits"):
+        grow(X, np.empty((30, 0)), GrowthRules(stop_when_pure=False))
