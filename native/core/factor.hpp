@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/aligned.hpp"
 #include "core/scorer.hpp"
 #include "core/views.hpp"  // for MatrixView
 #include "core/watch.hpp"
@@ -30,7 +31,7 @@ class FactorOutputs {
   std::int64_t n_rows_, rank_, n_cols_, n_padded_;
   const double* data_;
   std::vector<double> padded_, squared_norm_;
-  std::vector<float> floats_;
+  Aligned<float> floats_;
   FloatFactor float_factor_{};
   bool has_floats_ = false;
 };

@@ -51,9 +51,6 @@ struct GramPanels {
 
   std::int64_t n_panels() const { return (n + width - 1) / width; }
   const float* panel(std::int64_t p) const { return data + p * width * n; }
-  float operator()(std::int64_t row, std::int64_t col) const {
-    return panel(col / width)[row * width + col % width];
-  }
 };
 
 // Some rows of a Gram matrix, ascending, and how many of them are before each panel's columns, and
