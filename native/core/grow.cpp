@@ -232,7 +232,9 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
     return grow_with(X, make, row_weight, rules, plan, pace, report);
   }
   if (form == OutputForm::gram) {
-    const std::vector<float> floats = float_gram(outputs, pace);
+    // For the random splits of a single tree, the copy costs more than it saves.
+    const bool copied = rules.split_kind == SplitKind::best || plan.n_trees > 1;
+    const std::vector<float> floats = copied ? float_gram(outputs, pace) : std::vector<float>{};
     const GramOutputs gram{outputs, floats.empty() ? nullptr : floats.data()};
     const auto make = [&] { return std::make_unique<GramScorer>(gram); };
     return grow_with(X, make, row_weight, rules, plan, pace, report);
