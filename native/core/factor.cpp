@@ -126,7 +126,8 @@ void FactorScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& fram
     frame.float_mean.resize(static_cast<std::size_t>(outputs_.n_padded()), 0.0f);
     std::ranges::copy(frame.mean, frame.float_mean.begin());
   }
-  node.noise = std::max(kNoise * node.variance, kRounding * std::sqrt(node.variance) * std::sqrt(node.scale));
+  node.noise = std::max(kNoise * node.variance,
+                        kRounding * std::sqrt(node.variance) * std::sqrt(node.scale));
 }
 
 // Sets the node's scale and mean from its sum, and returns its total variance.

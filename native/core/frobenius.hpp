@@ -62,8 +62,9 @@ class FrobeniusScorer : public ScorerDefaults<FrobeniusScorer> {
       variance += weight_of(i) * distance(frame.mean.data());
       scale += weight_of(i) * distance(origin.data());
     }
-    node.noise = 2.0 * (std::max(kNoise * variance, kRounding * std::sqrt(variance) * std::sqrt(scale)) +
-                        node.variance * node.noise);
+    node.noise =
+        2.0 * (std::max(kNoise * variance, kRounding * std::sqrt(variance) * std::sqrt(scale)) +
+               node.variance * node.noise);
   }
 
   void divide(Frame* frame, Rows left, Rows right) {

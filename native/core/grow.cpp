@@ -229,7 +229,9 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
     return grow([&] { return std::make_unique<FrobeniusScorer>(outputs); });
   }
   if (form == OutputForm::gram) {
-    const Aligned<float> panels = panels_of(outputs, pace);
+    // For the random splits of a single tree, the copy costs more than it saves.
+    const bool copied = rules.split_kind == SplitKind::best || plan.n_trees > 1;
+    const LargeArray<float> panels = copied ? panels_of(outputs, pace) : LargeArray<float>{};
     const GramOutputs gram{outputs, {panels.empty() ? nullptr : panels.data(), outputs.n_rows}};
     return grow([&] { return std::make_unique<GramScorer>(gram); });
   }

@@ -71,6 +71,8 @@ class Grower {
 
  private:
   struct Candidate {
+    explicit Candidate(const Node& of) : node(of) {}
+
     Node node;
     Split split;
     double priority = 0.0;
@@ -94,14 +96,13 @@ class Grower {
     tree_.subset_words.clear();
   }
 
-  Candidate make_node(std::int32_t begin, std::int32_t end, std::int32_t depth,
-                      std::uint64_t seed) {
+  Node make_node(std::int32_t begin, std::int32_t end, std::int32_t depth, std::uint64_t seed) {
     Node node{static_cast<std::int32_t>(tree_.nodes.size()), begin, end, depth, seed};
     node.weight = sample_.weight_of(rows_of(node));
     node.lightest = sample_.lightest_of(rows_of(node));
     node.count = sample_.count_of(rows_of(node));
     tree_.nodes.push_back({.begin = begin, .end = end, .weight = node.weight});
-    return {node, {}, 0.0};
+    return node;
   }
 
   Rows rows_of(const Node& node) const {
@@ -141,16 +142,14 @@ class Grower {
     return candidate.split.found() && gain >= rules_.min_impurity_decrease * weight_;
   }
 
-  void push(Candidate candidate) {
-    if (candidate.node.end - candidate.node.begin < 2) return;  // a leaf of variance zero
-    if (!depth_first()) {
-      if (!open(candidate)) return;
-      if (rules_.order == GrowthOrder::gain && !find_split(candidate)) return;
-      candidate.priority = coarse(rules_.order == GrowthOrder::gain ? candidate.split.gain
-                                                                    : candidate.node.variance);
-    }
-    frontier_.push_back(std::move(candidate));
-    if (!depth_first()) std::push_heap(frontier_.begin(), frontier_.end(), later);
+  void push(const Node& node) {
+    if (node.end - node.begin < 2) return;  // a leaf of variance zero
+    Candidate& candidate = frontier_.emplace_back(node);
+    if (depth_first()) return;
+    const bool by_gain = rules_.order == GrowthOrder::gain;
+    if (!open(candidate) || (by_gain && !find_split(candidate))) return frontier_.pop_back();
+    candidate.priority = coarse(by_gain ? candidate.split.gain : candidate.node.variance);
+    std::push_heap(frontier_.begin(), frontier_.end(), later);
   }
 
   Candidate pop() {
@@ -185,14 +184,14 @@ class Grower {
       tree_.subset_words.insert(tree_.subset_words.end(), words.begin(), words.end());
     }
     grown.left = static_cast<std::int32_t>(tree_.nodes.size());
-    Candidate left = make_node(node.begin, middle, node.depth + 1, derive(node.seed, 1));
-    Candidate right = make_node(middle, node.end, node.depth + 1, derive(node.seed, 2));
+    const Node left = make_node(node.begin, middle, node.depth + 1, derive(node.seed, 1));
+    const Node right = make_node(middle, node.end, node.depth + 1, derive(node.seed, 2));
     // Two single rows are never entered.
     const bool last = node.end - node.begin == 2;
-    scorer_.divide(depth_first() && !last ? &frame_of(node) : nullptr, rows_of(left.node),
-                   rows_of(right.node));
-    push(std::move(right));
-    push(std::move(left));
+    scorer_.divide(depth_first() && !last ? &frame_of(node) : nullptr, rows_of(left),
+                   rows_of(right));
+    push(right);
+    push(left);
   }
 
   // Moves the rows that go left before those that go right, keeping the order within each side.

@@ -57,40 +57,19 @@ OKFOREST_INLINE void sum_group(const float* group, const std::int32_t* rows, std
   }
 }
 
-// A node of a single block, in float32 throughout.
-template <bool plain>
-OKFOREST_INLINE void block_side_norms(const FloatFactor& phi, std::span<const Side> sides,
-                                      const float* weight, const float* mean, double* norms) {
-  for (std::size_t s = 0; s < sides.size(); ++s) {
-    const auto side_weight = fill<float, 16>(static_cast<float>(sides[s].weight));
-    Floats norm = fill<float, 16>(0.0f);
-    for_groups(phi, [&](std::int64_t p, auto packs_of_group) OKFOREST_LAMBDA {
-      constexpr int packs = packs_of_group;
-      Floats sum[packs];
-      sum_group<plain, packs>(phi.group(p), sides[s].rows.data(), sides[s].rows.size(), weight,
-                              sum);
-      for (int c = 0; c < packs; ++c) {
-        sum[c] = sum[c] - side_weight * load<float, 16>(mean + (p + c) * 16);
-        norm = norm + sum[c] * sum[c];
-      }
-    });
-    norms[s] = static_cast<double>(total(norm));
-  }
-}
-
-// A larger node is read in blocks of rows, which stay in cache while all sides are summed.
+// The node is read in blocks of rows of a group of columns, which stay in cache while all sides are
+// summed. A node of a single block is in float32 throughout.
 template <bool plain>
 OKFOREST_INLINE void all_side_norms(const FloatFactor& phi, Rows node, std::span<const Side> sides,
                                     const float* weight, const float* mean, SideSum* sums,
                                     double* norms) {
   constexpr std::size_t kCache = 1 << 19;
-  if (node.size() <= kRowBlock) return block_side_norms<plain>(phi, sides, weight, mean, norms);
+  const std::size_t step = (kRowBlock + sides.size() - 1) / sides.size();
   for (std::size_t s = 0; s < sides.size(); ++s) norms[s] = 0.0;
   for_groups(phi, [&](std::int64_t p, auto packs_of_group) OKFOREST_LAMBDA {
     constexpr int packs = packs_of_group;
     const float* const group = phi.group(p);
     const bool fetch = node.size() * packs * 64 > kCache;
-    const std::size_t step = (kRowBlock + sides.size() - 1) / sides.size();
     for (std::size_t begin = 0, block = 0; begin < node.size(); begin += kRowBlock, ++block) {
       const bool last = begin + kRowBlock >= node.size();
       std::size_t next = begin + kRowBlock;
@@ -106,6 +85,16 @@ OKFOREST_INLINE void all_side_norms(const FloatFactor& phi, Rows node, std::span
         sum_group<plain, packs>(group, side.rows.data() + first,
                                 static_cast<std::size_t>(side.block_ends[block] - first), weight,
                                 sum);
+        if (last && block == 0) {
+          const auto side_weight = fill<float, 16>(static_cast<float>(side.weight));
+          auto norm = fill<float, 16>(0.0f);
+          for (int c = 0; c < packs; ++c) {
+            sum[c] = sum[c] - side_weight * load<float, 16>(mean + (p + c) * 16);
+            norm = norm + sum[c] * sum[c];
+          }
+          norms[s] += static_cast<double>(total(norm));
+          continue;
+        }
         auto norm = fill<double, 16>(0.0);
         for (int c = 0; c < packs; ++c) {
           auto wide = widen(sum[c]);
@@ -372,9 +361,28 @@ double squared_distance(const double* a, const double* b, double scale, std::int
   return total(sum) + rest;
 }
 
-void subtract_both(double* row, const double* first, const double* second,
-                   const std::int32_t* places, std::int64_t n) {
-  for (std::int64_t j = 0; j < n; ++j) row[j] -= first[j] + second[places[j]];
+void subtract_both(double* matrix, std::int64_t n, const double* lines, const std::int32_t* places,
+                   std::int64_t begin, std::int64_t end) {
+  const auto line = [&](std::int64_t i) OKFOREST_LAMBDA { return lines + places[i] * n; };
+  std::int64_t i = begin;
+  for (; i + 8 <= end; i += 8) {
+    std::int64_t j = 0;
+    for (; j + 8 <= n; j += 8) {
+      Doubles across[8];
+      for (int c = 0; c < 8; ++c) across[c] = load<double, 8>(line(j + c) + i);
+      transpose<8>(across);
+      for (int c = 0; c < 8; ++c) {
+        double* const at = matrix + (i + c) * n + j;
+        store(load<double, 8>(at) - (load<double, 8>(line(i + c) + j) + across[c]), at);
+      }
+    }
+    for (; j < n; ++j) {
+      for (int c = 0; c < 8; ++c) matrix[(i + c) * n + j] -= line(i + c)[j] + line(j)[i + c];
+    }
+  }
+  for (; i < end; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) matrix[i * n + j] -= line(i)[j] + line(j)[i];
+  }
 }
 
 }  // namespace

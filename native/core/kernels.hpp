@@ -162,9 +162,9 @@ struct Kernels {
   void (*add_scaled)(double* sum, const double* x, double scale, std::int64_t n);
   double (*squared_distance)(const double* a, const double* b, double scale, std::int64_t n);
 
-  // row[j] -= first[j] + second[places[j]].
-  void (*subtract_both)(double* row, const double* first, const double* second,
-                        const std::int32_t* places, std::int64_t n);
+  // matrix[i][j] -= lines[places[i]][j] + lines[places[j]][i] in some rows of an n x n matrix.
+  void (*subtract_both)(double* matrix, std::int64_t n, const double* lines,
+                        const std::int32_t* places, std::int64_t begin, std::int64_t end);
 
   template <class T>
   const CutKernels<T>& cuts() const {

@@ -101,21 +101,17 @@ void subtract_means_from_gram(const MutableMatrix& gram, const LeavesView& leave
     }
     pace.advance(n + n_leaves);
   }
-  std::vector<double> transposed(products.size());
   for (std::int64_t a = 0; a < n_leaves; ++a) {
-    for (std::int64_t j = 0; j < n; ++j) {
+    for (std::int64_t j = 0; j < n; ++j)
       products[a * n + j] -= halves[a * n_leaves + leaves.places[j]];
-      transposed[j * n_leaves + a] = products[a * n + j];
-    }
     pace.advance(n);
   }
   const std::int64_t n_blocks = (n + kRows - 1) / kRows;
   parallel_for(n_blocks, n_threads, watch, [&](std::int64_t block, Pace& of_thread) {
-    for (std::int64_t i = block * kRows; i < std::min(n, (block + 1) * kRows); ++i) {
-      kernels().subtract_both(gram.row(i), products.data() + leaves.places[i] * n,
-                              transposed.data() + i * n_leaves, leaves.places.data(), n);
-      of_thread.advance(n);
-    }
+    const std::int64_t end = std::min(n, (block + 1) * kRows);
+    kernels().subtract_both(gram.data, n, products.data(), leaves.places.data(), block * kRows,
+                            end);
+    of_thread.advance(kRows * n);
   });
 }
 

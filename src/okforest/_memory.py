@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from okforest._typing import Floats
+
 SHARE = 0.5  # of the machine's memory that one array may take
 ESTIMATED = 2**30  # bytes from which the size of a matrix of weights is estimated ...
 SAMPLE = 16  # ... from this number of rows
@@ -23,6 +25,14 @@ def check_memory(needed: int, what: str, advice: str) -> None:
             f"{what} takes {needed / 2**30:.1f} GiB, more than half of the "
             f"{memory / 2**30:.1f} GiB of this machine. {advice}"
         )
+
+
+def empty_lines(shape: tuple[int, ...]) -> Floats:
+    """Return an array that begins with a cache line: SIMD loads of its rows then read one each."""
+    n, per_line = int(np.prod(shape)), 8
+    buffer = np.empty(n + per_line - 1)
+    first = -(buffer.ctypes.data // buffer.itemsize) % per_line
+    return buffer[first : first + n].reshape(shape)
 
 
 def csr_bytes(W: Any) -> int:

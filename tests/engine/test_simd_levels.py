@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from growing import grow
-from okforest.engine import GrowthRules
-from okforest.engine.cpu import choose_simd_level, simd_level
+from okforest.engine import GrowthRules, LeafPartition
+from okforest.engine.cpu import choose_simd_level, simd_level, subtract_means_from_gram
 
 BEST = simd_level()
 LEVELS = [level for level in ("baseline", "avx2", "avx512") if choose_simd_level(level)]
@@ -65,6 +65,23 @@ def test_levels_count_classes_alike(dtype, weighted):
     for trees in grown[1:]:
         for name, array in vars(grown[0]).items():
             assert np.array_equal(getattr(trees, name), array), name
+
+
+@pytest.mark.skipif(len(LEVELS) < 2, reason="this machine has a single level")
+@pytest.mark.parametrize("n", [5, 64, 203])
+def test_levels_update_residuals_alike(n):
+    rng = np.random.default_rng(n)
+    places = np.sort(rng.integers(0, 4, n)).astype(np.int32)
+    offsets = np.searchsorted(places, np.arange(5)).astype(np.int64)
+    leaves = LeafPartition(offsets, np.arange(n, dtype=np.int32), rng.uniform(size=n), places)
+    K = rng.normal(size=(n, n))
+    updated = []
+    for level in LEVELS:
+        assert choose_simd_level(level)
+        updated.append((K + K.T).copy())
+        subtract_means_from_gram(leaves, updated[-1], 0.3)
+    for gram in updated[1:]:
+        assert np.array_equal(gram, updated[0])
 
 
 def test_unknown_levels():

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.linalg.lapack as lapack
 from sklearn.utils import gen_batches
 
-from okforest._memory import check_memory
+from okforest._memory import check_memory, empty_lines
 from okforest._namespace import namespace, on_gpu, to_host
 from okforest._typing import Floats, Outputs
 from okforest.embedding.low_rank import DEFAULT_RANK, LowRankKind, low_rank_factor
@@ -147,7 +147,10 @@ def centred_features(features: Floats) -> Floats:
         squares[rows] = Linear().diag(around_mean)
     _check_scale(squares, is_zero=not (features != mean).any())
     # From the original features: subtracting a mean moved by outliers would lose digits.
-    return xp.ascontiguousarray(features - features[_central(squares)].mean(axis=0))
+    centre = features[_central(squares)].mean(axis=0)
+    if on_gpu(features):
+        return xp.ascontiguousarray(features - centre)
+    return np.subtract(features, centre, out=empty_lines(features.shape))
 
 
 def gram_of(kernel: OutputKernel, y: Outputs, advice: str = APPROXIMATE) -> Floats:

@@ -238,7 +238,7 @@ class TreeLearner(RoundLearner):
             self.device = "cpu"  # chosen only once
         if self.on_device is None:
             tree = self._own_weights(grow(growth, range(m, m + 1)))
-            numbers = number_leaves(tree)[1][apply(tree, self.layouts.rows)[:, 0]]
+            numbers = self._reached(tree)
             self._subtract(
                 LeafRound(self.learning_rate, leaf_partition(tree, numbers), self.n_threads)
             )
@@ -248,6 +248,15 @@ class TreeLearner(RoundLearner):
             self._keep(self.learning_rate, grown.means)
         self.trees.append(tree)
         self.training_leaves.append(numbers.astype(self.number_type))
+
+    def _reached(self, tree: Trees) -> LeafNumbers:
+        """Return the number of the leaf that each training row reaches."""
+        if len(tree.members) < len(self.initial):
+            return number_leaves(tree)[1][apply(tree, self.layouts.rows)[:, 0]]
+        offsets = leaf_offsets(tree)
+        numbers = np.empty(len(tree.members), dtype=np.int32)
+        numbers[tree.members] = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        return numbers
 
     def _own_weights(self, tree: Trees) -> Trees:
         return replace(tree, row_weight=self.plan.row_weight)  # the same array for all trees
@@ -319,11 +328,17 @@ def leaf_coefficients(steps: Sequence[LeafRound], initial: Floats) -> Floats:
 
 def leaf_partition(tree: Trees, training_leaves: LeafNumbers) -> LeafPartition:
     """Return the leaves of a single tree, given the leaf number of each training row."""
-    begin = np.sort(tree.begin[tree.left < 0])
-    offsets = np.append(begin, len(tree.members)).astype(np.int64)
+    offsets = leaf_offsets(tree)
     weights = tree.row_weight[tree.members]
-    weights = weights / np.repeat(np.add.reduceat(weights, begin), np.diff(offsets))
-    return LeafPartition(offsets, tree.members, weights, training_leaves.astype(np.int32))
+    weights = weights / np.repeat(np.add.reduceat(weights, offsets[:-1]), np.diff(offsets))
+    places = training_leaves.astype(np.int32, copy=False)
+    return LeafPartition(offsets, tree.members, weights, places)
+
+
+def leaf_offsets(tree: Trees) -> npt.NDArray[np.int64]:
+    """Return where the members of each leaf of a single tree begin, and where the last end."""
+    begin = np.sort(tree.begin[tree.left < 0])
+    return np.append(begin, len(tree.members)).astype(np.int64)
 
 
 def number_leaves(trees: Trees) -> tuple[npt.NDArray[np.int64], Ints]:
