@@ -60,8 +60,8 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
   if (frobenius && !gram) {
     throw std::invalid_argument("the Frobenius rule needs a Gram matrix; pass gram=True");
   }
-  if (y.n_cols == 0 && !random_splits) {
-    throw std::invalid_argument("outputs without columns need random splits");
+  if (y.n_cols == 0 && !random_splits && !stop_when_pure) {
+    throw std::invalid_argument("outputs without columns need random splits to grow without them");
   }
   if (order == "depth" && max_leaf_nodes < y.n_rows) {
     throw std::invalid_argument(

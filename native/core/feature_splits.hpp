@@ -48,7 +48,8 @@ struct Search {
   bool scored;  // whether gains matter: not if any split of the first feature will do
 
   // What is drawn for a feature depends on the node and the feature only: in a stream of the node,
-  // each feature has this many numbers to itself, more than the number of its categories.
+  // each feature has this many numbers to itself. With more categories, those of the next feature
+  // are used again.
   static constexpr std::uint64_t kDrawsOfFeature = 1 << 12;
   Rng draws_of(std::int32_t feature) const {
     return cuts.ahead(static_cast<std::uint64_t>(feature) * kDrawsOfFeature);

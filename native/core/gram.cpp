@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <numeric>
 
 #include "core/factor.hpp"
 #include "core/gathered_sum.hpp"

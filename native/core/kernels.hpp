@@ -34,7 +34,6 @@ struct FloatFactor {
   const float* data;
   std::int64_t n_rows, n_packs;
 
-  std::int64_t n_padded() const { return n_packs * lanes; }
   std::int64_t group_packs(std::int64_t first) const {
     return n_packs - first < most_packs ? n_packs - first : most_packs;
   }

@@ -27,7 +27,7 @@ class GrowthRules:
     order : {"depth", "variance", "gain"}
         Depth first, or best first by a node's total variance or by the gain of its split.
     max_depth, max_leaf_nodes : int
-        Limits of a tree.
+        Limits of a tree. A limit of leaves needs an order other than ``"depth"``.
     min_samples_split, min_samples_leaf : float
         Samples a node needs to be split, and a child needs to be allowed. A row counts as its
         weight, and as at least one.
@@ -57,7 +57,7 @@ class GrowthPlan:
     ----------
     X : ndarray or sparse matrix of shape (n, p), float32 or float64
         Inputs. An array may have any memory layout and is never copied; a sparse matrix is never
-        made dense. NaN is a missing value.
+        made dense. NaN is a missing value; all others are finite.
     outputs : ndarray of shape (n, rank) or (n, n), float64, C-contiguous
         A factor of the outputs' Gram matrix or, with ``gram=True``, the matrix itself. The trees
         are the same. Neither needs to be centred, but rounding is smaller if it is.
