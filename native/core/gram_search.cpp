@@ -1,5 +1,6 @@
 // The searches of the Gram form, in float32.
 #include <algorithm>
+#include <cassert>
 #include <limits>
 
 #include "core/gathered_sum.hpp"
@@ -40,6 +41,7 @@ Precision GramScorer::search_sides(const Node& node, Rows rows, const Frame& fra
     for (const Side& side : sides) *norms++ = norm_of(of_node, frame, side.rows, side.weight);
     return {};
   }
+  assert(sides.size() <= kCutWidth);
   list_places(of_node, sides);
   if (!plain_) {
     float_weight_.resize(static_cast<std::size_t>(of_node.n));
@@ -68,6 +70,7 @@ void GramScorer::list_places(const Block& block, std::span<const Side> sides) {
     const auto n = static_cast<std::int32_t>(side.rows.size());
     panel_rows_.push_back({place, start});
     for (std::int32_t k = 0; k < n; ++k) place[k] = block.home[side.rows[k]];
+    assert(std::is_sorted(place, place + n));
     std::int32_t k = 0;
     for (std::size_t p = 0; p < n_panels; ++p) {
       *start++ = k;
