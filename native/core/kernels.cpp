@@ -373,6 +373,7 @@ void subtract_both(double* matrix, std::int64_t n, const double* lines, const st
       transpose<8>(across);
       for (int c = 0; c < 8; ++c) {
         double* const at = matrix + (i + c) * n + j;
+        __builtin_prefetch(at + 64, 1);
         store(load<double, 8>(at) - (load<double, 8>(line(i + c) + j) + across[c]), at);
       }
     }
