@@ -42,7 +42,7 @@ OKFOREST_INLINE Pack<float, 8> round_down(const Doubles& x, float) {
   const Near nearest = narrow(x);
   const Near below = map<float>(nearest, [](auto v) OKFOREST_LAMBDA {
     const auto bits = std::bit_cast<decltype(v < v)>(v);
-    return std::bit_cast<decltype(v)>(v > 0.0f ? bits - 1 : bits + 1);  // by one unit
+    return std::bit_cast<decltype(v)>(bits + (1 + 2 * (v > 0.0f)));  // by one unit; true is -1
   });
   return narrow(select_at_most(widen(nearest), x, widen(nearest), widen(below)));
 }

@@ -187,12 +187,6 @@ void FactorScorer::set_norms(const Node&, const Frame& frame, std::span<const Ro
   for (const Rows rows : sets) *norms++ = set_norm(frame, rows, *weights++);
 }
 
-Precision FactorScorer::search_prefixes(const Node& node, Rows rows, const Frame& frame,
-                                        std::span<const Prefixes> lists, double* norms) {
-  prefix_norms(node, rows, frame, lists, norms);
-  return {};
-}
-
 void FactorScorer::prefix_norms(const Node&, Rows, const Frame& frame,
                                 std::span<const Prefixes> lists, double* norms) {
   for (const Prefixes& list : lists) {

@@ -37,7 +37,7 @@ class FactorOutputs {
   bool has_floats_ = false;
 };
 
-class FactorScorer {
+class FactorScorer : public ScorerDefaults<FactorScorer> {
  public:
   struct Frame {
     std::vector<double> sum, mean;
@@ -54,10 +54,6 @@ class FactorScorer {
   void divide(Frame* frame, Rows left, Rows right);
   Precision search_sides(const Node& node, Rows rows, const Frame& frame,
                          std::span<const Side> sides, double* norms);
-  Precision search_prefixes(const Node& node, Rows rows, const Frame& frame,
-                            std::span<const Prefixes> lists, double* norms);
-  bool row_gram(Rows, const Frame&, double*) { return false; }
-  std::size_t row_classes(Rows, const Frame&, std::int32_t*, double*) const { return 0; }
   bool row_values(Rows rows, const Frame& frame, double* values) const;
   void set_norms(const Node& node, const Frame& frame, std::span<const Rows> sets,
                  const double* weights, double* norms);

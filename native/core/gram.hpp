@@ -11,7 +11,7 @@
 
 namespace okforest {
 
-class GramScorer {
+class GramScorer : public ScorerDefaults<GramScorer> {
  public:
   struct Frame {
     std::size_t block;          // number of the block that holds the node
@@ -37,8 +37,6 @@ class GramScorer {
                          std::span<const Side> sides, double* norms);
   Precision search_prefixes(const Node& node, Rows rows, const Frame& frame,
                             std::span<const Prefixes> lists, double* norms);
-  std::size_t row_classes(Rows, const Frame&, std::int32_t*, double*) const { return 0; }
-  bool row_values(Rows, const Frame&, double*) const { return false; }
   bool row_gram(Rows rows, const Frame& frame, double* gram);
   void set_norms(const Node& node, const Frame& frame, std::span<const Rows> sets,
                  const double* weights, double* norms);
