@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/large_array.hpp"
+#include "core/aligned_array.hpp"
 #include "core/scorer.hpp"
 #include "core/views.hpp"  // for MatrixView
 #include "core/watch.hpp"
@@ -30,9 +30,9 @@ class FactorOutputs {
  private:
   std::int64_t n_rows_, rank_, n_cols_, n_padded_;
   const double* data_;
-  LargeArray<double> padded_;
+  AlignedArray<double> padded_;
   std::vector<double> squared_norm_;
-  LargeArray<float> floats_;
+  AlignedArray<float> floats_;
   FloatFactor float_factor_{};
   bool has_floats_ = false;
 };

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/kernels.hpp"  // for kCutWidth
-#include "core/large_array.hpp"
 #include "core/watch.hpp"
 
 namespace okforest {
@@ -39,7 +38,7 @@ struct DenseInputs {
   std::int64_t n_cols;
   std::int64_t row_stride;
   std::int64_t col_stride;
-  LargeArray<Stored> columns{};  // a column-major copy of the matrix, or empty
+  std::vector<Stored> columns{};  // a column-major copy of the matrix, or empty
 
   Element operator()(std::int64_t row, std::int64_t col) const {
     return data[row * row_stride + col * col_stride];
