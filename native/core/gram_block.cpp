@@ -16,11 +16,11 @@ std::size_t n_entries(std::int64_t n) {
 
 }  // namespace
 
-LargeArray<float> panels_of(const MatrixView& gram, Pace& pace) {
+AlignedArray<float> panels_of(const MatrixView& gram, Pace& pace) {
   double largest = 0.0;
   for (std::int64_t i = 0; i < gram.n_rows; ++i) largest = std::max(largest, gram.row(i)[i]);
   if (!fits_floats(largest, 1.0)) return {};
-  LargeArray<float> panels;
+  AlignedArray<float> panels;
   panels.reserve(n_entries(gram.n_rows));  // not filled with zeros
   for (std::int64_t begin = 0; begin < gram.n_cols; begin += GramPanels::width) {
     const std::int64_t n_here = std::min(GramPanels::width, gram.n_cols - begin);

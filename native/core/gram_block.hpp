@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/aligned_array.hpp"
 #include "core/kernels.hpp"
-#include "core/large_array.hpp"
 #include "core/views.hpp"  // for MatrixView
 #include "core/watch.hpp"
 
@@ -21,7 +21,7 @@ struct GramOutputs {
 };
 
 // The panels of a Gram matrix; empty if its numbers are too large or too small.
-LargeArray<float> panels_of(const MatrixView& gram, Pace& pace);
+AlignedArray<float> panels_of(const MatrixView& gram, Pace& pace);
 
 // All blocks of a branch and its ancestors together are small compared to K.
 struct GramBlock {
@@ -51,8 +51,8 @@ struct GramBlock {
   void resize(Rows rows, std::int64_t n_rows, bool has_floats);
   void copy_to_floats(std::int64_t row);
 
-  LargeArray<double> own_exact_;  // storage, except of a view
-  LargeArray<float> own_search_;
+  AlignedArray<double> own_exact_;  // storage, except of a view
+  AlignedArray<float> own_search_;
   std::vector<std::int32_t> own_home_;
 };
 

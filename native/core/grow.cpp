@@ -231,7 +231,7 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
   if (form == OutputForm::gram) {
     // For the random splits of a single tree, the copy costs more than it saves.
     const bool copied = rules.split_kind == SplitKind::best || plan.n_trees > 1;
-    const LargeArray<float> panels = copied ? panels_of(outputs, pace) : LargeArray<float>{};
+    const AlignedArray<float> panels = copied ? panels_of(outputs, pace) : AlignedArray<float>{};
     const GramOutputs gram{outputs, {panels.empty() ? nullptr : panels.data(), outputs.n_rows}};
     return grow([&] { return std::make_unique<GramScorer>(gram); });
   }
