@@ -3,10 +3,12 @@
 import os
 import signal
 import threading
+import time
 
 import dask
 import dask.array as da
 import dask.dataframe as dd
+import distributed
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,6 +18,7 @@ from distributed import Client, LocalCluster
 from clusters import assert_same_trees, left_on, make_data
 from okforest import OKBagging, OKBoost, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees, OKTree
 from okforest.dask import fit, fit_remote
+from okforest.dask._cluster import cancelling
 from okforest.dask._growing import grow_range, tree_ranges
 from okforest.engine import GrowthPlan
 
@@ -217,6 +220,27 @@ def test_ctrl_c_while_tasks_are_submitted(threads, monkeypatch, fit_any, options
     assert len(submitted) == n_tasks
     assert left_on(threads) == (0, 0, 0)
     assert kept.value is not None
+
+
+def test_ctrl_c_before_the_scheduler_knows_the_tasks(threads, monkeypatch):
+    """It reads them in another thread: tasks may come after the message that cancels them."""
+    read, futures = distributed.scheduler._materialize_graph, []
+
+    def read_slowly(*arguments, **others):
+        time.sleep(0.2)
+        return read(*arguments, **others)
+
+    def interrupted():
+        with cancelling(threads, futures):
+            futures.extend(threads.submit(abs, k, pure=False) for k in range(4))
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(distributed.scheduler, "_materialize_graph", read_slowly)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    for _ in range(8):  # none comes later
+        assert left_on(threads, seconds=0) == (0, 0, 0)
+        time.sleep(0.15)
 
 
 def test_gpus(threads):

@@ -1,10 +1,11 @@
 """The cluster: its client and workers, data sent to workers, and tasks that can be cancelled."""
 
+import asyncio
 import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 from uuid import uuid4
@@ -20,6 +21,11 @@ DATA_SHARE = 0.4
 ATTEMPTS = 3
 # Seconds between warnings that all workers are paused.
 WARN_EVERY = 10.0
+
+CANCELLED = "okforest cancelled the rest"
+# How often the scheduler looks for cancelled tasks, how many times at most, and how many times in a
+# row there must be none.
+ROUND, ROUNDS, CALM_ROUNDS = 0.05, 200, 3
 
 MORE_MEMORY = "give workers more memory (memory_limit), or see their logs."
 
@@ -282,7 +288,29 @@ def cancelling(client: Any, futures: list[Any], keep: bool = False) -> Iterator[
         ) from None
     finally:
         if not (done and keep):
-            client.cancel(futures, force=True, reason="okforest cancelled the rest", msg=False)
+            client.cancel(futures, force=True, reason=CANCELLED, msg=False)
+        if not done:
+            with suppress(Exception):  # the scheduler may be gone
+                client.run_on_scheduler(_forget, [future.key for future in futures], client.id)
+
+
+async def _forget(keys: list[str], client: str, dask_scheduler: Any) -> None:
+    """Cancel tasks, on the scheduler, that it had not heard of when they were cancelled.
+
+    It reads submitted tasks in another thread: they may come after the message that cancels them.
+    """
+    n_calm = 0
+    for _ in range(ROUNDS):
+        left = [key for key in keys if key in dask_scheduler.tasks]
+        if left:
+            dask_scheduler.stimulus_cancel(
+                keys=left, client=client, force=True, reason=CANCELLED, msg=False
+            )
+        is_calm = not left and not getattr(dask_scheduler, "_active_graph_updates", 0)
+        n_calm = n_calm + 1 if is_calm else 0
+        if n_calm == CALM_ROUNDS:
+            return
+        await asyncio.sleep(ROUND)
 
 
 def computed(client: Any, tasks: list[Any]) -> Any:
