@@ -11,23 +11,26 @@ namespace okforest::OKFOREST_LEVEL {
 
 namespace {
 
+// Calls f(number of packs as a constant), at most four.
+template <class F>
+OKFOREST_INLINE void with_packs(std::int64_t n, F&& f) {
+  switch (n) {
+    case 1:
+      return f(std::integral_constant<int, 1>{});
+    case 2:
+      return f(std::integral_constant<int, 2>{});
+    case 3:
+      return f(std::integral_constant<int, 3>{});
+    default:
+      return f(std::integral_constant<int, 4>{});
+  }
+}
+
 // Calls f(first pack, number of packs as a constant) for each group of columns.
 template <class F>
 OKFOREST_INLINE void for_groups(const FloatFactor& phi, F&& f) {
   for (std::int64_t p = 0; p < phi.n_packs; p += FloatFactor::most_packs) {
-    switch (phi.group_packs(p)) {
-      case 1:
-        f(p, std::integral_constant<int, 1>{});
-        break;
-      case 2:
-        f(p, std::integral_constant<int, 2>{});
-        break;
-      case 3:
-        f(p, std::integral_constant<int, 3>{});
-        break;
-      default:
-        f(p, std::integral_constant<int, 4>{});
-    }
+    with_packs(phi.group_packs(p), [&](auto packs) OKFOREST_LAMBDA { f(p, packs); });
   }
 }
 
@@ -161,19 +164,9 @@ OKFOREST_INLINE void all_pair_sums(const GramPanels& gram, std::span<const Panel
                                    const float* weight, double* norms) {
   for (std::size_t s = 0; s < sides.size(); ++s) norms[s] = 0.0;
   for (std::int64_t p = 0; p < gram.n_panels(); ++p) {
-    switch ((gram.n - p * GramPanels::width + 15) / 16) {
-      case 1:
-        add_panel_sums<plain, 1>(gram, p, sides, weight, norms);
-        break;
-      case 2:
-        add_panel_sums<plain, 2>(gram, p, sides, weight, norms);
-        break;
-      case 3:
-        add_panel_sums<plain, 3>(gram, p, sides, weight, norms);
-        break;
-      default:
-        add_panel_sums<plain, 4>(gram, p, sides, weight, norms);
-    }
+    with_packs((gram.n - p * GramPanels::width + 15) / 16, [&](auto packs) OKFOREST_LAMBDA {
+      add_panel_sums<plain, packs>(gram, p, sides, weight, norms);
+    });
   }
 }
 
