@@ -53,15 +53,13 @@ class FrobeniusScorer : public ScorerDefaults<FrobeniusScorer> {
     }
     gram_.enter(node, rows, parent == nullptr ? nullptr : &parent->gram, frame.gram);
     // The rounding errors of both parts of a gain, 2 c delta^T M delta and (c ||delta||^2)^2.
-    double variance = 0.0, scale = 0.0;  // of the coordinates
-    const std::vector<double> origin(frame.mean.size(), 0.0);
+    double variance = 0.0;  // of the coordinates
     for (const auto i : rows) {
-      const auto distance = [&](const double* from) {
-        return kernels().squared_distance(coordinates(i), from, 1.0, n_coordinates_);
-      };
-      variance += weight_of(i) * distance(frame.mean.data());
-      scale += weight_of(i) * distance(origin.data());
+      variance += weight_of(i) * kernels().squared_distance(coordinates(i), frame.mean.data(), 1.0,
+                                                            n_coordinates_);
     }
+    double scale = variance;
+    for (const double x : frame.mean) scale += node.weight * x * x;
     node.noise =
         2.0 * (std::max(kNoise * variance, kRounding * std::sqrt(variance) * std::sqrt(scale)) +
                node.variance * node.noise);

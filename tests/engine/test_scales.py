@@ -137,7 +137,7 @@ def test_missing_values_go_the_same_way_in_any_order(gram):
 
 
 def test_what_cannot_be_grown_is_refused():
-    """Depth first there is no limit of leaves, and best splits need outputs."""
+    """A limit of leaves needs best-first growth, and best splits need outputs."""
     X = np.random.default_rng(0).normal(size=(30, 3))
     with pytest.raises(ValueError, match='order="depth" has no limit of leaves'):
         grow(X, X, GrowthRules(max_leaf_nodes=7))
