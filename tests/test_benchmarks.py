@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -333,11 +334,16 @@ def test_retrieval(tmp_path):
 
 @pytest.mark.slow
 def test_profile():
-    """Speeds of the machine, what fits read, and the functions that take the time."""
-    printed = run("compare.profile", *TINY, "--only", "boosting")
+    """Speeds of the machine, times by the size of nodes, and the functions that take the time."""
+    printed = run("compare.profile", *TINY, "--only", "√p")
     assert printed.startswith("Printed by `python -m benchmarks.compare.profile")
-    assert "| copy in L2 (512 KiB) |" in printed
-    assert "| boosting, random splits, √p, N=40, 10 trees |" in printed
+    assert "| rows of 512 bytes, L2 |" in printed
+    (times,) = re.findall(r"\| extra-trees, K=√p, RBF, N=40 \| (.* ms.*)\|", printed)
+    cells = [cell.strip() for cell in times.split("|")]
+    assert len(cells) == 8  # in all, before, five sizes of nodes, least reading
+    assert cells[4].endswith("µs)")
+    assert cells[-3:] == ["–", "–", "–"]  # no node has 129 rows
+    assert "| boosting, random splits, √p, N=40 |" in printed
 
 
 def test_shares_of_functions():

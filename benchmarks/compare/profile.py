@@ -1,7 +1,7 @@
-"""What fits spend their time on, beside what this machine can move and add up.
+"""What fits spend their time on: nodes by size, and functions.
 
-For each task: the nodes that are split, what their search has to read at least once, how long that
-takes at the speed of copies within the cache, and the functions that take the time. Functions need
+The time of the nodes of some sizes is the difference between two fits, one of which stops at larger
+nodes. Beside it stands how long this machine needs to read the rows of large nodes. Functions need
 perf, and a core that was compiled with `-C cmake.define.OKFOREST_SYMBOLS=ON`.
 """
 
@@ -14,24 +14,28 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from benchmarks import data, machine
 from benchmarks.compare.protocol import few_trees, format_seconds, make_parser, print_progress
+from sklearn.base import clone
 
 from okforest import OKBagging, OKBoost, OKExtraTrees
 from okforest._report import Table
 from okforest.engine.cpu import simd_level
 from okforest.kernels import RBF
 
-SIZES = {"L2 (512 KiB)": 2**19, "L3 (8 MiB)": 2**23, "memory (256 MiB)": 2**28}
-READING = """A random cut is scored from the sum of its smaller side, and all cuts of a feature from
-every row: "outputs" is what that reads for all candidate features, in float32, and "residuals" what
-a round of boosting passes over. The last column is the time of these bytes at the speed of copies,
-in L2 (inputs, outputs) and in L3 (residuals). The rest is work for each node and candidate: half of
-the nodes that are split have no more rows than the median in the fourth column.
+SPLITS = (2, 5, 17, 129, 2049)  # classes of nodes: at least so many rows
+ROW = 512  # bytes of the rows that are read to measure the machine
+SIZES = {"L2": 2**19, "L3": 2**23, "memory": 2**27}
+READING = """A cell has the time of the nodes of that size, and that of one node. "Before" is what a
+fit without a split takes: the kernel, the embedding and the checks. The last column is for nodes of
+more than 2,048 rows: how long it takes to read what their search cannot avoid, at the measured
+speed of rows in random order. That is: the cache lines of the inputs of all candidates, the float32
+outputs, once for all candidates, and the float64 outputs of the smaller side.
 """
 SHOWN = 6  # functions of each task
 LEAST_SHARE = 0.02
@@ -98,19 +102,22 @@ def best_time(run: Callable[[], Any], repeats: int) -> float:
     return min(times)
 
 
-def copy_speeds(repeats: int) -> dict[str, float]:
-    """Return bytes read and written per second, by where the arrays are."""
+def row_speeds(repeats: int) -> dict[str, float]:
+    """Return bytes per second of reading rows in random order, by where the matrix is."""
     speeds = {}
     for name, size in SIZES.items():
-        source, target = np.ones(size // 16), np.zeros(size // 16)  # both together
-        n_copies = max(1, 2**25 // size)
+        matrix = np.ones((size // ROW, ROW // 8))
+        some = np.random.default_rng(0).permutation(len(matrix))[: 2**16]
+        out = np.empty((len(some[:256]), ROW // 8))  # stays in cache
+        parts = [some[i : i + 256] for i in range(0, len(some), 256)]
 
-        def copy(source=source, target=target, n_copies=n_copies):
-            for _ in range(n_copies):
-                np.copyto(target, source)
+        def read(matrix=matrix, parts=parts, out=out):
+            for part in parts:
+                np.take(matrix, part, axis=0, out=out[: len(part)], mode="clip")
 
-        copy()
-        speeds[name] = n_copies * size / best_time(copy, 20 * repeats)
+        n_reads = max(1, 2**16 // len(some))
+        seconds = best_time(lambda read=read, n=n_reads: [read() for _ in range(n)], 5 * repeats)
+        speeds[name] = n_reads * len(some) * ROW / seconds
     return speeds
 
 
@@ -120,30 +127,35 @@ def product_speed(dtype: Any, repeats: int, n: int = 768) -> float:
     return 2 * n**3 / best_time(lambda: A @ A, 3 * repeats)
 
 
-def work(task: Task) -> dict[str, float]:
-    """Return what the search of the fitted trees reads at least once, in float32.
+@dataclass(frozen=True)
+class Grown:
+    """A fit that splits nodes of some rows and more: its CPU time, and sums over these nodes."""
 
-    A random cut needs the sum of the smaller side, at most half of the rows: as vectors, or as
-    inner products. All cuts of a feature need every row.
-    """
-    model, p = task.model, task.X.shape[1]
+    seconds: float
+    nodes: int
+    rows: int
+    smaller: int  # rows of the smaller sides
+
+
+def grow(task: Task, min_samples_split: int, repeats: int) -> Grown:
+    """Fit a task whose trees stop at smaller nodes."""
+    model = clone(task.model).set_params(min_samples_split=min_samples_split)
+    seconds = best_time(lambda: model.fit(task.X, task.Y), repeats)
     trees = model.trees_
-    n = (trees.end - trees.begin)[trees.left >= 0].astype(float)
-    K = p if model.max_features is None else max(1, int(np.sqrt(p)))
-    side = n if task.best else n / 2
-    by_vectors = side * getattr(model, "search_rank_", len(task.X))
-    by_gram = side * side / (2 if task.best else 1)
-    is_gram = model.embedding_ == "gram" and getattr(model, "search_rank", None) is None
-    entries = by_gram if is_gram else np.minimum(by_vectors, by_gram)
-    rounds = len(trees) if isinstance(model, OKBoost) else 0
-    return {
-        "nodes": len(n),
-        "median": float(np.median(n)) if len(n) else 0.0,
-        "inputs": 4 * K * n.sum(),
-        "outputs": 4 * K * entries.sum(),
-        # Each round: float32 copy, sums of the root and of leaves, update; coefficients of leaves.
-        "updates": rounds * (12 + 8 + 8 + 16 + 24) * float(len(task.X)) ** 2,
-    }
+    size = trees.end - trees.begin
+    split = np.flatnonzero(trees.left >= 0)
+    first = np.repeat(trees.node_offsets[:-1], np.diff(trees.node_offsets))[split]
+    of_left = size[first + trees.left[split]]
+    smaller = np.minimum(of_left, size[split] - of_left)
+    return Grown(seconds, len(split), int(size[split].sum()), int(smaller.sum()))
+
+
+def least_reading(task: Task, grown: Grown, speed: float) -> float:
+    """Return the seconds in which the rows of some nodes of a forest of vectors are read once."""
+    p, q = task.X.shape[1], task.Y.shape[1]
+    K = p if task.model.max_features is None else max(1, int(np.sqrt(p)))
+    lines = min(K, -(-p * task.X.itemsize // 64))
+    return (grown.rows * (64 * lines + 4 * q) + grown.smaller * 8 * q) / speed
 
 
 def functions(run: Callable[[], Any]) -> list[tuple[str, float]]:
@@ -195,44 +207,37 @@ def main() -> None:
     machine.print_command()
     print("# Where the time goes\n")
     print(f"{machine.describe()['CPU']}, one thread, {simd_level()}, CPU times.\n")
-    speeds = copy_speeds(options.repeats)
-    rates = [["copy in " + name, f"{speed / 1e9:.1f} GB/s"] for name, speed in speeds.items()]
+    speeds = row_speeds(options.repeats)
+    rates = [[f"rows of {ROW} bytes, {name}", f"{x / 1e9:.1f} GB/s"] for name, x in speeds.items()]
     for dtype in ("float32", "float64"):
-        rates.append(
-            [
-                f"product of matrices, {dtype}",
-                f"{product_speed(dtype, options.repeats) / 1e9:.0f} GFlop/s",
-            ]
-        )
+        speed = product_speed(dtype, options.repeats)
+        rates.append([f"product of matrices, {dtype}", f"{speed / 1e9:.0f} GFlop/s"])
     print(Table(["this machine", "speed"], rates).markdown() + "\n")
     rows, shares = [], []
-    inner, outer = (speeds[name] for name in list(SIZES)[:2])
     for task in tasks(options):
         print_progress(task.name)
+        name = f"{task.name}, N={len(task.X)}"
+        if not isinstance(task.model, OKBoost):
+            sizes = (*SPLITS, len(task.X) + 1)
+            grown = [grow(task, size, options.repeats) for size in sizes]
+            cells = [format_seconds(grown[0].seconds), format_seconds(grown[-1].seconds)]
+            for small, large in pairwise(grown):
+                n, seconds = small.nodes - large.nodes, max(0.0, small.seconds - large.seconds)
+                each = f" ({1e6 * seconds / n:.2f} µs)" if n else ""
+                cells.append(f"{format_seconds(seconds)}{each}" if n else "–")
+            vectors = not task.best and task.model.kernel is None
+            least = least_reading(task, grown[-2], speeds["memory"]) if vectors else 0.0
+            rows.append([name, *cells, format_seconds(least) if least else "–"])
 
         def fit(task=task):
             task.model.fit(task.X, task.Y)
 
-        seconds = best_time(fit, options.repeats)
-        cost = work(task)
-        least = (cost["inputs"] + cost["outputs"]) / inner + cost["updates"] / outer
-        name = f"{task.name}, N={len(task.X)}, {len(task.model.trees_)} trees"
-        rows.append(
-            [
-                name,
-                format_seconds(seconds),
-                f"{cost['nodes']:,}",
-                f"{cost['median']:.0f}",
-                f"{1e6 * seconds / max(1, cost['nodes']):.2f} µs",
-                *(f"{cost[key] / 1e6:,.0f} MB" for key in ("inputs", "outputs", "updates")),
-                format_seconds(least),
-            ]
-        )
         found = ", ".join(f"{function} {share:.0%}" for function, share in functions(fit))
         shares.append([name, found or "perf is not installed"])
-    header = ["task", "time", "nodes", "median rows", "a node"]
-    header += ["inputs", "outputs", "residuals", "moved at copy speed"]
-    print(Table(header, rows).markdown() + "\n")
+    ranges = [f"{a}–{b - 1} rows" for a, b in pairwise(SPLITS)] + [f"from {SPLITS[-1]:,} rows"]
+    header = ["task", "time", "before", *ranges, "least reading"]
+    if rows:
+        print(Table(header, rows).markdown() + "\n")
     print(READING)
     print(Table(["task", "functions"], shares, text=True).markdown())
 
