@@ -25,12 +25,11 @@ void byte_ranges(const std::uint8_t* lines, std::size_t n, float* low, float* hi
   }
 }
 
-void byte_class_gains(const std::uint8_t* lines, std::size_t n, const float* thresholds,
-                      const std::int32_t* classes, std::span<const double> shares, const Gain& gain,
-                      const float* low, const float* high, std::int32_t* counts, double* gains,
-                      double* left_weights) {
+void byte_class_gains(const CutLines<std::uint8_t, float>& cuts, const std::int32_t* classes,
+                      std::span<const double> shares, const Gain& gain, std::int32_t* counts,
+                      CutGains& gains) {
   std::uint8_t whole[kWidth];  // a byte is at most a threshold if it is at most its whole part
-  for (int c = 0; c < kWidth; ++c) whole[c] = static_cast<std::uint8_t>(thresholds[c]);
+  for (int c = 0; c < kWidth; ++c) whole[c] = static_cast<std::uint8_t>(cuts.threshold[c]);
   const auto threshold = load<std::uint8_t, kWidth>(whole);
   const auto one = fill<std::uint8_t, kWidth>(1), zero = fill<std::uint8_t, kWidth>(0);
   const auto of_class = [&](std::size_t c) OKFOREST_LAMBDA {
@@ -38,10 +37,10 @@ void byte_class_gains(const std::uint8_t* lines, std::size_t n, const float* thr
   };
   auto all = fill<std::int32_t, kWidth>(0);
   for (std::size_t c = 0; c < shares.size(); ++c) store(all, counts + c * kWidth);
-  for (std::size_t k = 0; k < n; ++k) {
+  for (std::size_t k = 0; k < cuts.n; ++k) {
     const auto c = static_cast<std::size_t>(classes[k]);
     const auto left =
-        select_at_most(load<std::uint8_t, kWidth>(lines + k * kWidth), threshold, one, zero);
+        select_at_most(load<std::uint8_t, kWidth>(cuts.lines + k * kWidth), threshold, one, zero);
     store(of_class(c) + convert<std::int32_t>(left), counts + c * kWidth);
   }
   for (std::size_t c = 0; c < shares.size(); ++c) all = all + of_class(c);
@@ -51,7 +50,7 @@ void byte_class_gains(const std::uint8_t* lines, std::size_t n, const float* thr
     const auto centred = widen(of_class(c)) - left_weight * fill<double, kWidth>(shares[c]);
     norm = norm + centred * centred;
   }
-  store_gains(norm, left_weight, left_weight, gain, low, high, gains, left_weights);
+  store_gains(norm, left_weight, left_weight, gain, cuts, gains);
 }
 
 }  // namespace

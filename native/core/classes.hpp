@@ -77,17 +77,14 @@ class ClassScorer : public ScorerDefaults<ClassScorer> {
     return static_cast<std::size_t>(n);
   }
 
-  void set_norms(const Node&, const Frame& frame, std::span<const Rows> sets, const double* weights,
-                 double* norms) {
-    for (std::size_t s = 0; s < sets.size(); ++s) {
-      count(sets[s], of_set_);
-      double norm = 0.0;
-      for (std::size_t c = 0; c < of_set_.size(); ++c) {
-        const double centred = of_set_[c] - weights[s] * frame.mean[c];
-        norm += centred * centred;
-      }
-      norms[s] = norm;
+  double set_norm(const Node&, const Frame& frame, Rows rows, double weight) {
+    count(rows, of_set_);
+    double norm = 0.0;
+    for (std::size_t c = 0; c < of_set_.size(); ++c) {
+      const double centred = of_set_[c] - weight * frame.mean[c];
+      norm += centred * centred;
     }
+    return norm;
   }
 
   // A sum of class weights n_c and its norm change with each row. Around the node's mean, the

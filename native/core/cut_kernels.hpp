@@ -135,38 +135,38 @@ std::size_t list(const Word* words, const std::int32_t* rows, std::size_t n, boo
   return static_cast<std::size_t>(out - first);
 }
 
-template <class T>
+template <class Stored, class T>
 OKFOREST_INLINE void store_gains(const Lanes<double>& norm, const Lanes<double>& left_weight,
-                                 const Lanes<double>& left_count, const Gain& gain, const T* low,
-                                 const T* high, double* gains, double* left_weights) {
+                                 const Lanes<double>& left_count, const Gain& gain,
+                                 const CutLines<Stored, T>& cuts, CutGains& gains) {
   const auto all = fill<double, kWidth>(gain.weight);
   const auto right_count = fill<double, kWidth>(gain.count) - left_count;
   const auto none = fill<double, kWidth>(kNoGain);
   auto value = larger(norm, fill<double, kWidth>(0.0)) * all / (left_weight * (all - left_weight));
   value = select_at_most(fill<double, kWidth>(gain.least_count), smaller(left_count, right_count),
                          value, none);
-  value = select_at_most(widen(load<T, kWidth>(high)), widen(load<T, kWidth>(low)), none, value);
-  store(value, gains);
-  store(left_weight, left_weights);
+  const auto low = widen(load<T, kWidth>(cuts.low)), high = widen(load<T, kWidth>(cuts.high));
+  store(select_at_most(high, low, none, value), gains.gain);
+  store(left_weight, gains.left_weight);
 }
 
 // In float32, sums over the smaller side, by weight, of each cut: around the node's mean, the sums
 // of the two sides are opposite, and the rounding errors of the smaller one's are smaller.
 template <class T, class Real>
-void small_gains(const T* lines, std::size_t n, const T* thresholds, const Real* gram,
-                 const double* weight, const double* count, const Gain& gain, const T* low,
-                 const T* high, double* gains, double* left_weights) {
+void small_gains(const CutLines<T>& cuts, const Real* gram, const RowWeights& rows,
+                 const Gain& gain, CutGains& gains) {
+  const std::size_t n = cuts.n;
   constexpr auto constant = [](Real x) OKFOREST_LAMBDA { return fill<Real, kWidth>(x); };
   alignas(64) Real in_side[(kSmallNode + 1) * kWidth];
   auto left_weight = fill<double, kWidth>(0.0), left_count = fill<double, kWidth>(0.0);
   for (std::size_t k = 0; k < n; ++k) {
     Real* const in = in_side + k * kWidth;
     for (int c = 0; c < kWidth; ++c) {
-      in[c] = lines[k * kWidth + c] <= thresholds[c] ? Real{1} : Real{0};
+      in[c] = cuts.lines[k * kWidth + c] <= cuts.threshold[c] ? Real{1} : Real{0};
     }
     const auto ones = widen(load<Real, kWidth>(in));
-    left_weight = left_weight + ones * fill<double, kWidth>(weight[k]);
-    left_count = left_count + ones * fill<double, kWidth>(count[k]);
+    left_weight = left_weight + ones * fill<double, kWidth>(rows.weight[k]);
+    left_count = left_count + ones * fill<double, kWidth>(rows.count[k]);
   }
   if constexpr (sizeof(Real) == 4) {
     alignas(64) double of_left[kWidth];
@@ -201,44 +201,45 @@ void small_gains(const T* lines, std::size_t n, const T* thresholds, const Real*
     sum_b = sum_b + constant(b[i]) * in_a;
     norm = norm + in_b * (sum_b + sum_b + constant(i + 1 < n ? b[i + 1] : Real{0}));
   }
-  store_gains(widen(norm), left_weight, left_count, gain, low, high, gains, left_weights);
+  store_gains(widen(norm), left_weight, left_count, gain, cuts, gains);
+}
+
+// One for each cut that has a row on its left, else zero.
+template <class T>
+OKFOREST_INLINE Lanes<double> ones_on_left(const CutLines<T>& cuts, std::size_t row) {
+  const auto one = fill<T, kWidth>(1), zero = fill<T, kWidth>(0);
+  return widen(select_at_most(load<T, kWidth>(cuts.lines + row * kWidth),
+                              load<T, kWidth>(cuts.threshold), one, zero));
 }
 
 // The same for nodes of any size with a single output, given w_i (y_i - mean).
 template <class T>
-void scalar_gains(const T* lines, std::size_t n, const T* thresholds, const double* values,
-                  const double* weight, const double* count, const Gain& gain, const T* low,
-                  const T* high, double* gains, double* left_weights) {
+void scalar_gains(const CutLines<T>& cuts, const double* values, const RowWeights& rows,
+                  const Gain& gain, CutGains& gains) {
+  const bool counted = rows.count != rows.weight;
   auto sum = fill<double, kWidth>(0.0), left_weight = sum, left_count = sum;
-  const auto threshold = load<T, kWidth>(thresholds);
-  const auto one = fill<T, kWidth>(1), zero = fill<T, kWidth>(0);
-  for (std::size_t k = 0; k < n; ++k) {
-    const auto left =
-        widen(select_at_most(load<T, kWidth>(lines + k * kWidth), threshold, one, zero));
+  for (std::size_t k = 0; k < cuts.n; ++k) {
+    const auto left = ones_on_left(cuts, k);
     sum = sum + left * fill<double, kWidth>(values[k]);
-    left_weight = left_weight + left * fill<double, kWidth>(weight[k]);
-    if (count != weight) left_count = left_count + left * fill<double, kWidth>(count[k]);
+    left_weight = left_weight + left * fill<double, kWidth>(rows.weight[k]);
+    if (counted) left_count = left_count + left * fill<double, kWidth>(rows.count[k]);
   }
-  if (count == weight) left_count = left_weight;
-  store_gains(sum * sum, left_weight, left_count, gain, low, high, gains, left_weights);
+  store_gains(sum * sum, left_weight, counted ? left_count : left_weight, gain, cuts, gains);
 }
 
 // For classes: the weight of each class on the left, for all cuts.
 template <class T>
-void class_gains(const T* lines, std::size_t n, const T* thresholds, const std::int32_t* classes,
-                 std::span<const double> shares, const double* weight, const double* count,
-                 const Gain& gain, const T* low, const T* high, double* counts, double* gains,
-                 double* left_weights) {
-  const auto threshold = load<T, kWidth>(thresholds);
-  const auto one = fill<T, kWidth>(1), zero = fill<T, kWidth>(0);
+void class_gains(const CutLines<T>& cuts, const std::int32_t* classes,
+                 std::span<const double> shares, const RowWeights& rows, const Gain& gain,
+                 double* counts, CutGains& gains) {
+  const bool counted = rows.count != rows.weight;
   auto left_count = fill<double, kWidth>(0.0);
   for (std::size_t c = 0; c < shares.size(); ++c) store(left_count, counts + c * kWidth);
-  for (std::size_t k = 0; k < n; ++k) {
-    const auto left =
-        widen(select_at_most(load<T, kWidth>(lines + k * kWidth), threshold, one, zero));
+  for (std::size_t k = 0; k < cuts.n; ++k) {
+    const auto left = ones_on_left(cuts, k);
     double* const of_class = counts + classes[k] * kWidth;
-    store(load<double, kWidth>(of_class) + left * fill<double, kWidth>(weight[k]), of_class);
-    if (count != weight) left_count = left_count + left * fill<double, kWidth>(count[k]);
+    store(load<double, kWidth>(of_class) + left * fill<double, kWidth>(rows.weight[k]), of_class);
+    if (counted) left_count = left_count + left * fill<double, kWidth>(rows.count[k]);
   }
   auto left_weight = fill<double, kWidth>(0.0), norm = left_weight;
   for (std::size_t c = 0; c < shares.size(); ++c) {
@@ -249,8 +250,7 @@ void class_gains(const T* lines, std::size_t n, const T* thresholds, const std::
         load<double, kWidth>(counts + c * kWidth) - left_weight * fill<double, kWidth>(shares[c]);
     norm = norm + centred * centred;
   }
-  if (count == weight) left_count = left_weight;
-  store_gains(norm, left_weight, left_count, gain, low, high, gains, left_weights);
+  store_gains(norm, left_weight, counted ? left_count : left_weight, gain, cuts, gains);
 }
 
 template <class T>

@@ -53,47 +53,32 @@ class Cuts {
   bool is_constant(std::size_t c) const { return !(low_.x[c] < high_.x[c]); }
 
   // The gains of all cuts of a small node, from the inner products of its rows.
-  struct Gains {
-    alignas(64) double gain[kCutWidth], left_weight[kCutWidth];
-  };
-  template <class Real>
-  void score(const Real* gram, const double* weight, const double* count, const Gain& gain,
-             Gains& out) const {
-    const auto score_all = [&](auto* kernel) {
-      kernel(lines_.data()->x, rows_.size(), rounded_.x, gram, weight, count, gain, low_.x, high_.x,
-             out.gain, out.left_weight);
-    };
-    if constexpr (sizeof(Real) == 4) {
-      score_all(of_type().float_gains);
-    } else {
-      score_all(of_type().double_gains);
-    }
+  void score(const float* gram, const RowWeights& rows, const Gain& gain, CutGains& out) const {
+    of_type().float_gains(cut(lines_), gram, rows, gain, out);
+  }
+  void score(const double* gram, const RowWeights& rows, const Gain& gain, CutGains& out) const {
+    of_type().double_gains(cut(lines_), gram, rows, gain, out);
   }
 
   // The same for a node of any size with one output, given w_i (y_i - mean).
-  void score_values(const double* values, const double* weight, const double* count,
-                    const Gain& gain, Gains& out) const {
-    of_type().scalar_gains(lines_.data()->x, rows_.size(), rounded_.x, values, weight, count, gain,
-                           low_.x, high_.x, out.gain, out.left_weight);
+  void score_values(const double* values, const RowWeights& rows, const Gain& gain,
+                    CutGains& out) const {
+    of_type().scalar_gains(cut(lines_), values, rows, gain, out);
   }
 
   // The same if outputs are classes, given those of the rows and their shares in the node. Weights
   // and counts are not read if values stayed bytes.
   void score_classes(const std::int32_t* classes, std::span<const double> shares,
-                     const double* weight, const double* count, const Gain& gain, Gains& out) {
+                     const RowWeights& rows, const Gain& gain, CutGains& out) {
     if constexpr (sizeof(T) == sizeof(float)) {
       if (as_bytes_) {
         if (byte_counts_.size() < shares.size()) byte_counts_.resize(shares.size());
-        kernels().byte_cuts.class_gains(bytes_.data()->x, rows_.size(), rounded_.x, classes, shares,
-                                        gain, low_.x, high_.x, byte_counts_.data()->x, out.gain,
-                                        out.left_weight);
-        return;
+        return kernels().byte_cuts.class_gains(cut(bytes_), classes, shares, gain,
+                                               byte_counts_.data()->x, out);
       }
     }
     if (counts_.size() < shares.size()) counts_.resize(shares.size());
-    of_type().class_gains(lines_.data()->x, rows_.size(), rounded_.x, classes, shares, weight,
-                          count, gain, low_.x, high_.x, counts_.data()->x, out.gain,
-                          out.left_weight);
+    of_type().class_gains(cut(lines_), classes, shares, rows, gain, counts_.data()->x, out);
   }
 
   // The smaller side of a cut, by weight.
@@ -134,6 +119,16 @@ class Cuts {
 
   static const CutKernels<T>& of_type() { return kernels().cuts<T>(); }
 
+  template <class E>
+  struct alignas(sizeof(E) == 1 ? kCutWidth : 64) Line {
+    E x[kCutWidth];
+  };
+
+  template <class Stored>
+  CutLines<Stored, T> cut(const std::vector<Line<Stored>>& lines) const {
+    return {lines.data()->x, rows_.size(), rounded_.x, low_.x, high_.x};
+  }
+
   Side list(std::size_t c, bool left, std::size_t n_blocks) {
     std::int32_t* const out = listed_.data() + c * (rows_.size() + kListSlack);
     std::int32_t* const ends = block_ends_.data() + c * n_blocks;
@@ -141,11 +136,6 @@ class Cuts {
         of_type().list(&words_.data()->x[c], rows_.data(), rows_.size(), !left, out, ends);
     return {{out, n}, ends, 0.0};
   }
-
-  template <class E>
-  struct alignas(sizeof(E) == 1 ? kCutWidth : 64) Line {
-    E x[kCutWidth];
-  };
 
   Rows rows_, features_;
   std::vector<Line<T>> lines_;             // row by row

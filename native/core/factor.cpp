@@ -156,8 +156,7 @@ Precision FactorScorer::search_sides(const Node& node, Rows rows, const Frame& f
   const double spread = kSearchError * kSearchError * node.scale;
   if (outputs_.floats() == nullptr || spread > 0.02 * node.variance ||
       !fits_floats(node.scale, node.lightest)) {
-    for (const Side& side : sides) *norms++ = set_norm(frame, side.rows, side.weight);
-    return {};
+    return ScorerDefaults::search_sides(node, rows, frame, sides, norms);
   }
   if (side_sums_.size() < sides.size()) side_sums_.resize(sides.size());
   kernels().side_norms(*outputs_.floats(), rows, sides, plain_ ? nullptr : float_weight_.data(),
@@ -173,18 +172,13 @@ bool FactorScorer::row_values(Rows rows, const Frame& frame, double* values) con
   return true;
 }
 
-double FactorScorer::set_norm(const Frame& frame, Rows rows, double weight) {
+double FactorScorer::set_norm(const Node&, const Frame& frame, Rows rows, double weight) {
   sum_over(rows, sum_.data());
   if (outputs_.n_cols() == 1) {
     const double centred = sum_[0] - weight * frame.mean[0];
     return centred * centred;
   }
   return kernels().squared_distance(sum_.data(), frame.mean.data(), weight, outputs_.n_cols());
-}
-
-void FactorScorer::set_norms(const Node&, const Frame& frame, std::span<const Rows> sets,
-                             const double* weights, double* norms) {
-  for (const Rows rows : sets) *norms++ = set_norm(frame, rows, *weights++);
 }
 
 void FactorScorer::prefix_norms(const Node&, Rows, const Frame& frame,

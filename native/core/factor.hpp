@@ -55,8 +55,7 @@ class FactorScorer : public ScorerDefaults<FactorScorer> {
   Precision search_sides(const Node& node, Rows rows, const Frame& frame,
                          std::span<const Side> sides, double* norms);
   bool row_values(Rows rows, const Frame& frame, double* values) const;
-  void set_norms(const Node& node, const Frame& frame, std::span<const Rows> sets,
-                 const double* weights, double* norms);
+  double set_norm(const Node& node, const Frame& frame, Rows rows, double weight);
   void prefix_norms(const Node& node, Rows rows, const Frame& frame,
                     std::span<const Prefixes> lists, double* norms);
   void group_gram(const Frame& frame, Rows rows, Rows group, std::span<const double> group_weight,
@@ -66,7 +65,6 @@ class FactorScorer : public ScorerDefaults<FactorScorer> {
   double weight_of(std::int32_t i) const { return plain_ ? 1.0 : weight_[i]; }
   void sum_over(Rows rows, double* sum);
   double measure(Node& node, Rows rows, Frame& frame) const;
-  double set_norm(const Frame& frame, Rows rows, double weight);
   template <int n_cols>
   double* narrow_prefix_norms(const Prefixes& list, const Frame& frame, double* norms) const;
 

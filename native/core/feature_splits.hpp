@@ -274,7 +274,7 @@ class FeatureSplits {
     // Splitting two rows leaves no variance.
     double norm = node.variance * weight * (node.weight - weight) / node.weight;
     const bool known = n_left + n_right == 2 && rules_.criterion == Criterion::variance;
-    if (!known && search.scored) scorer_.set_norms(node, search.frame, {&side, 1}, &weight, &norm);
+    if (!known && search.scored) norm = scorer_.set_norm(node, search.frame, side, weight);
     if (missing_.empty()) missing_left = search.larger_left(left_weight);
     Option option{search.gain(norm, left_weight, is_left ? count : node.count - count), left_weight,
                   missing_left};

@@ -70,14 +70,11 @@ class FrobeniusScorer : public ScorerDefaults<FrobeniusScorer> {
     gram_.divide(frame == nullptr ? nullptr : &frame->gram, left, right);
   }
 
-  void set_norms(const Node& node, const Frame& frame, std::span<const Rows> sets,
-                 const double* weights, double* norms) {
-    gram_.set_norms(node, frame.gram, sets, weights, norms);
-    for (std::size_t s = 0; s < sets.size(); ++s) {
-      std::fill_n(sum_.begin(), n_coordinates_, 0.0);
-      for (const auto i : sets[s]) add_row(i);
-      norms[s] = total(frame, std::max(0.0, norms[s]), weights[s]);
-    }
+  double set_norm(const Node& node, const Frame& frame, Rows rows, double weight) {
+    const double norm = gram_.set_norm(node, frame.gram, rows, weight);
+    std::fill_n(sum_.begin(), n_coordinates_, 0.0);
+    for (const auto i : rows) add_row(i);
+    return total(frame, std::max(0.0, norm), weight);
   }
 
   void prefix_norms(const Node& node, Rows rows, const Frame& frame,

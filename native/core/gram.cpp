@@ -190,24 +190,19 @@ void GramScorer::divide(Frame* frame, Rows left, Rows right) {
   }
 }
 
-// The norm of a set of rows from the inner products of all pairs.
-double GramScorer::norm_of(const Block& block, const Frame& frame, Rows rows, double weight) {
-  find_places(block, rows);
+double GramScorer::set_norm(const Node&, const Frame& frame, Rows rows, double weight) {
+  const Block& of_node = block(frame);
+  find_places(of_node, rows);
   const double* const weights = plain_ ? nullptr : place_weight_.data();
   double sum = 0.0, reach = 0.0;
   for (std::size_t k = 0; k < rows.size(); ++k) {
-    const double* const row = block.exact + place_[k] * block.n;
+    const double* const row = of_node.exact + place_[k] * of_node.n;
     const double w = plain_ ? 1.0 : place_weight_[k];
     const double before = gathered_sum([&](std::size_t l) { return row[place_[l]]; }, weights, k);
     sum += w * (2.0 * before + w * row[place_[k]]);
     reach += w * frame.reach[place_[k]];
   }
   return centred(sum, weight, reach, frame);
-}
-
-void GramScorer::set_norms(const Node&, const Frame& frame, std::span<const Rows> sets,
-                           const double* weights, double* norms) {
-  for (const Rows rows : sets) *norms++ = norm_of(block(frame), frame, rows, *weights++);
 }
 
 bool GramScorer::row_gram(Rows rows, const Frame& frame, double* gram) {

@@ -38,8 +38,7 @@ class GramScorer : public ScorerDefaults<GramScorer> {
   Precision search_prefixes(const Node& node, Rows rows, const Frame& frame,
                             std::span<const Prefixes> lists, double* norms);
   bool row_gram(Rows rows, const Frame& frame, double* gram);
-  void set_norms(const Node& node, const Frame& frame, std::span<const Rows> sets,
-                 const double* weights, double* norms);
+  double set_norm(const Node& node, const Frame& frame, Rows rows, double weight);
   void prefix_norms(const Node& node, Rows rows, const Frame& frame,
                     std::span<const Prefixes> lists, double* norms);
   void group_gram(const Frame& frame, Rows rows, Rows group, std::span<const double> group_weight,
@@ -55,7 +54,6 @@ class GramScorer : public ScorerDefaults<GramScorer> {
   void centre(Block& block, Rows rows, Frame& frame);
   void find_reach(const Block& block, Rows rows, std::vector<double>& reach);
   double measure(const Block& block, Rows rows, Frame& frame) const;
-  double norm_of(const Block& block, const Frame& frame, Rows rows, double weight);
   void list_places(const Block& block, std::span<const Side> sides);
   void sums_by_row(const Block& block, Rows rows);
   void finish_prefixes(const Block& block, const Frame& frame, std::span<const Prefixes> lists,

@@ -38,8 +38,7 @@ Precision GramScorer::search_sides(const Node& node, Rows rows, const Frame& fra
   const double error = search_error(n_additions) * frame.scale;
   if (of_node.search.data == nullptr || error > 1e-3 * node.variance ||
       !fits_floats(frame.scale, node.lightest)) {
-    for (const Side& side : sides) *norms++ = norm_of(of_node, frame, side.rows, side.weight);
-    return {};
+    return ScorerDefaults::search_sides(node, rows, frame, sides, norms);
   }
   assert(sides.size() <= kCutWidth);
   list_places(of_node, sides);

@@ -60,10 +60,9 @@ class HybridScorer : public ScorerDefaults<HybridScorer> {
   bool row_gram(Rows rows, const Frame& frame, double* gram) {
     return frame.in_branch && gram_.row_gram(rows, frame.gram, gram);
   }
-  void set_norms(const Node& node, const Frame& frame, std::span<const Rows> sets,
-                 const double* weights, double* norms) {
-    if (frame.in_branch) return gram_.set_norms(node, frame.gram, sets, weights, norms);
-    factor_.set_norms(node, frame.factor, sets, weights, norms);
+  double set_norm(const Node& node, const Frame& frame, Rows rows, double weight) {
+    return frame.in_branch ? gram_.set_norm(node, frame.gram, rows, weight)
+                           : factor_.set_norm(node, frame.factor, rows, weight);
   }
   void prefix_norms(const Node& node, Rows rows, const Frame& frame,
                     std::span<const Prefixes> lists, double* norms) {

@@ -66,13 +66,32 @@ struct Side {
   double weight;
 };
 
+// The values of kCutWidth features in n rows, row by row, and a cut of each: its threshold and the
+// range of its values.
+template <class Stored, class T = Stored>
+struct CutLines {
+  const Stored* lines;
+  std::size_t n;
+  const T *threshold, *low, *high;
+};
+
+// The weights of rows in gains, and their counts in stopping rules. These are the same array if
+// they are equal.
+struct RowWeights {
+  const double *weight, *count;
+};
+
+struct CutGains {
+  alignas(64) double gain[kCutWidth], left_weight[kCutWidth];
+};
+
 template <class T>
 struct CutKernels {
   // The bits of a word are the sides of as many rows.
   using Word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
-  // `lines` holds kCutWidth values for each row. Finds their ranges and returns whether any is
-  // missing; if so, finds in which lanes.
+  // Finds the ranges of kCutWidth values of each row and returns whether any is missing; if so,
+  // finds in which lanes.
   bool (*ranges)(const T* lines, std::size_t n, T* low, T* high, bool* missing);
 
   // uniform_between(low, high, stream.ahead(feature * stride).uniform()) for each feature. A value
@@ -91,9 +110,8 @@ struct CutKernels {
   // Gains and left weights of all cuts of a small node, from the inner products of its rows around
   // its mean (lower triangle).
   template <class Real>
-  using SmallGains = void(const T* lines, std::size_t n, const T* thresholds, const Real* gram,
-                          const double* weight, const double* count, const Gain& gain, const T* low,
-                          const T* high, double* gains, double* left_weights);
+  using SmallGains = void(const CutLines<T>& cuts, const Real* gram, const RowWeights& rows,
+                          const Gain& gain, CutGains& gains);
   SmallGains<float>* float_gains;
   SmallGains<double>* double_gains;
 
@@ -102,10 +120,9 @@ struct CutKernels {
 
   // The same for a node of any size whose outputs are classes, given those of its rows and their
   // shares. `counts` is scratch memory: kCutWidth numbers for each class.
-  void (*class_gains)(const T* lines, std::size_t n, const T* thresholds,
-                      const std::int32_t* classes, std::span<const double> shares,
-                      const double* weight, const double* count, const Gain& gain, const T* low,
-                      const T* high, double* counts, double* gains, double* left_weights);
+  void (*class_gains)(const CutLines<T>& cuts, const std::int32_t* classes,
+                      std::span<const double> shares, const RowWeights& rows, const Gain& gain,
+                      double* counts, CutGains& gains);
 };
 
 // For inputs of bytes, none of which is missing, and rows of weight one: the kernels of CutKernels
@@ -114,10 +131,9 @@ struct ByteKernels {
   void (*ranges)(const std::uint8_t* lines, std::size_t n, float* low, float* high);
 
   // `counts` is scratch memory: kCutWidth numbers for each class.
-  void (*class_gains)(const std::uint8_t* lines, std::size_t n, const float* thresholds,
-                      const std::int32_t* classes, std::span<const double> shares, const Gain& gain,
-                      const float* low, const float* high, std::int32_t* counts, double* gains,
-                      double* left_weights);
+  void (*class_gains)(const CutLines<std::uint8_t, float>& cuts, const std::int32_t* classes,
+                      std::span<const double> shares, const Gain& gain, std::int32_t* counts,
+                      CutGains& gains);
 };
 
 struct Kernels {

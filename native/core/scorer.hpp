@@ -37,8 +37,7 @@ template <class S>
 concept Scorer = requires(S scorer, Node& node, Rows rows, typename S::Frame& frame,
                           const typename S::Frame& known, std::span<const double> weight,
                           std::span<const Side> sides, std::span<const Prefixes> lists,
-                          std::span<const Rows> sets, const double* weights, double* norms,
-                          std::int32_t* classes, std::span<double> sums) {
+                          double* norms, std::int32_t* classes, std::span<double> sums) {
   typename S::Frame;
 
   // Begins a tree, or a branch of it, on some training rows; weights are those of all training
@@ -68,8 +67,8 @@ concept Scorer = requires(S scorer, Node& node, Rows rows, typename S::Frame& fr
   // these classes, and their number; otherwise zero.
   { scorer.row_classes(rows, known, classes, norms) } -> std::same_as<std::size_t>;
 
-  // The norms of some sets of rows of given weights, and of some prefixes.
-  scorer.set_norms(node, known, sets, weights, norms);
+  // The norm of a set of rows of a given weight, and the norms of some prefixes.
+  { scorer.set_norm(node, known, rows, double{}) } -> std::same_as<double>;
   scorer.prefix_norms(node, rows, known, lists, norms);
 
   // sums[g * n + h] = <s_g, s_h>, where s_g is the sum of w_i (phi_i - node mean) over group g of
@@ -88,7 +87,7 @@ class ScorerDefaults {
   Precision search_sides(const Node& node, Rows, const auto& frame, std::span<const Side> sides,
                          double* norms) {
     for (const Side& side : sides) {
-      static_cast<S*>(this)->set_norms(node, frame, {&side.rows, 1}, &side.weight, norms++);
+      *norms++ = static_cast<S*>(this)->set_norm(node, frame, side.rows, side.weight);
     }
     return {};
   }

@@ -136,7 +136,7 @@ class Splitter {
         if (!sample_.plain) count_[k] = sample_.count[search.rows[k]];
       }
     }
-    const double* const count = sample_.plain ? weight_.data() : count_.data();
+    const RowWeights weights{weight_.data(), sample_.plain ? weight_.data() : count_.data()};
     const bool in_floats =
         small && n > kTinyNode && fits_floats(search.node.variance, search.node.lightest);
     for (std::size_t k = 0; in_floats && k < n; ++k) {
@@ -147,18 +147,18 @@ class Splitter {
       const Rows some = features.subspan(slot, std::min(kCutWidth, features.size() - slot));
       cuts_.load(X_, some, search.rows, as_bytes);
       cuts_.draw(search.cuts, Search<Frame>::kDrawsOfFeature);
-      typename Cuts<Element>::Gains gains;
+      CutGains gains;
       if (scalar) {
-        cuts_.score_values(values_.data(), weight_.data(), count, search.gain, gains);
+        cuts_.score_values(values_.data(), weights, search.gain, gains);
       } else if (n_classes > 0) {
-        cuts_.score_classes(classes_.data(), std::span(values_).first(n_classes), weight_.data(),
-                            count, search.gain, gains);
+        cuts_.score_classes(classes_.data(), std::span(values_).first(n_classes), weights,
+                            search.gain, gains);
       } else if (!small) {
         precision = score_sides(search, gains, precision);
       } else if (!in_floats) {
-        cuts_.score(values_.data(), weight_.data(), count, search.gain, gains);
+        cuts_.score(values_.data(), weights, search.gain, gains);
       } else {
-        cuts_.score(float_gram_, weight_.data(), count, search.gain, gains);
+        cuts_.score(float_gram_, weights, search.gain, gains);
         // Errors of n^2 products and additions of numbers around the mean.
         precision.flat = (2.0 * static_cast<double>(n) + 6.0) * 0x1.0p-24 * search.node.variance;
       }
@@ -184,8 +184,7 @@ class Splitter {
   }
 
   // Returns the precision of these cuts, or the given one if none of them divides the node.
-  Precision score_sides(const Search<Frame>& search, typename Cuts<Element>::Gains& gains,
-                        const Precision& before) {
+  Precision score_sides(const Search<Frame>& search, CutGains& gains, const Precision& before) {
     const auto smaller = cuts_.list_sides(sample_, search.node.weight);
     Side sides[kCutWidth];
     std::size_t place[kCutWidth], n = 0;
