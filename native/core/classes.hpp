@@ -87,41 +87,24 @@ class ClassScorer : public ScorerDefaults<ClassScorer> {
     return norm;
   }
 
-  // A sum of class weights n_c and its norm change with each row. Around the node's mean, the
-  // prefix and the rest have opposite sums: the norm is that of the smaller one, which loses fewer
-  // digits.
-  void prefix_norms(const Node& node, Rows, const Frame& frame, std::span<const Prefixes> lists,
+  // A sum of class weights n_c and its norm change with each row.
+  void prefix_norms(const Node&, Rows, const Frame& frame, std::span<const Prefixes> lists,
                     double* norms) {
-    struct Part {
-      double weight = 0.0, norm = 0.0, reach = 0.0;  // sums of n_c, n_c^2 and n_c mean_c
-
-      void add(double w, double& of_class, double mean) {
-        norm += w * (2.0 * of_class + w);
-        reach += w * mean;
-        weight += w;
-        of_class += w;
-      }
-      double centred(const Frame& frame) const {
-        return norm - 2.0 * weight * reach + weight * weight * frame.mean_norm;
-      }
-    };
     for (const Prefixes& list : lists) {
-      const std::vector<double>& mean = frame.mean;
-      of_set_.assign(mean.size(), 0.0);
-      of_rest_.resize(mean.size());
-      Part prefix, rest{node.weight, 0.0, node.weight * frame.mean_norm};
-      for (std::size_t c = 0; c < mean.size(); ++c) {
-        of_rest_[c] = node.weight * mean[c];
-        rest.norm += of_rest_[c] * of_rest_[c];
-      }
+      if (list.rows.empty()) continue;
+      of_set_.assign(frame.mean.size(), 0.0);
+      double weight = 0.0, norm = 0.0, reach = 0.0;  // sums of n_c, n_c^2 and n_c mean_c
       std::int32_t k = 0;
       for (const auto length : list.lengths) {
         for (; k < length; ++k) {
           const std::int32_t i = list.rows[k], c = outputs_.class_of[i];
-          prefix.add(weight_of(i), of_set_[c], mean[c]);
-          rest.add(-weight_of(i), of_rest_[c], mean[c]);
+          const double w = weight_of(i);
+          norm += w * (2.0 * of_set_[c] + w);
+          reach += w * frame.mean[c];
+          weight += w;
+          of_set_[c] += w;
         }
-        *norms++ = (prefix.weight <= rest.weight ? prefix : rest).centred(frame);
+        *norms++ = norm - 2.0 * weight * reach + weight * weight * frame.mean_norm;
       }
     }
   }
@@ -159,8 +142,8 @@ class ClassScorer : public ScorerDefaults<ClassScorer> {
   std::span<const double> weight_;
 
   // Scratch memory:
-  std::vector<double> of_set_, of_rest_;  // weights by class
-  std::vector<std::int32_t> number_;      // of each class in a node; -1 between calls
+  std::vector<double> of_set_;        // weights by class
+  std::vector<std::int32_t> number_;  // of each class in a node; -1 between calls
 };
 
 }  // namespace okforest

@@ -165,9 +165,9 @@ class FeatureSplits {
   // goes left.
   template <class F, class Subset>
   void visit_cuts(const NodeSearch& search, F&& f, Subset&& subset) {
-    sweep_.begin(2 * search.rows.size());
+    sweep_.begin(search.sample, search.gain, 2 * search.rows.size());
     sweep_.add(0, values_, missing_);
-    sweep_.score(search.sample, search.gain, [&](std::span<const Prefixes> lists, double* norms) {
+    sweep_.score([&](std::span<const Prefixes> lists, double* norms) {
       scorer_.prefix_norms(search.node, search.rows, search.frame, lists, norms);
       return Precision{};
     });
@@ -276,8 +276,7 @@ class FeatureSplits {
     const bool known = n_left + n_right == 2 && rules_.criterion == Criterion::variance;
     if (!known && search.scored) norm = scorer_.set_norm(node, search.frame, side, weight);
     if (missing_.empty()) missing_left = search.larger_left(left_weight);
-    Option option{search.gain(norm, left_weight, is_left ? count : node.count - count), left_weight,
-                  missing_left};
+    Option option{search.gain(norm, weight, count), left_weight, missing_left};
     if (missing_.empty()) {  // otherwise, rows are not ascending
       option.left = both[0];
       option.right = both[1];

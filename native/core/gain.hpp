@@ -34,11 +34,21 @@ struct Gain {
   double weight, count;  // of the node
   double least_count;    // that each side must have
 
-  // The reduction of the node's total variance: ||s||^2 W / (W_left W_right), with s the left
-  // side's sum around the node's mean, whose squared norm is given; kNoGain if a side is too small.
-  double operator()(double norm, double left_weight, double left_count) const {
-    if (left_count < least_count || count - left_count < least_count) return kNoGain;
-    return std::max(0.0, norm) * weight / (left_weight * (weight - left_weight));
+  // Whether a split may have a side of this number of samples.
+  bool allows(double side_count) const {
+    return (side_count >= least_count) & (count - side_count >= least_count);
+  }
+
+  // The reduction of the node's total variance: ||s||^2 W / (W_side (W - W_side)), with s the sum
+  // of a side around the node's mean, whose squared norm is given. The side should be the lighter
+  // one, whose weight has more digits.
+  double of(double norm, double side_weight) const {
+    return std::max(0.0, norm) * weight / (side_weight * (weight - side_weight));
+  }
+
+  // The same, or kNoGain if a side is too small.
+  double operator()(double norm, double side_weight, double side_count) const {
+    return allows(side_count) ? of(norm, side_weight) : kNoGain;
   }
 };
 

@@ -28,6 +28,7 @@ GramScorer::GramScorer(const GramOutputs& outputs)
       squared_norm_(static_cast<std::size_t>(n_rows_)),
       place_(squared_norm_.size()),
       place_weight_(squared_norm_.size()),
+      terms_(squared_norm_.size()),
       number_(squared_norm_.size()) {
   blocks_[0].view(outputs);
   for (std::int32_t i = 0; i < n_rows_; ++i) squared_norm_[i] = blocks_[0].diagonal(i);
@@ -40,6 +41,7 @@ GramScorer::GramScorer(const FactorOutputs& factor)
       squared_norm_(factor.squared_norms().begin(), factor.squared_norms().end()),
       place_(squared_norm_.size()),
       place_weight_(squared_norm_.size()),
+      terms_(squared_norm_.size()),
       number_(squared_norm_.size()) {}
 
 void GramScorer::begin_branch(Rows rows) {
@@ -225,7 +227,7 @@ bool GramScorer::row_gram(Rows rows, const Frame& frame, double* gram) {
   return true;
 }
 
-void GramScorer::prefix_norms(const Node&, Rows, const Frame& frame,
+void GramScorer::prefix_norms(const Node&, Rows rows, const Frame& frame,
                               std::span<const Prefixes> lists, double* norms) {
   const Block& of_node = block(frame);
   const double* const weights = plain_ ? nullptr : place_weight_.data();
@@ -240,22 +242,25 @@ void GramScorer::prefix_norms(const Node&, Rows, const Frame& frame,
       *before++ = gathered_sum([&](std::size_t l) { return row[place_[l]]; }, weights, k);
     }
   }
-  finish_prefixes(of_node, frame, lists, norms);
+  finish_prefixes(of_node, rows, frame, lists, norms);
 }
 
-void GramScorer::finish_prefixes(const Block& block, const Frame& frame,
-                                 std::span<const Prefixes> lists, double* norms) const {
+void GramScorer::finish_prefixes(const Block& block, Rows rows, const Frame& frame,
+                                 std::span<const Prefixes> lists, double* norms) {
+  for (const auto i : rows) {
+    const double w = weight_of(i);
+    terms_[i] = {w, w * w * block.diagonal(i), w * frame.reach[block.home[i]]};
+  }
   const double* before = before_.data();
   for (const Prefixes& list : lists) {
     double norm = 0.0, weight = 0.0, reach = 0.0;
     std::int32_t k = 0;
     for (const auto length : list.lengths) {
       for (; k < length; ++k) {
-        const std::int64_t place = block.home[list.rows[k]];
-        const double w = weight_of(list.rows[k]);
-        norm += w * (2.0 * *before++ + w * block.exact[place * (block.n + 1)]);
-        weight += w;
-        reach += w * frame.reach[place];
+        const Terms& of_row = terms_[list.rows[k]];
+        norm += of_row.weight * 2.0 * *before++ + of_row.norm;
+        weight += of_row.weight;
+        reach += of_row.reach;
       }
       *norms++ = centred(norm, weight, reach, frame);
     }

@@ -56,8 +56,8 @@ class GramScorer : public ScorerDefaults<GramScorer> {
   double measure(const Block& block, Rows rows, Frame& frame) const;
   void list_places(const Block& block, std::span<const Side> sides);
   void sums_by_row(const Block& block, Rows rows);
-  void finish_prefixes(const Block& block, const Frame& frame, std::span<const Prefixes> lists,
-                       double* norms) const;
+  void finish_prefixes(const Block& block, Rows rows, const Frame& frame,
+                       std::span<const Prefixes> lists, double* norms);
 
   // ||s - w m||^2 of a sum s of total weight w, from ||s||^2 and <s, W m>, with m the node's mean.
   static double centred(double norm, double weight, double reach, const Frame& frame) {
@@ -72,10 +72,15 @@ class GramScorer : public ScorerDefaults<GramScorer> {
   bool plain_ = false;              // whether all weights are one
   std::vector<double> root_reach_;  // of all rows, without weights: the same for all trees
 
-  // A list whose sums are found by whole rows of the matrix, and where to write them.
+  // A pair of lists whose sums are found by whole rows of the matrix, and where to write them.
   struct Longer {
-    Rows rows;
+    Rows left, right;
     double* before;
+  };
+
+  // What a row adds to the sums of a prefix, besides its sum over the rows before it.
+  struct Terms {
+    double weight, norm, reach;
   };
 
   // Scratch memory:
@@ -87,6 +92,7 @@ class GramScorer : public ScorerDefaults<GramScorer> {
   std::vector<PanelRows> panel_rows_;
   std::vector<double> before_;  // of each row of each list: its sum over the rows before it
   std::vector<Longer> longer_;
+  std::vector<Terms> terms_;          // by training row
   std::vector<std::int32_t> number_;  // training row -> its number in the node
   std::vector<float> rank_, line_;    // ranks by list and number; a weighted row of the matrix
 };

@@ -1,7 +1,7 @@
 // The searches of the Gram form, in float32.
 #include <algorithm>
 #include <cassert>
-#include <limits>
+#include <cmath>
 
 #include "core/gathered_sum.hpp"
 #include "core/gram.hpp"
@@ -13,9 +13,10 @@ namespace {
 // Number of lists swept together: each row of the matrix is read once for all of them.
 constexpr std::size_t kTile = 4;
 
-// For a list of fewer than 1 / kScarce of the node's rows, single entries of the matrix are
-// gathered. For a longer list, reading whole rows is faster.
-constexpr std::size_t kScarce = 3;
+// A sum over k entries of the matrix, one by one, takes as long as one over this many times k
+// entries of whole rows; and what a sum over a row takes besides, in entries.
+constexpr std::size_t kScarce = 6;
+constexpr std::size_t kOverhead = 0;
 
 // In nodes of at most this many rows, prefixes are summed in float64, entry by entry.
 constexpr std::size_t kFew = 8;
@@ -96,70 +97,81 @@ Precision GramScorer::search_prefixes(const Node& node, Rows rows, const Frame& 
   const double* const weights = plain_ ? nullptr : place_weight_.data();
   double* before = before_.data();
   longer_.clear();
-  for (const Prefixes& list : lists) {
-    if (kScarce * list.rows.size() >= rows.size()) {
-      longer_.push_back({list.rows, before});
-    } else {
-      find_places(of_node, list.rows);
-      for (std::size_t k = 0; k < list.rows.size(); ++k) {
+  for (std::size_t g = 0; g < lists.size(); g += 2) {
+    const Rows left = lists[g].rows, right = lists[g + 1].rows;
+    const std::size_t n_both = left.size() + right.size();
+    const std::size_t n_pairs = (left.size() * left.size() + right.size() * right.size()) / 2;
+    if (kScarce * n_pairs >= n_both * (rows.size() + kOverhead)) {
+      longer_.push_back({left, right, before});
+      before += n_both;
+      continue;
+    }
+    for (const Rows list : {left, right}) {
+      find_places(of_node, list);
+      for (std::size_t k = 0; k < list.size(); ++k) {
         const double* const row = of_node.exact + place_[k] * of_node.n;
-        before[k] = gathered_sum([&](std::size_t l) { return row[place_[l]]; }, weights, k);
+        *before++ = gathered_sum([&](std::size_t l) { return row[place_[l]]; }, weights, k);
       }
     }
-    before += list.rows.size();
   }
   if (!longer_.empty()) sums_by_row(of_node, rows);
-  finish_prefixes(of_node, frame, lists, norms);
+  finish_prefixes(of_node, rows, frame, lists, norms);
   return {.flat = error};
 }
 
 // For each row of each longer list, the sum over the rows before it: whole rows of the matrix are
-// read, and entries summed whose rank in a list is below that of the row.
+// read, and entries summed that come before the row in the list. A row's rank is large if it comes
+// early; it is positive in left lists, negative in right ones, and zero outside of both.
 void GramScorer::sums_by_row(const Block& block, Rows rows) {
-  constexpr float never = std::numeric_limits<float>::infinity();
   const std::size_t n = rows.size();
   const std::size_t width = (n + 15) / 16 * 16;
   find_places(block, rows);
   std::vector<std::int64_t> offset(n);  // of columns, in the first row of their panel
+  std::vector<float> weight(n);
   for (std::size_t k = 0; k < n; ++k) {
     offset[k] = &block.search.panel(place_[k] / GramPanels::width)[place_[k] % GramPanels::width] -
                 block.search.data;
+    weight[k] = static_cast<float>(weight_of(rows[k]));
     number_[rows[k]] = static_cast<std::int32_t>(k);
   }
-  rank_.assign(longer_.size() * width, never);
+  rank_.assign(longer_.size() * width, 0.0f);
   for (std::size_t g = 0; g < longer_.size(); ++g) {
-    const Rows list = longer_[g].rows;
-    for (std::size_t k = 0; k < list.size(); ++k) {
-      rank_[g * width + static_cast<std::size_t>(number_[list[k]])] = static_cast<float>(k);
-    }
+    float* const rank = &rank_[g * width];
+    float most = static_cast<float>(n);
+    for (const auto i : longer_[g].left) rank[number_[i]] = most--;
+    most = static_cast<float>(n);
+    for (const auto i : longer_[g].right) rank[number_[i]] = -most--;
   }
   line_.assign(width, 0.0f);
-  const float* rank[kTile];
-  float limit[kTile];
-  double sums[kTile];
-  double* out[kTile];
-  std::size_t n_filled = 0;
-  const auto sum_tile = [&] {
-    for (std::size_t a = n_filled; a < kTile; ++a) rank[a] = rank[0], limit[a] = -1.0f;
-    kernels().sums_below(line_.data(), rank, width, limit, sums);
-    for (std::size_t a = 0; a < n_filled; ++a) *out[a] = sums[a];
-    n_filled = 0;
-  };
+  std::vector<std::int32_t> queue[2] = {std::vector<std::int32_t>(longer_.size() + kTile),
+                                        std::vector<std::int32_t>(longer_.size() + kTile)};
   for (std::size_t t = 0; t < n; ++t) {
     const float* const row = block.search.data + place_[t] * GramPanels::width;
-    for (std::size_t k = 0; k < n; ++k) line_[k] = row[offset[k]];
-    if (!plain_) {
-      for (std::size_t k = 0; k < n; ++k) line_[k] *= static_cast<float>(place_weight_[k]);
-    }
+    for (std::size_t k = 0; k < n; ++k) line_[k] = row[offset[k]] * weight[k];
+    // Without branches: the lists that the row is in, from the left and from the right.
+    std::size_t n_queued[2] = {};
     for (std::size_t g = 0; g < longer_.size(); ++g) {
       const float own = rank_[g * width + t];
-      if (own == never) continue;
-      rank[n_filled] = &rank_[g * width];
-      limit[n_filled] = own;
-      out[n_filled++] = longer_[g].before + static_cast<std::size_t>(own);
-      if (n_filled == kTile) sum_tile();
+      queue[own < 0.0f][n_queued[own < 0.0f]] = static_cast<std::int32_t>(g);
+      n_queued[own < 0.0f] += own != 0.0f;
     }
-    if (n_filled > 0) sum_tile();
+    for (const bool right : {false, true}) {
+      for (std::size_t q = 0; q < n_queued[right]; q += kTile) {
+        const float* rank[kTile];
+        double sums[kTile];
+        const std::size_t n_here = std::min(kTile, n_queued[right] - q);
+        for (std::size_t a = 0; a < kTile; ++a) {
+          rank[a] =
+              &rank_[static_cast<std::size_t>(queue[right][q + std::min(a, n_here - 1)]) * width];
+        }
+        kernels().sums_before[right](line_.data(), rank, t, width, sums);
+        for (std::size_t a = 0; a < n_here; ++a) {
+          const Longer& pair = longer_[static_cast<std::size_t>(queue[right][q + a])];
+          const auto place = n - static_cast<std::size_t>(std::abs(rank[a][t]));
+          pair.before[right ? pair.left.size() + place : place] = sums[a];
+        }
+      }
+    }
   }
 }
 

@@ -301,17 +301,16 @@ void gram(const double* rows, std::int64_t n, std::int64_t n_cols, double* gram)
   }
 }
 
-void sums_below(const float* row, const float* const rank[4], std::size_t n_padded,
-                const float limit[4], double sums[4]) {
-  Floats sum[4], most[4];
-  for (int a = 0; a < 4; ++a) {
-    sum[a] = fill<float, 16>(0.0f);
-    most[a] = fill<float, 16>(limit[a]);
-  }
+template <bool right>
+void sums_before(const float* row, const float* const rank[4], std::size_t t, std::size_t n_padded,
+                 double sums[4]) {
+  Floats sum[4], own[4];
+  for (int a = 0; a < 4; ++a) sum[a] = fill<float, 16>(0.0f), own[a] = fill<float, 16>(rank[a][t]);
   for (std::size_t j = 0; j < n_padded; j += 16) {
     const auto x = load<float, 16>(row + j);
     for (int a = 0; a < 4; ++a) {
-      sum[a] = sum[a] + where_less(load<float, 16>(rank[a] + j), most[a], x);
+      const auto other = load<float, 16>(rank[a] + j);
+      sum[a] = sum[a] + (right ? where_less(other, own[a], x) : where_less(own[a], other, x));
     }
   }
   for (int a = 0; a < 4; ++a) sums[a] = static_cast<double>(total(sum[a]));
@@ -391,7 +390,7 @@ const Kernels level_kernels = {OKFOREST_LEVEL_NAME,
                                prefix_norms,
                                sum_rows,
                                gram,
-                               sums_below,
+                               {sums_before<false>, sums_before<true>},
                                panel_scores,
                                add_scaled,
                                squared_distance,

@@ -164,9 +164,11 @@ struct Kernels {
   // The inner products of n rows of n_cols numbers, a multiple of eight.
   void (*gram)(const double* rows, std::int64_t n, std::int64_t n_cols, double* gram);
 
-  // For four lists: the sum of the entries of a row whose rank in the list is below a limit.
-  void (*sums_below)(const float* row, const float* const rank[4], std::size_t n_padded,
-                     const float limit[4], double sums[4]);
+  // For four pairs of lists: the sum of the entries of a row that come before entry t in its list.
+  // Ranks are positive and falling in left lists, negative and rising in right ones, whose function
+  // is the second, and zero outside of both.
+  void (*sums_before[2])(const float* row, const float* const rank[4], std::size_t t,
+                         std::size_t n_padded, double sums[4]);
 
   // scores[j] = sum over k of weight[k] * panel[rows[k]][j] - offset[j], for a group of 64 columns
   // of a FloatFactor. Returns the largest.

@@ -23,7 +23,8 @@ struct Node {
   double noise = 0.0;     // gains that differ by less are equal
 };
 
-// Prefixes of a list of rows, which a sweep along a feature scores.
+// Prefixes of a list of rows, which a sweep along a feature scores. Lists come in pairs without
+// common rows, from both ends of a feature's values; one of the two may be empty.
 struct Prefixes {
   Rows rows;
   Rows lengths;  // of the prefixes, ascending; the last is the whole list

@@ -202,10 +202,8 @@ class Splitter {
     for (std::size_t s = 0; s < n; ++s) {
       const bool is_left = smaller[place[s]].is_left;
       const double weight = sides[s].weight, count = sample_.count_of(sides[s].rows);
-      const double left_weight = is_left ? weight : search.node.weight - weight;
-      const double left_count = is_left ? count : search.node.count - count;
-      gains.gain[place[s]] = search.gain(norms[s], left_weight, left_count);
-      gains.left_weight[place[s]] = left_weight;
+      gains.gain[place[s]] = search.gain(norms[s], weight, count);
+      gains.left_weight[place[s]] = is_left ? weight : search.node.weight - weight;
     }
     return precision;
   }
@@ -215,26 +213,24 @@ class Splitter {
     const std::size_t most =
         std::clamp<std::size_t>(kSweptValues / search.rows.size(), 1, kMaxSwept);
     for (std::size_t slot = 0; slot < features.size() && !stopped_;) {
-      sweep_.begin((most + 1) * search.rows.size());
+      sweep_.begin(sample_, search.gain, (most + 1) * search.rows.size());
       for (; sweep_.size() < most && slot < features.size(); ++slot) {
         found_.set(slot, kNoGain);
         if (rules_.n_categories[features[slot]] > 0) continue;
         const auto [values, missing] = splits_.sorted(search.rows, features[slot]);
         sweep_.add(slot, values, missing);
       }
-      const Precision precision =
-          sweep_.score(sample_, search.gain, [&](std::span<const Prefixes> lists, double* norms) {
-            return scorer_.search_prefixes(search.node, search.rows, search.frame, lists, norms);
-          });
+      const Precision precision = sweep_.score([&](std::span<const Prefixes> lists, double* norms) {
+        return scorer_.search_prefixes(search.node, search.rows, search.frame, lists, norms);
+      });
       for (const Listing& listing : sweep_) take_listing(search, listing, precision);
     }
   }
 
   void take_listing(const Search<Frame>& search, const Listing& listing,
                     const Precision& precision) {
-    const auto best = sweep_.best(listing, search.gain, precision, search.node.noise);
+    const auto best = sweep_.best(listing, precision, search.node.noise);
     const std::size_t slot = listing.slot;
-    if (best.cut.gain < 0.0) return;
     // Of two listings, with missing values on either side, neither settles the feature.
     found_.settled[slot] = !listing.any_missing && (precision.exact() || best.n_close == 1);
     if (best.largest > found_.gain[slot]) found_.gain[slot] = best.largest;

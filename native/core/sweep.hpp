@@ -16,16 +16,19 @@
 namespace okforest {
 
 // A node's rows sorted by a feature's values, with missing values at one end. Around the node's
-// mean, the two sides of a cut have opposite sums of the same norm. So rows are listed from one end
-// only, without the ties at the other end. In many features these are most rows, such as the zeros
-// of counts or the background of images.
+// mean, the two sides of a cut have opposite sums of the same norm. So rows are listed from both
+// ends up to the middle of the weight. In many features, such as counts or pixels, many rows are
+// equal at one end: if they have at least a quarter of the weight, rows are listed from the other
+// end only, and these are not. So the listed side of a cut has at most three quarters of the
+// weight: its sum around the mean keeps its digits.
+inline constexpr double kMostListed = 0.75;
+
 struct Listing {
   std::size_t slot;  // of the feature, as the caller numbers them
   bool missing_left;
   bool any_missing;  // in the node
-  bool from_right;   // where the list starts
-  std::size_t first_row, n_rows;
   std::size_t first_cut, n_cuts;
+  std::size_t n_left;  // the first cuts, listed from the left; others are listed from the right
 };
 
 struct Cut {
@@ -37,16 +40,19 @@ struct Cut {
 template <class T>
 class Sweep {
  public:
-  // Removes all listings and makes room for n_values values.
-  void begin(std::size_t n_values) {
+  // Begins a search of a node: removes all listings and makes room for n_values values.
+  void begin(const Sample& sample, const Gain& gain, std::size_t n_values) {
+    sample_ = sample;
+    gain_ = gain;
     listings_.clear();
+    prefixes_.clear();
     n_rows_ = n_cuts_ = 0;
     if (rows_.size() >= n_values) return;
     rows_.resize(n_values);
     lengths_.resize(n_values);
     edges_.resize(n_values);
     gains_.resize(n_values);
-    left_weights_.resize(n_values);
+    weights_.resize(n_values);
   }
 
   // Adds the listings of a feature's sorted values: none if they are all equal, one if none is
@@ -64,15 +70,10 @@ class Sweep {
 
   // Finds the gains of all cuts of all listings, given prefix_norms(lists, norms).
   template <class PrefixNorms>
-  Precision score(const Sample& sample, const Gain& gain, PrefixNorms&& prefix_norms) {
+  Precision score(PrefixNorms&& prefix_norms) {
     if (listings_.empty()) return {};
-    prefixes_.clear();
-    for (const Listing& listing : listings_) {
-      prefixes_.push_back({std::span(rows_).subspan(listing.first_row, listing.n_rows),
-                           std::span(lengths_).subspan(listing.first_cut, listing.n_cuts)});
-    }
     const Precision precision = prefix_norms(std::span<const Prefixes>(prefixes_), gains_.data());
-    for (const Listing& listing : listings_) to_gains(listing, sample, gain);
+    for (std::size_t k = 0; k < n_cuts_; ++k) gains_[k] = gain_.of(gains_[k], weights_[k]);
     return precision;
   }
 
@@ -82,35 +83,17 @@ class Sweep {
     double largest = kNoGain, error = 0.0;
     std::size_t n_close = 0;  // number of cuts that may have it
   };
-  Best best(const Listing& listing, const Gain& gain, const Precision& precision,
-            double noise) const {
+  Best best(const Listing& listing, const Precision& precision, double noise) const {
     Best best;
-    const std::size_t end = listing.first_cut + listing.n_cuts;
-    std::size_t largest = listing.first_cut;
-    for (std::size_t k = listing.first_cut; k < end; ++k) {
-      if (gains_[k] > gains_[largest]) largest = k;
-    }
-    best.largest = gains_[largest];
-    if (best.largest < 0.0) return best;
-    // The norms are of the listed side, which grows: errors are largest at the end.
-    const auto error = [&](std::size_t k) {
-      const double unlisted =
-          listing.from_right ? left_weights_[k] : gain.weight - left_weights_[k];
-      return precision.error(best.largest, gain.weight / unlisted);
-    };
-    const double most_error = precision.exact() ? 0.0 : error(end - 1);
-    best.error = precision.exact() ? 0.0 : error(largest);
-    const double least = least_equal_of(best.largest - best.error, noise);
+    const std::span gains = std::span(gains_).subspan(listing.first_cut, listing.n_cuts);
+    best.largest = *std::ranges::max_element(gains);
+    // Errors grow with the gain and with the listed weight.
+    best.error = precision.exact() ? 0.0 : precision.error(best.largest, 1.0 / (1.0 - kMostListed));
+    const double least = least_equal_of(best.largest - best.error, noise) - best.error;
     for_indices(listing, [&](std::size_t k) {
-      if (gains_[k] + most_error < least || gains_[k] < 0.0) return false;
-      if (most_error > 0.0) {
-        const double bound = error(k);
-        if (gains_[k] + bound < least) return false;
-        // The true largest gain may be that of another cut.
-        best.error = std::max(best.error, gains_[k] + bound - best.largest);
-      }
-      if (best.n_close++ == 0) best.cut = cut(k);
-      return most_error == 0.0;
+      if (gains_[k] < least) return false;
+      if (best.n_close++ == 0) best.cut = cut(listing, k);
+      return precision.exact();
     });
     return best;
   }
@@ -118,7 +101,7 @@ class Sweep {
   // Calls f(cut) for the cuts of a listing from left to right, until it returns true.
   template <class F>
   void for_cuts(const Listing& listing, F&& f) const {
-    for_indices(listing, [&](std::size_t k) { return f(cut(k)); });
+    for_indices(listing, [&](std::size_t k) { return f(cut(listing, k)); });
   }
 
  private:
@@ -135,79 +118,110 @@ class Sweep {
     }
   };
 
-  Cut cut(std::size_t k) const { return {gains_[k], edges_[k].threshold(), left_weights_[k]}; }
+  Cut cut(const Listing& listing, std::size_t k) const {
+    const bool left = k < listing.first_cut + listing.n_left;
+    return {gains_[k], edges_[k].threshold(), left ? weights_[k] : gain_.weight - weights_[k]};
+  }
 
   template <class F>
   void for_indices(const Listing& listing, F&& f) const {
-    for (std::size_t c = 0; c < listing.n_cuts; ++c) {
-      if (f(listing.first_cut + (listing.from_right ? listing.n_cuts - 1 - c : c))) return;
+    for (std::size_t c = 0; c < listing.n_left; ++c) {
+      if (f(listing.first_cut + c)) return;
     }
-  }
-
-  // Turns the norms of a listing into gains.
-  void to_gains(const Listing& listing, const Sample& sample, const Gain& gain) {
-    const std::int32_t* row = rows_.data() + listing.first_row;
-    std::size_t length = 0;
-    double weight = 0.0, count = 0.0;
-    for (std::size_t k = listing.first_cut; k < listing.first_cut + listing.n_cuts; ++k) {
-      const Rows some(row + length, row + lengths_[k]);
-      length = static_cast<std::size_t>(lengths_[k]);
-      weight += sample.weight_of(some);
-      count += sample.count_of(some);
-      left_weights_[k] = listing.from_right ? gain.weight - weight : weight;
-      gains_[k] =
-          gain(gains_[k], left_weights_[k], listing.from_right ? gain.count - count : count);
+    for (std::size_t c = listing.n_cuts; c-- > listing.n_left;) {
+      if (f(listing.first_cut + c)) return;
     }
   }
 
   // With the missing values on one side.
   void add(std::size_t slot, std::span<const Value<T>> values, Rows missing, bool missing_left) {
-    const auto n = values.size();
-    std::size_t n_first = 1, n_last = 1;  // number of equal values at each end
-    while (n_first < n && values[n_first].x == values[0].x) ++n_first;
-    while (n_last < n && values[n - 1 - n_last].x == values[n - 1].x) ++n_last;
+    const std::size_t n = values.size(), first_cut = n_cuts_;
     const bool ends_missing = !missing.empty() && !missing_left;
-    const std::size_t at_left = n_first + (missing_left ? missing.size() : 0);
-    const std::size_t at_right = ends_missing ? missing.size() : n_last;
-    Listing listing{slot, missing_left, !missing.empty(), at_left > at_right, n_rows_, 0, n_cuts_,
-                    0};
-    if (missing_left != listing.from_right) {
-      n_rows_ = std::ranges::copy(missing, rows_.begin() + n_rows_).out - rows_.begin();
-    }
-    const auto cut = [&](T below, T above) {
-      lengths_[n_cuts_] = static_cast<std::int32_t>(n_rows_ - listing.first_row);
-      edges_[n_cuts_++] = {below, above};
+    const auto differ = [&](std::size_t k) { return k == n || values[k - 1].x < values[k].x; };
+    std::size_t n_first = 1, n_last = 1;  // number of equal values at each end
+    while (!differ(n_first)) ++n_first;
+    while (n_last < n && !differ(n - n_last)) ++n_last;
+    const double at_left = weight_of(values.first(n_first), missing_left ? missing : Rows{});
+    const double at_right =
+        ends_missing ? weight_of({}, missing) : weight_of(values.last(n_last), {});
+    const bool one_sided = std::max(at_left, at_right) >= (1.0 - kMostListed) * gain_.weight;
+    const double most = one_sided ? gain_.weight : gain_.weight / 2;
+
+    // Adds a cut before the k-th value, if there is one and it is allowed.
+    const auto cut = [&](const List& list, std::size_t k) {
+      lengths_[n_cuts_] = static_cast<std::int32_t>(n_rows_ - list.first_row);
+      edges_[n_cuts_] = {values[k - 1].x, k < n ? values[k].x : std::numeric_limits<T>::infinity()};
+      weights_[n_cuts_] = list.weight;
+      n_cuts_ += differ(k) & gain_.allows(list.count);
     };
-    const T infinity = std::numeric_limits<T>::infinity();
-    if (listing.from_right) {
-      if (ends_missing) cut(values[n - 1].x, infinity);
-      for (std::size_t k = n; k-- > n_first;) {
-        rows_[n_rows_++] = values[k].row;
-        if (values[k - 1].x < values[k].x) cut(values[k - 1].x, values[k].x);
-      }
-    } else {
-      const std::size_t n_listed = ends_missing ? n : n - n_last;
-      for (std::size_t k = 0; k < n_listed; ++k) {
-        rows_[n_rows_++] = values[k].row;
-        if (k + 1 == n) {
-          cut(values[k].x, infinity);
-        } else if (values[k].x < values[k + 1].x) {
-          cut(values[k].x, values[k + 1].x);
-        }
-      }
+    List left{n_rows_, n_cuts_};
+    if (missing_left) append(left, missing);
+    const std::size_t end = one_sided && at_left > at_right ? 0 : ends_missing ? n : n - n_last;
+    std::size_t k = 0;
+    for (; k < end && (append(left, values[k].row), left.weight <= most); ++k) cut(left, k + 1);
+    finish(left);
+    const std::size_t n_left = n_cuts_ - first_cut;
+
+    List right{n_rows_, n_cuts_};
+    std::size_t begin = k;
+    while (begin < n && values[begin].x == values[k].x) ++begin;
+    if (ends_missing && k < n) {
+      append(right, missing);
+      cut(right, n);
     }
-    listing.n_rows = n_rows_ - listing.first_row;
-    listing.n_cuts = n_cuts_ - listing.first_cut;
-    listings_.push_back(listing);
+    for (std::size_t l = n; l-- > begin;) {
+      append(right, values[l].row);
+      cut(right, l);
+    }
+    finish(right);
+    if (n_cuts_ == first_cut) {
+      prefixes_.resize(prefixes_.size() - 2);
+      return;
+    }
+    listings_.push_back(
+        {slot, missing_left, !missing.empty(), first_cut, n_cuts_ - first_cut, n_left});
   }
 
+  double weight_of(std::span<const Value<T>> values, Rows rows) const {
+    if (sample_.plain) return static_cast<double>(values.size() + rows.size());
+    double weight = sample_.weight_of(rows);
+    for (const auto& value : values) weight += sample_.weight[value.row];
+    return weight;
+  }
+
+  // A list of rows from one end, their weight and number of samples.
+  struct List {
+    std::size_t first_row, first_cut;
+    double weight = 0.0, count = 0.0;
+  };
+
+  void append(List& list, std::int32_t row) {
+    rows_[n_rows_++] = row;
+    list.weight += sample_.plain ? 1.0 : sample_.weight[row];
+    list.count += sample_.plain ? 1.0 : sample_.count[row];
+  }
+  void append(List& list, Rows rows) {
+    for (const auto row : rows) append(list, row);
+  }
+
+  // Removes the rows after the last cut.
+  void finish(const List& list) {
+    const std::size_t n_cuts = n_cuts_ - list.first_cut;
+    const std::size_t n_rows = n_cuts == 0 ? 0 : static_cast<std::size_t>(lengths_[n_cuts_ - 1]);
+    n_rows_ = list.first_row + n_rows;
+    prefixes_.push_back({std::span(rows_).subspan(list.first_row, n_rows),
+                         std::span(lengths_).subspan(list.first_cut, n_cuts)});
+  }
+
+  Sample sample_{};
+  Gain gain_{};
   std::vector<Listing> listings_;
-  std::vector<Prefixes> prefixes_;
-  // Concatenated over the listings:
+  std::vector<Prefixes> prefixes_;  // of each, the lists from the left and from the right
+  // Concatenated over the lists:
   std::vector<std::int32_t> rows_;     // as listed
   std::vector<std::int32_t> lengths_;  // of the part of the list on one side of each cut
   std::vector<Edge> edges_;
-  std::vector<double> gains_, left_weights_;
+  std::vector<double> gains_, weights_;  // of each cut, and of the listed side
   std::size_t n_rows_ = 0, n_cuts_ = 0;
 };
 

@@ -119,9 +119,10 @@ void add_outputs(const Kernels& level, Checksum& sum) {
   sum.add(out.data(), 1);
   const auto row = random_numbers<float>(64), rank = random_numbers<float>(64);
   const float* const ranks[] = {rank.data(), row.data(), rank.data(), row.data()};
-  const float limit[] = {0.0f, 0.1f, -0.2f, 0.5f};
-  level.sums_below(row.data(), ranks, 64, limit, out.data());
-  sum.add(out.data(), 4);
+  for (const auto sums_before : level.sums_before) {
+    sums_before(row.data(), ranks, 5, 64, out.data());
+    sum.add(out.data(), 4);
+  }
   const double distance = level.squared_distance(phi.data(), mean.data(), 0.3, 71);
   sum.add(&distance, 1);
 }

@@ -76,6 +76,36 @@ def test_light_rows_beside_heavy_ones(gram, n):
         assert engine_as_nested(found[0]) == as_nested(expected)
 
 
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("heavy", [1e6, 1e8, 1e10, 1e12])
+@pytest.mark.parametrize("n", [12, 40, 150])
+def test_best_splits_of_light_rows_among_heavy_ones(gram, heavy, n):
+    """Of the two sides of a cut, the lighter one is summed, which keeps its digits."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, 4))
+        phi = rng.normal(size=(n, 3)) + 2 * np.outer(X[:, 0] > 0.3, rng.normal(size=3))
+        X[:, 1] = np.maximum(np.round(X[:, 1], 1), 0)
+        X[rng.random(n) < 0.2, 2] = np.nan
+        weight = np.where(rng.random(n) < 0.1, heavy, 1.0)
+        weight[0] = heavy
+        exact = phi.astype(np.longdouble)
+        rules = GrowthRules(max_depth=4)
+        rounding = gram_rounding if gram else factor_rounding
+        expected = grow_tree(
+            X,
+            exact @ exact.T,
+            rules,
+            weight.astype(np.longdouble),
+            np.ones(n),
+            derive(seed, 0),
+            rounding=rounding,
+        )
+        outputs = phi @ phi.T if gram else phi
+        found = grow(X, outputs, rules, gram=gram, row_weight=weight, seed=seed)
+        assert engine_as_nested(found[0]) == as_nested(expected)
+
+
 @pytest.mark.parametrize("n", [500, 1000, 2000])
 @pytest.mark.parametrize("value", [3.3238901433412034, 0.1, 1 / 3])
 def test_equal_outputs_of_many_rows(n, value):
