@@ -44,13 +44,13 @@ void byte_class_gains(const CutLines<std::uint8_t, float>& cuts, const std::int3
     store(of_class(c) + convert<std::int32_t>(left), counts + c * kWidth);
   }
   for (std::size_t c = 0; c < shares.size(); ++c) all = all + of_class(c);
-  const auto left_weight = widen(all);
+  const SideWeights sides{widen(all), fill<double, kWidth>(gain.weight) - widen(all), widen(all)};
   auto norm = fill<double, kWidth>(0.0);
   for (std::size_t c = 0; c < shares.size(); ++c) {
-    const auto centred = widen(of_class(c)) - left_weight * fill<double, kWidth>(shares[c]);
+    const auto centred = widen(of_class(c)) - sides.left * fill<double, kWidth>(shares[c]);
     norm = norm + centred * centred;
   }
-  store_gains(norm, left_weight, left_weight, gain, cuts, gains);
+  store_gains(norm, sides, gain, cuts, gains);
 }
 
 }  // namespace

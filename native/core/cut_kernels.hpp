@@ -135,52 +135,64 @@ std::size_t list(const Word* words, const std::int32_t* rows, std::size_t n, boo
   return static_cast<std::size_t>(out - first);
 }
 
+// The weights and counts of the rows on both sides of all cuts. Both weights are summed: what is
+// left of a node's weight without a heavy side has lost its digits.
+struct SideWeights {
+  Lanes<double> left = fill<double, kWidth>(0.0), right = left, left_count = left;
+
+  // Adds a row, given ones where it is on the left.
+  OKFOREST_INLINE void add(const Lanes<double>& ones, const RowWeights& rows, std::size_t k) {
+    const auto weight = fill<double, kWidth>(rows.weight[k]);
+    left = left + ones * weight;
+    if (!rows.counted()) return;
+    right = right + (fill<double, kWidth>(1.0) - ones) * weight;
+    left_count = left_count + ones * fill<double, kWidth>(rows.count[k]);
+  }
+  OKFOREST_INLINE void finish(const RowWeights& rows, const Gain& gain) {
+    if (rows.counted()) return;
+    right = fill<double, kWidth>(gain.weight) - left;
+    left_count = left;
+  }
+};
+
 template <class Stored, class T>
-OKFOREST_INLINE void store_gains(const Lanes<double>& norm, const Lanes<double>& left_weight,
-                                 const Lanes<double>& left_count, const Gain& gain,
-                                 const CutLines<Stored, T>& cuts, CutGains& gains) {
+OKFOREST_INLINE void store_gains(const Lanes<double>& norm, const SideWeights& sides,
+                                 const Gain& gain, const CutLines<Stored, T>& cuts,
+                                 CutGains& gains) {
   const auto all = fill<double, kWidth>(gain.weight);
-  const auto right_count = fill<double, kWidth>(gain.count) - left_count;
+  const auto lighter = smaller(sides.left, sides.right);
+  const auto right_count = fill<double, kWidth>(gain.count) - sides.left_count;
   const auto none = fill<double, kWidth>(kNoGain);
-  auto value = larger(norm, fill<double, kWidth>(0.0)) * all / (left_weight * (all - left_weight));
-  value = select_at_most(fill<double, kWidth>(gain.least_count), smaller(left_count, right_count),
-                         value, none);
+  auto value = larger(norm, fill<double, kWidth>(0.0)) * all / (lighter * (all - lighter));
+  value = select_at_most(fill<double, kWidth>(gain.least_count),
+                         smaller(sides.left_count, right_count), value, none);
   const auto low = widen(load<T, kWidth>(cuts.low)), high = widen(load<T, kWidth>(cuts.high));
   store(select_at_most(high, low, none, value), gains.gain);
-  store(left_weight, gains.left_weight);
+  store(sides.left, gains.left_weight);
 }
 
-// In float32, sums over the smaller side, by weight, of each cut: around the node's mean, the sums
-// of the two sides are opposite, and the rounding errors of the smaller one's are smaller.
+// Sums over the smaller side, by weight, of each cut: around the node's mean, the sums of the two
+// sides are opposite, and the rounding errors of the smaller one's are smaller.
 template <class T, class Real>
 void small_gains(const CutLines<T>& cuts, const Real* gram, const RowWeights& rows,
                  const Gain& gain, CutGains& gains) {
   const std::size_t n = cuts.n;
   constexpr auto constant = [](Real x) OKFOREST_LAMBDA { return fill<Real, kWidth>(x); };
   alignas(64) Real in_side[(kSmallNode + 1) * kWidth];
-  auto left_weight = fill<double, kWidth>(0.0), left_count = fill<double, kWidth>(0.0);
+  SideWeights sides;
   for (std::size_t k = 0; k < n; ++k) {
     Real* const in = in_side + k * kWidth;
     for (int c = 0; c < kWidth; ++c) {
       in[c] = cuts.lines[k * kWidth + c] <= cuts.threshold[c] ? Real{1} : Real{0};
     }
-    const auto ones = widen(load<Real, kWidth>(in));
-    left_weight = left_weight + ones * fill<double, kWidth>(rows.weight[k]);
-    left_count = left_count + ones * fill<double, kWidth>(rows.count[k]);
+    sides.add(widen(load<Real, kWidth>(in)), rows, k);
   }
-  if constexpr (sizeof(Real) == 4) {
-    alignas(64) double of_left[kWidth];
-    alignas(64) Real offset[kWidth], sign[kWidth];
-    store(left_weight, of_left);
-    for (int c = 0; c < kWidth; ++c) {
-      const bool smaller = of_left[c] <= gain.weight - of_left[c];
-      offset[c] = smaller ? Real{0} : Real{1};
-      sign[c] = smaller ? Real{1} : Real{-1};
-    }
-    const auto shift = load<Real, kWidth>(offset), factor = load<Real, kWidth>(sign);
-    for (std::size_t k = 0; k < n; ++k) {
-      store(shift + factor * load<Real, kWidth>(in_side + k * kWidth), in_side + k * kWidth);
-    }
+  sides.finish(rows, gain);
+  const auto one = fill<double, kWidth>(1.0), zero = fill<double, kWidth>(0.0);
+  const auto shift = convert<Real>(select_at_most(sides.left, sides.right, zero, one));
+  const auto sign = constant(1) - shift - shift;
+  for (std::size_t k = 0; k < n; ++k) {
+    store(shift + sign * load<Real, kWidth>(in_side + k * kWidth), in_side + k * kWidth);
   }
   store(constant(0), in_side + n * kWidth);
   // Two rows of the lower triangle at a time. Each adds to the norm twice its sum over the rows
@@ -201,7 +213,7 @@ void small_gains(const CutLines<T>& cuts, const Real* gram, const RowWeights& ro
     sum_b = sum_b + constant(b[i]) * in_a;
     norm = norm + in_b * (sum_b + sum_b + constant(i + 1 < n ? b[i + 1] : Real{0}));
   }
-  store_gains(widen(norm), left_weight, left_count, gain, cuts, gains);
+  store_gains(widen(norm), sides, gain, cuts, gains);
 }
 
 // One for each cut that has a row on its left, else zero.
@@ -216,15 +228,17 @@ OKFOREST_INLINE Lanes<double> ones_on_left(const CutLines<T>& cuts, std::size_t 
 template <class T>
 void scalar_gains(const CutLines<T>& cuts, const double* values, const RowWeights& rows,
                   const Gain& gain, CutGains& gains) {
-  const bool counted = rows.count != rows.weight;
-  auto sum = fill<double, kWidth>(0.0), left_weight = sum, left_count = sum;
+  auto sum = fill<double, kWidth>(0.0), of_right = sum;
+  SideWeights sides;
   for (std::size_t k = 0; k < cuts.n; ++k) {
-    const auto left = ones_on_left(cuts, k);
-    sum = sum + left * fill<double, kWidth>(values[k]);
-    left_weight = left_weight + left * fill<double, kWidth>(rows.weight[k]);
-    if (counted) left_count = left_count + left * fill<double, kWidth>(rows.count[k]);
+    const auto left = ones_on_left(cuts, k), value = fill<double, kWidth>(values[k]);
+    sum = sum + left * value;
+    if (rows.counted()) of_right = of_right + (fill<double, kWidth>(1.0) - left) * value;
+    sides.add(left, rows, k);
   }
-  store_gains(sum * sum, left_weight, counted ? left_count : left_weight, gain, cuts, gains);
+  sides.finish(rows, gain);
+  if (rows.counted()) sum = select_at_most(sides.left, sides.right, sum, of_right);
+  store_gains(sum * sum, sides, gain, cuts, gains);
 }
 
 // For classes: the weight of each class on the left, for all cuts.
@@ -232,25 +246,25 @@ template <class T>
 void class_gains(const CutLines<T>& cuts, const std::int32_t* classes,
                  std::span<const double> shares, const RowWeights& rows, const Gain& gain,
                  double* counts, CutGains& gains) {
-  const bool counted = rows.count != rows.weight;
-  auto left_count = fill<double, kWidth>(0.0);
-  for (std::size_t c = 0; c < shares.size(); ++c) store(left_count, counts + c * kWidth);
+  auto norm = fill<double, kWidth>(0.0);
+  SideWeights sides;
+  for (std::size_t c = 0; c < shares.size(); ++c) store(norm, counts + c * kWidth);
   for (std::size_t k = 0; k < cuts.n; ++k) {
     const auto left = ones_on_left(cuts, k);
     double* const of_class = counts + classes[k] * kWidth;
     store(load<double, kWidth>(of_class) + left * fill<double, kWidth>(rows.weight[k]), of_class);
-    if (counted) left_count = left_count + left * fill<double, kWidth>(rows.count[k]);
+    sides.add(left, rows, k);
   }
-  auto left_weight = fill<double, kWidth>(0.0), norm = left_weight;
-  for (std::size_t c = 0; c < shares.size(); ++c) {
-    left_weight = left_weight + load<double, kWidth>(counts + c * kWidth);
-  }
+  sides.finish(rows, gain);
   for (std::size_t c = 0; c < shares.size(); ++c) {
     const auto centred =
-        load<double, kWidth>(counts + c * kWidth) - left_weight * fill<double, kWidth>(shares[c]);
+        load<double, kWidth>(counts + c * kWidth) - sides.left * fill<double, kWidth>(shares[c]);
     norm = norm + centred * centred;
   }
-  store_gains(norm, left_weight, counted ? left_count : left_weight, gain, cuts, gains);
+  // Two indicators are at most sqrt(2) apart, which bounds the rounding errors of very light sides.
+  const auto lighter = smaller(sides.left, sides.right);
+  norm = smaller(norm, fill<double, kWidth>(2.0) * lighter * lighter);
+  store_gains(norm, sides, gain, cuts, gains);
 }
 
 template <class T>

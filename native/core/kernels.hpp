@@ -75,10 +75,11 @@ struct CutLines {
   const T *threshold, *low, *high;
 };
 
-// The weights of rows in gains, and their counts in stopping rules. These are the same array if
-// they are equal.
+// The weights of rows in gains, and their counts in stopping rules: the same array if all are one.
 struct RowWeights {
   const double *weight, *count;
+
+  bool counted() const { return count != weight; }
 };
 
 struct CutGains {

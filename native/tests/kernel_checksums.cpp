@@ -47,30 +47,30 @@ void add_cuts(const Kernels& level, Checksum& sum) {
   std::int32_t features[kCutWidth];
   for (std::size_t c = 0; c < kCutWidth; ++c) features[c] = static_cast<std::int32_t>(3 * c);
   alignas(64) T low[kCutWidth], high[kCutWidth], rounded[kCutWidth];
-  alignas(64) double thresholds[kCutWidth], gains[kCutWidth], left[kCutWidth];
+  alignas(64) double thresholds[kCutWidth];
+  CutGains gains;
   bool missing[kCutWidth];
   cuts.ranges(lines.data(), n, low, high, missing);
   cuts.thresholds(Rng(11), 4096, features, low, high, thresholds, rounded);
   sum.add(thresholds, kCutWidth);
   sum.add(rounded, kCutWidth);
   const Gain gain{total, static_cast<double>(n), 2.0};
-  cuts.float_gains(lines.data(), n, rounded, gram.data(), weight.data(), count.data(), gain, low,
-                   high, gains, left);
-  sum.add(gains, kCutWidth);
-  cuts.double_gains(lines.data(), n, rounded, exact.data(), weight.data(), count.data(), gain, low,
-                    high, gains, left);
-  sum.add(gains, kCutWidth);
-  cuts.scalar_gains(lines.data(), n, rounded, values.data(), weight.data(), count.data(), gain, low,
-                    high, gains, left);
-  sum.add(gains, kCutWidth);
-  sum.add(left, kCutWidth);
+  const CutLines<T> cut{lines.data(), n, rounded, low, high};
+  const RowWeights rows{weight.data(), count.data()};
+  cuts.float_gains(cut, gram.data(), rows, gain, gains);
+  sum.add(gains.gain, kCutWidth);
+  cuts.double_gains(cut, exact.data(), rows, gain, gains);
+  sum.add(gains.gain, kCutWidth);
+  cuts.scalar_gains(cut, values.data(), rows, gain, gains);
+  sum.add(gains.gain, kCutWidth);
+  sum.add(gains.left_weight, kCutWidth);
   std::vector<std::int32_t> classes(n);
   for (std::size_t k = 0; k < n; ++k) classes[k] = static_cast<std::int32_t>(k % 3);
   std::vector<double> counts(3 * kCutWidth);
-  cuts.class_gains(lines.data(), n, rounded, classes.data(), std::span(values).first(3),
-                   weight.data(), count.data(), gain, low, high, counts.data(), gains, left);
-  sum.add(gains, kCutWidth);
-  sum.add(left, kCutWidth);
+  cuts.class_gains(cut, classes.data(), std::span(values).first(3), rows, gain, counts.data(),
+                   gains);
+  sum.add(gains.gain, kCutWidth);
+  sum.add(gains.left_weight, kCutWidth);
 }
 
 void add_byte_cuts(const Kernels& level, Checksum& sum) {
@@ -86,12 +86,12 @@ void add_byte_cuts(const Kernels& level, Checksum& sum) {
   std::vector<std::int32_t> classes(n), counts(3 * kCutWidth);
   for (std::size_t k = 0; k < n; ++k) classes[k] = static_cast<std::int32_t>(k % 3);
   const std::vector<double> shares{0.334, 0.333, 0.333};
-  alignas(64) double gains[kCutWidth], left[kCutWidth];
+  CutGains gains;
   const Gain gain{static_cast<double>(n), static_cast<double>(n), 2.0};
-  level.byte_cuts.class_gains(lines.data(), n, thresholds.data(), classes.data(), shares, gain, low,
-                              high, counts.data(), gains, left);
-  sum.add(gains, kCutWidth);
-  sum.add(left, kCutWidth);
+  level.byte_cuts.class_gains({lines.data(), n, thresholds.data(), low, high}, classes.data(),
+                              shares, gain, counts.data(), gains);
+  sum.add(gains.gain, kCutWidth);
+  sum.add(gains.left_weight, kCutWidth);
 }
 
 void add_outputs(const Kernels& level, Checksum& sum) {

@@ -166,6 +166,49 @@ def test_missing_values_go_the_same_way_in_any_order(gram):
             assert np.array_equal(trees[0].missing_left, trees[1].missing_left)
 
 
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("light", [1e-10, 1e-16, 1e-30])
+def test_rows_of_hardly_any_weight(gram, n_outputs, light):
+    """Best splits of the other rows are those that they have alone."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(120, 4))
+        phi = X[:, :n_outputs] + rng.normal(size=(120, n_outputs))
+        heavy = np.arange(120) % 2 == 0
+        rules = GrowthRules(max_depth=2)
+        outputs = [phi, phi[heavy]]
+        if gram:
+            outputs = [part @ part.T for part in outputs]
+        weight = np.where(heavy, 1.0, light)
+        found = grow(X, outputs[0], rules, gram=gram, row_weight=weight, seed=seed)
+        alone = grow(X[heavy], outputs[1], rules, gram=gram, seed=seed)
+        assert np.array_equal(found.feature, alone.feature)
+        assert np.allclose(found.weight, alone.weight)
+
+
+@pytest.mark.parametrize("kind", ["vectors", "numbers", "classes"])
+@pytest.mark.parametrize("light", [1e-3, 1e-5, 1e-30])
+def test_forms_agree_on_random_splits_of_uneven_weights(light, kind):
+    """Features that set the same light rows apart tie in every form of the outputs."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(3, size=(200, 30)).astype(float)
+        phi = {
+            "vectors": rng.normal(size=(200, 20)) + 3,
+            "numbers": rng.normal(size=(200, 1)) + 3,
+            "classes": np.eye(4)[rng.integers(4, size=200)],
+        }[kind]
+        weight = np.where(rng.random(200) < 0.5, 1.0, light * rng.random(200))
+        rules = GrowthRules(random_splits=True, max_features=30)
+        trees = [
+            grow(X, outputs, rules, gram=gram, row_weight=weight, seed=seed)
+            for outputs, gram in ((phi, False), (phi @ phi.T, True))
+        ]
+        assert np.array_equal(trees[0].feature, trees[1].feature)
+        assert np.array_equal(trees[0].members, trees[1].members)
+
+
 def test_what_cannot_be_grown_is_refused():
     """A limit of leaves needs best-first growth, and best splits need outputs."""
     X = np.random.default_rng(0).normal(size=(30, 3))
