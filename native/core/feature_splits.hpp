@@ -213,9 +213,15 @@ class FeatureSplits {
     values_ = values_.first(n_present);
   }
 
+  // Zeros, which are most values of sparse inputs, are not sorted.
   void sort_values() {
-    std::sort(values_.begin(), values_.end(),
-              [](const auto& a, const auto& b) { return a.x < b.x; });
+    const auto below_zero = [](const auto& value) { return value.x < 0; };
+    const auto is_zero = [](const auto& value) { return value.x == 0; };
+    const auto less = [](const auto& a, const auto& b) { return a.x < b.x; };
+    const auto zeros = std::partition(values_.begin(), values_.end(), below_zero);
+    const auto above = std::partition(zeros, values_.end(), is_zero);
+    std::sort(values_.begin(), zeros, less);
+    std::sort(above, values_.end(), less);
   }
 
   template <class F>

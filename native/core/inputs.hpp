@@ -155,35 +155,46 @@ struct ColumnInputs {
   std::int64_t n_cols;
 
   void gather(std::int32_t col, std::span<const std::int32_t> rows, Value<T>* out) const {
-    visit(col, rows, [&](std::size_t k, T x) { out[k] = {x, rows[k]}; });
+    for (std::size_t k = 0; k < rows.size(); ++k) out[k] = {T{0}, rows[k]};
+    visit_stored(col, rows, [&](std::size_t k, T x) { out[k].x = x; });
   }
 
   void gather(std::span<const std::int32_t> cols, std::span<const std::int32_t> rows,
               T* out) const {
     constexpr std::size_t width = kCutWidth;
+    std::fill_n(out, rows.size() * width, T{0});
     for (std::size_t c = 0; c < cols.size(); ++c) {
-      visit(cols[c], rows, [&](std::size_t k, T x) { out[k * width + c] = x; });
+      visit_stored(cols[c], rows, [&](std::size_t k, T x) { out[k * width + c] = x; });
     }
   }
 
  private:
-  // Calls f(k, x) for the value x in rows[k]. Rows are ascending, as in every node.
+  // Calls f(k, x) for each stored value x in rows[k]. Rows are ascending, as in every node.
   template <class F>
-  void visit(std::int32_t col, std::span<const std::int32_t> rows, F&& f) const {
-    const auto* begin = rows_of_data.data() + offsets[col];
-    const auto* end = rows_of_data.data() + offsets[col + 1];
-    const T* values = data.data() + offsets[col];
-    const auto n_stored = static_cast<double>(end - begin);
-    // Scan the column or search it, whichever is less work.
-    const bool search = static_cast<double>(rows.size()) * std::log2(n_stored + 2.0) < n_stored;
-    const auto* at = begin;
-    for (std::size_t k = 0; k < rows.size(); ++k) {
-      if (search) {
-        at = std::lower_bound(at, end, rows[k]);
-      } else {
-        while (at != end && *at < rows[k]) ++at;
+  void visit_stored(std::int32_t col, std::span<const std::int32_t> rows, F&& f) const {
+    const std::int64_t begin = offsets[col];
+    const auto stored = rows_of_data.subspan(begin, offsets[col + 1] - begin);
+    // The numbers of the shorter list are searched in the longer one; or both are passed through,
+    // whichever is less work.
+    const auto in_both = [](auto few, auto many, auto&& take) {
+      const auto steps = static_cast<double>(few.size()) * std::log2(1.0 + many.size());
+      const bool search = steps < static_cast<double>(many.size());
+      auto at = many.begin();
+      for (std::size_t k = 0; k < few.size(); ++k) {
+        if (search) {
+          at = std::lower_bound(at, many.end(), few[k]);
+        } else {
+          while (at != many.end() && *at < few[k]) ++at;
+        }
+        if (at == many.end()) return;
+        if (*at == few[k]) take(k, static_cast<std::size_t>(at - many.begin()));
       }
-      f(k, at != end && *at == rows[k] ? values[at - begin] : T{0});
+    };
+    const auto value = [&](std::size_t k, std::size_t s) { f(k, data[begin + s]); };
+    if (stored.size() < rows.size()) {
+      in_both(stored, rows, [&](std::size_t s, std::size_t k) { value(k, s); });
+    } else {
+      in_both(rows, stored, value);
     }
   }
 };

@@ -1,4 +1,4 @@
-"""Growing trees and following them, on plain arrays."""
+"""Growing trees, finding the leaves of inputs, and predicting from them, on plain arrays."""
 
 from okforest.engine.cpu import (
     FoundPostings,
