@@ -149,6 +149,10 @@ void GramScorer::sums_by_row(const Block& block, Rows rows) {
   for (std::size_t t = 0; t < n; ++t) {
     const float* const row = block.search.data + place_[t] * GramPanels::width;
     for (std::size_t k = 0; k < n; ++k) line_[k] = row[offset[k]] * weight[k];
+    // The hardware does not foresee the parts of the next row, in other panels.
+    for (std::size_t k = 0; t + 1 < n && k < n; k += 16) {
+      __builtin_prefetch(block.search.data + place_[t + 1] * GramPanels::width + offset[k]);
+    }
     // Without branches: the lists that the row is in, from the left and from the right.
     std::size_t n_queued[2] = {};
     for (std::size_t g = 0; g < longer_.size(); ++g) {
