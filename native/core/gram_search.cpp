@@ -126,6 +126,7 @@ Precision GramScorer::search_prefixes(const Node& node, Rows rows, const Frame& 
 void GramScorer::sums_by_row(const Block& block, Rows rows) {
   const std::size_t n = rows.size();
   const std::size_t width = (n + 15) / 16 * 16;
+  const std::size_t stride = (width / 16 | 1) * 16;  // odd in cache lines: lists use all cache sets
   find_places(block, rows);
   std::vector<std::int64_t> offset(n);  // of columns, in the first row of their panel
   std::vector<float> weight(n);
@@ -135,9 +136,9 @@ void GramScorer::sums_by_row(const Block& block, Rows rows) {
     weight[k] = static_cast<float>(weight_of(rows[k]));
     number_[rows[k]] = static_cast<std::int32_t>(k);
   }
-  rank_.assign(longer_.size() * width, 0.0f);
+  rank_.assign(longer_.size() * stride, 0.0f);
   for (std::size_t g = 0; g < longer_.size(); ++g) {
-    float* const rank = &rank_[g * width];
+    float* const rank = &rank_[g * stride];
     float most = static_cast<float>(n);
     for (const auto i : longer_[g].left) rank[number_[i]] = most--;
     most = static_cast<float>(n);
@@ -156,7 +157,7 @@ void GramScorer::sums_by_row(const Block& block, Rows rows) {
     // Without branches: the lists that the row is in, from the left and from the right.
     std::size_t n_queued[2] = {};
     for (std::size_t g = 0; g < longer_.size(); ++g) {
-      const float own = rank_[g * width + t];
+      const float own = rank_[g * stride + t];
       queue[own < 0.0f][n_queued[own < 0.0f]] = static_cast<std::int32_t>(g);
       n_queued[own < 0.0f] += own != 0.0f;
     }
@@ -167,7 +168,7 @@ void GramScorer::sums_by_row(const Block& block, Rows rows) {
         const std::size_t n_here = std::min(kTile, n_queued[right] - q);
         for (std::size_t a = 0; a < kTile; ++a) {
           rank[a] =
-              &rank_[static_cast<std::size_t>(queue[right][q + std::min(a, n_here - 1)]) * width];
+              &rank_[static_cast<std::size_t>(queue[right][q + std::min(a, n_here - 1)]) * stride];
         }
         kernels().sums_before[right](line_.data(), rank, t, width, sums);
         for (std::size_t a = 0; a < n_here; ++a) {

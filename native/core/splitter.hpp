@@ -19,8 +19,8 @@ namespace okforest {
 inline constexpr std::size_t kMaxSwept = 256;
 inline constexpr std::size_t kSweptValues = 1 << 18;
 
-// In nodes of at most this many rows, a few features of dense inputs are sorted together.
-inline constexpr std::size_t kSortedInLanes = 32;
+// In nodes of at most this many rows for each feature, features are sorted together.
+inline constexpr std::size_t kSortedRows = 2;
 
 // In nodes of at most this many rows, where equal splits are common, cuts are scored in float64.
 inline constexpr std::size_t kTinyNode = 16;
@@ -222,15 +222,17 @@ class Splitter {
   void screen_sweeps(const Search<Frame>& search, Rows features) {
     const std::size_t n = search.rows.size();
     const std::size_t most = std::clamp<std::size_t>(kSweptValues / n, 1, kMaxSwept);
-    const std::size_t width = Inputs::is_dense && n <= kSortedInLanes ? kCutWidth : 1;
+    const bool in_lanes =
+        Inputs::is_dense && n <= kSortedRows * std::min(kCutWidth, features.size());
+    const std::size_t width = in_lanes ? kCutWidth : 1;
     double lower = 0.0;  // bound of the largest gain
     for (std::size_t slot = 0; slot < features.size() && !stopped_;) {
       sweep_.begin(sample_, search.gain, (most + 2 * width) * n);
       while (sweep_.size() < most && slot < features.size()) {
         const Rows some = features.subspan(slot, std::min(width, features.size() - slot));
-        if (width > 1) cuts_.sort(X_, some, search.rows);
+        if (in_lanes) cuts_.sort(X_, some, search.rows);
         for (std::size_t c = 0; c < some.size(); ++c)
-          add_feature(search, some[c], slot++, c, width > 1);
+          add_feature(search, some[c], slot++, c, in_lanes);
       }
       const Precision precision = sweep_.score([&](std::span<const Prefixes> lists, double* norms) {
         return scorer_.search_prefixes(search.node, search.rows, search.frame, lists, norms);

@@ -18,10 +18,10 @@ namespace okforest {
 // A node's rows sorted by a feature's values, with missing values at one end. Around the node's
 // mean, the two sides of a cut have opposite sums of the same norm. So rows are listed from both
 // ends up to the middle of the weight. In many features, such as counts or pixels, many rows are
-// equal at one end: if they have at least a quarter of the weight, rows are listed from the other
-// end only, and these are not. So the listed side of a cut has at most three quarters of the
-// weight: its sum around the mean keeps its digits.
-inline constexpr double kMostListed = 0.75;
+// equal at one end: if they have at least an eighth of the weight, rows are listed from the other
+// end only, without them. The listed side of a cut has at most seven eighths of the weight, so that
+// its sum around the mean keeps its digits.
+inline constexpr double kMostListed = 0.875;
 
 struct Listing {
   std::size_t slot;  // of the feature, as the caller numbers them
@@ -141,12 +141,16 @@ class Sweep {
     const bool ends_missing = !missing.empty() && !missing_left;
     const auto differ = [&](std::size_t k) { return k == n || values[k - 1].x < values[k].x; };
     std::size_t n_first = 1, n_last = 1;  // number of equal values at each end
+    while (n_first + 8 < n && values[n_first + 7].x == values[0].x) n_first += 8;
     while (!differ(n_first)) ++n_first;
+    while (n_last + 8 < n && values[n - n_last - 8].x == values[n - 1].x) n_last += 8;
     while (n_last < n && !differ(n - n_last)) ++n_last;
-    const double at_left = weight_of(values.first(n_first), missing_left ? missing : Rows{});
-    const double at_right =
-        ends_missing ? sample_.weight_of(missing) : weight_of(values.last(n_last), {});
-    const bool one_sided = std::max(at_left, at_right) >= (1.0 - kMostListed) * gain_.weight;
+    const std::size_t at_left = n_first + (missing_left ? missing.size() : 0);
+    const std::size_t at_right = ends_missing ? missing.size() : n_last;
+    const bool one_sided =
+        at_left > at_right
+            ? outweighs(values.first(n_first), missing_left ? missing : Rows{})
+            : outweighs(values.last(ends_missing ? 0 : n_last), ends_missing ? missing : Rows{});
     const double most = one_sided ? gain_.weight : gain_.weight / 2;
     const std::size_t end = one_sided && at_left > at_right ? 0 : ends_missing ? n : n - n_last;
 
@@ -184,11 +188,15 @@ class Sweep {
     return {values.back().x, std::numeric_limits<T>::infinity()};
   }
 
-  double weight_of(std::span<const Value<T>> values, Rows rows) const {
-    if (sample_.plain) return static_cast<double>(values.size() + rows.size());
-    double weight = sample_.weight_of(rows);
-    for (const auto& value : values) weight += sample_.weight[value.row];
-    return weight;
+  // Whether rows at one end have so much weight that all others may be listed.
+  bool outweighs(std::span<const Value<T>> values, Rows missing) const {
+    const double least = (1.0 - kMostListed) * gain_.weight;
+    if (sample_.plain) return static_cast<double>(values.size() + missing.size()) >= least;
+    double weight = sample_.weight_of(missing);
+    for (std::size_t k = 0; k < values.size() && weight < least; ++k) {
+      weight += sample_.weight[values[k].row];
+    }
+    return weight >= least;
   }
 
   // Rows from one end and the cuts between them, written to the end of the arrays of a sweep.
