@@ -16,7 +16,7 @@ constexpr std::size_t kTile = 4;
 // A sum over k entries of the matrix, one by one, takes as long as one over this many times k
 // entries of whole rows; and what a sum over a row takes besides, in entries.
 constexpr std::size_t kScarce = 6;
-constexpr std::size_t kOverhead = 0;
+constexpr std::size_t kOverhead = 128;
 
 // In nodes of at most this many rows, prefixes are summed in float64, entry by entry.
 constexpr std::size_t kFew = 8;

@@ -221,7 +221,8 @@ class Splitter {
   // Every cut of each numeric feature, several features at a time.
   void screen_sweeps(const Search<Frame>& search, Rows features) {
     const std::size_t n = search.rows.size();
-    const std::size_t most = std::clamp<std::size_t>(kSweptValues / n, 1, kMaxSwept);
+    const std::size_t most =
+        std::max<std::size_t>(1, std::min({kSweptValues / n, kMaxSwept, features.size()}));
     const bool in_lanes =
         Inputs::is_dense && n <= kSortedRows * std::min(kCutWidth, features.size());
     const std::size_t width = in_lanes ? kCutWidth : 1;
