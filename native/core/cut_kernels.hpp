@@ -104,6 +104,22 @@ void sides(const T* lines, std::size_t n, const T* thresholds, typename CutKerne
   for (int c = 0; c < kWidth; ++c) n_left[c] = static_cast<std::int64_t>(counts[c]);
 }
 
+template <class T>
+void places(const T* lines, std::size_t n, typename CutKernels<T>::Word* places) {
+  using Word = typename CutKernels<T>::Word;
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto x = load<T, kWidth>(lines + k * kWidth);
+    // So many rows come after row k at first; each of them that does not come before it counts off.
+    auto place = fill<Word, kWidth>(static_cast<Word>(n - 1 - k));
+    for (std::size_t l = 0; l < k; ++l) {
+      const auto first = at_most(load<T, kWidth>(lines + l * kWidth), x);  // -1 or 0
+      store(load<Word, kWidth>(places + l * kWidth) + first, places + l * kWidth);
+      place = place - first;
+    }
+    store(place, places + k * kWidth);
+  }
+}
+
 // Four rows at a time, so that fewer loop exits are mispredicted.
 template <class Word>
 std::size_t list(const Word* words, const std::int32_t* rows, std::size_t n, bool flip,
@@ -272,6 +288,7 @@ constexpr CutKernels<T> cut_kernels() {
   return {ranges<T>,
           thresholds<T>,
           sides<T>,
+          places<T>,
           list<typename CutKernels<T>::Word>,
           small_gains<T, float>,
           small_gains<T, double>,

@@ -1,5 +1,5 @@
-// Random cuts of a node, for a few numeric features at a time, one per SIMD lane: the ranges of
-// their values, a random threshold for each, and the rows on both sides of it.
+// Cuts of a node, for a few numeric features at a time, one per SIMD lane: the ranges of their
+// values, a random threshold for each, and the rows on both sides of it; or the sorted values.
 #pragma once
 
 #include <algorithm>
@@ -44,6 +44,21 @@ class Cuts {
     alignas(64) std::int32_t padded[kCutWidth] = {};
     std::ranges::copy(features_, padded);
     of_type().thresholds(stream, stride, padded, low_.x, high_.x, threshold_, rounded_.x);
+  }
+
+  // Gathers the values of some features and sorts them, unless some are missing.
+  template <class Inputs>
+  void sort(const Inputs& X, Rows features, Rows rows) {
+    load(X, features, rows, false);
+    if (words_.size() < rows.size()) words_.resize(rows.size());
+    if (sorted_.size() < rows.size()) sorted_.resize(rows.size());
+    of_type().places(lines_.data()->x, rows.size(), words_.data()->x);
+  }
+  std::span<const Value<T>> sorted(std::size_t c) {
+    for (std::size_t k = 0; k < rows_.size(); ++k) {
+      sorted_[words_[k].x[c]] = {lines_[k].x[c], rows_[k]};
+    }
+    return std::span(sorted_).first(rows_.size());
   }
 
   std::size_t size() const { return features_.size(); }
@@ -140,7 +155,9 @@ class Cuts {
   Rows rows_, features_;
   std::vector<Line<T>> lines_;             // row by row
   std::vector<Line<std::uint8_t>> bytes_;  // the same, if values stay bytes
-  std::vector<Line<Word>> words_;  // sides of 32 or 64 rows per line, the first in the lowest bit
+  std::vector<Line<Word>> words_;  // sides of 32 or 64 rows per line, the first in the lowest bit;
+                                   // or the place of each row among the sorted ones
+  std::vector<Value<T>> sorted_;
   std::vector<std::int32_t> listed_, block_ends_;
   std::vector<Line<double>> counts_;  // of classes, on the left of each cut
   std::vector<Line<std::int32_t>> byte_counts_;

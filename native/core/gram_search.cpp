@@ -16,7 +16,7 @@ constexpr std::size_t kTile = 4;
 // A sum over k entries of the matrix, one by one, takes as long as one over this many times k
 // entries of whole rows; and what a sum over a row takes besides, in entries.
 constexpr std::size_t kScarce = 6;
-constexpr std::size_t kOverhead = 0;
+constexpr std::size_t kOverhead = 128;
 
 // In nodes of at most this many rows, prefixes are summed in float64, entry by entry.
 constexpr std::size_t kFew = 8;
@@ -125,6 +125,7 @@ Precision GramScorer::search_prefixes(const Node& node, Rows rows, const Frame& 
 void GramScorer::sums_by_row(const Block& block, Rows rows) {
   const std::size_t n = rows.size();
   const std::size_t width = (n + 15) / 16 * 16;
+  const std::size_t stride = (width / 16 | 1) * 16;  // odd in cache lines: lists use all cache sets
   find_places(block, rows);
   std::vector<std::int64_t> offset(n);  // of columns, in the first row of their panel
   std::vector<float> weight(n);
@@ -134,9 +135,9 @@ void GramScorer::sums_by_row(const Block& block, Rows rows) {
     weight[k] = static_cast<float>(weight_of(rows[k]));
     number_[rows[k]] = static_cast<std::int32_t>(k);
   }
-  rank_.assign(longer_.size() * width, 0.0f);
+  rank_.assign(longer_.size() * stride, 0.0f);
   for (std::size_t g = 0; g < longer_.size(); ++g) {
-    float* const rank = &rank_[g * width];
+    float* const rank = &rank_[g * stride];
     float most = static_cast<float>(n);
     for (const auto i : longer_[g].left) rank[number_[i]] = most--;
     most = static_cast<float>(n);
@@ -148,10 +149,14 @@ void GramScorer::sums_by_row(const Block& block, Rows rows) {
   for (std::size_t t = 0; t < n; ++t) {
     const float* const row = block.search.data + place_[t] * GramPanels::width;
     for (std::size_t k = 0; k < n; ++k) line_[k] = row[offset[k]] * weight[k];
+    // The hardware does not foresee the parts of the next row, in other panels.
+    for (std::size_t k = 0; t + 1 < n && k < n; k += 16) {
+      __builtin_prefetch(block.search.data + place_[t + 1] * GramPanels::width + offset[k]);
+    }
     // Without branches: the lists that the row is in, from the left and from the right.
     std::size_t n_queued[2] = {};
     for (std::size_t g = 0; g < longer_.size(); ++g) {
-      const float own = rank_[g * width + t];
+      const float own = rank_[g * stride + t];
       queue[own < 0.0f][n_queued[own < 0.0f]] = static_cast<std::int32_t>(g);
       n_queued[own < 0.0f] += own != 0.0f;
     }
@@ -162,7 +167,7 @@ void GramScorer::sums_by_row(const Block& block, Rows rows) {
         const std::size_t n_here = std::min(kTile, n_queued[right] - q);
         for (std::size_t a = 0; a < kTile; ++a) {
           rank[a] =
-              &rank_[static_cast<std::size_t>(queue[right][q + std::min(a, n_here - 1)]) * width];
+              &rank_[static_cast<std::size_t>(queue[right][q + std::min(a, n_here - 1)]) * stride];
         }
         kernels().sums_before[right](line_.data(), rank, t, width, sums);
         for (std::size_t a = 0; a < n_here; ++a) {

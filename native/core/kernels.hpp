@@ -104,6 +104,10 @@ struct CutKernels {
   void (*sides)(const T* lines, std::size_t n, const T* thresholds, Word* words,
                 std::int64_t* n_left);
 
+  // places[k * kCutWidth + c]: how many rows come before row k if sorted by feature c. Equal values
+  // stay in the order of rows; none may be missing.
+  void (*places)(const T* lines, std::size_t n, Word* places);
+
   // Lists the rows whose bit is set, or not set with `flip`, and counts those in each block.
   std::size_t (*list)(const Word* words, const std::int32_t* rows, std::size_t n, bool flip,
                       std::int32_t* out, std::int32_t* block_ends);

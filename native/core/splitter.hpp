@@ -16,11 +16,17 @@
 namespace okforest {
 
 // Features are swept together up to this number of features, and of their values in the node.
-inline constexpr std::size_t kMaxSwept = 128;
+inline constexpr std::size_t kMaxSwept = 256;
 inline constexpr std::size_t kSweptValues = 1 << 18;
+
+// In nodes of at most this many rows for each feature, features are sorted together.
+inline constexpr std::size_t kSortedRows = 2;
 
 // In nodes of at most this many rows, where equal splits are common, cuts are scored in float64.
 inline constexpr std::size_t kTinyNode = 16;
+
+// Weights are uneven if their mean is more than this many times the least.
+inline constexpr double kUneven = 1e4;
 
 template <class Inputs, Scorer S>
 class Splitter {
@@ -124,10 +130,13 @@ class Splitter {
   // One random cut of each numeric feature.
   void screen_cuts(const Search<Frame>& search, Rows features) {
     const std::size_t n = search.rows.size();
-    const bool scalar = scorer_.row_values(search.rows, search.frame, values_.data());
+    // If most rows are much heavier than the lightest, only sums of the lighter side keep its
+    // digits.
+    const bool even = search.node.weight <= kUneven * static_cast<double>(n) * search.node.lightest;
+    const bool scalar = even && scorer_.row_values(search.rows, search.frame, values_.data());
     const std::size_t n_classes =
-        scorer_.row_classes(search.rows, search.frame, classes_.data(), values_.data());
-    const bool small = !scalar && n_classes == 0 && n <= kSmallNode &&
+        even ? scorer_.row_classes(search.rows, search.frame, classes_.data(), values_.data()) : 0;
+    const bool small = even && !scalar && n_classes == 0 && n <= kSmallNode &&
                        scorer_.row_gram(search.rows, search.frame, values_.data());
     const bool as_bytes = Inputs::has_bytes && n_classes > 0 && sample_.plain;
     if (!as_bytes && (scalar || small || n_classes > 0)) {
@@ -210,27 +219,47 @@ class Splitter {
 
   // Every cut of each numeric feature, several features at a time.
   void screen_sweeps(const Search<Frame>& search, Rows features) {
+    const std::size_t n = search.rows.size();
     const std::size_t most =
-        std::clamp<std::size_t>(kSweptValues / search.rows.size(), 1, kMaxSwept);
+        std::max<std::size_t>(1, std::min({kSweptValues / n, kMaxSwept, features.size()}));
+    const bool in_lanes =
+        Inputs::is_dense && n <= kSortedRows * std::min(kCutWidth, features.size());
+    const std::size_t width = in_lanes ? kCutWidth : 1;
+    double lower = 0.0;  // bound of the largest gain
     for (std::size_t slot = 0; slot < features.size() && !stopped_;) {
-      sweep_.begin(sample_, search.gain, (most + 1) * search.rows.size());
-      for (; sweep_.size() < most && slot < features.size(); ++slot) {
-        found_.set(slot, kNoGain);
-        if (rules_.n_categories[features[slot]] > 0) continue;
-        const auto [values, missing] = splits_.sorted(search.rows, features[slot]);
-        sweep_.add(slot, values, missing);
+      sweep_.begin(sample_, search.gain, (most + 2 * width) * n);
+      while (sweep_.size() < most && slot < features.size()) {
+        const Rows some = features.subspan(slot, std::min(width, features.size() - slot));
+        if (in_lanes) cuts_.sort(X_, some, search.rows);
+        for (std::size_t c = 0; c < some.size(); ++c)
+          add_feature(search, some[c], slot++, c, in_lanes);
       }
       const Precision precision = sweep_.score([&](std::span<const Prefixes> lists, double* norms) {
         return scorer_.search_prefixes(search.node, search.rows, search.frame, lists, norms);
       });
-      for (const Listing& listing : sweep_) take_listing(search, listing, precision);
+      for (const Listing& listing : sweep_) take_listing(search, listing, precision, lower);
     }
   }
 
-  void take_listing(const Search<Frame>& search, const Listing& listing,
-                    const Precision& precision) {
-    const auto best = sweep_.best(listing, precision, search.node.noise);
+  // Adds a feature to the sweep; in lanes, it is the c-th of the cuts that were sorted.
+  void add_feature(const Search<Frame>& search, std::int32_t feature, std::size_t slot,
+                   std::size_t c, bool in_lanes) {
+    found_.set(slot, kNoGain);
+    if (rules_.n_categories[feature] > 0) return;
+    if (in_lanes && !cuts_.has_missing(c)) {
+      if (!cuts_.is_constant(c)) sweep_.add(slot, cuts_.sorted(c), {});
+      return;
+    }
+    const auto [values, missing] = splits_.sorted(search.rows, feature);
+    sweep_.add(slot, values, missing);
+  }
+
+  void take_listing(const Search<Frame>& search, const Listing& listing, const Precision& precision,
+                    double& lower) {
+    const double noise = search.node.noise;
+    const auto best = sweep_.best(listing, precision, noise, least_equal_of(lower, noise));
     const std::size_t slot = listing.slot;
+    lower = std::max(lower, best.largest - best.error);
     // Of two listings, with missing values on either side, neither settles the feature.
     found_.settled[slot] = !listing.any_missing && (precision.exact() || best.n_close == 1);
     if (best.largest > found_.gain[slot]) found_.gain[slot] = best.largest;

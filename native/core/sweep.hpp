@@ -18,10 +18,10 @@ namespace okforest {
 // A node's rows sorted by a feature's values, with missing values at one end. Around the node's
 // mean, the two sides of a cut have opposite sums of the same norm. So rows are listed from both
 // ends up to the middle of the weight. In many features, such as counts or pixels, many rows are
-// equal at one end: if they have at least a quarter of the weight, rows are listed from the other
-// end only, and these are not. So the listed side of a cut has at most three quarters of the
-// weight: its sum around the mean keeps its digits.
-inline constexpr double kMostListed = 0.75;
+// equal at one end: if they have at least an eighth of the weight, rows are listed from the other
+// end only, without them. The listed side of a cut has at most seven eighths of the weight, so that
+// its sum around the mean keeps its digits.
+inline constexpr double kMostListed = 0.875;
 
 struct Listing {
   std::size_t slot;  // of the feature, as the caller numbers them
@@ -77,19 +77,21 @@ class Sweep {
     return precision;
   }
 
-  // The largest gain of a listing, a bound of its error, and the leftmost cut that may have it.
+  // The largest gain of a listing, a bound of its error, and the leftmost cut that may have it,
+  // unless the gain is below `least` even so.
   struct Best {
     Cut cut;
     double largest = kNoGain, error = 0.0;
     std::size_t n_close = 0;  // number of cuts that may have it
   };
-  Best best(const Listing& listing, const Precision& precision, double noise) const {
+  Best best(const Listing& listing, const Precision& precision, double noise, double least) const {
     Best best;
     const std::span gains = std::span(gains_).subspan(listing.first_cut, listing.n_cuts);
     best.largest = *std::ranges::max_element(gains);
     // Errors grow with the gain and with the listed weight.
     best.error = precision.exact() ? 0.0 : precision.error(best.largest, 1.0 / (1.0 - kMostListed));
-    const double least = least_equal_of(best.largest - best.error, noise) - best.error;
+    if (best.largest + best.error < least) return best;
+    least = least_equal_of(best.largest - best.error, noise) - best.error;
     for_indices(listing, [&](std::size_t k) {
       if (gains_[k] < least) return false;
       if (best.n_close++ == 0) best.cut = cut(listing, k);
@@ -139,41 +141,41 @@ class Sweep {
     const bool ends_missing = !missing.empty() && !missing_left;
     const auto differ = [&](std::size_t k) { return k == n || values[k - 1].x < values[k].x; };
     std::size_t n_first = 1, n_last = 1;  // number of equal values at each end
+    while (n_first + 8 < n && values[n_first + 7].x == values[0].x) n_first += 8;
     while (!differ(n_first)) ++n_first;
+    while (n_last + 8 < n && values[n - n_last - 8].x == values[n - 1].x) n_last += 8;
     while (n_last < n && !differ(n - n_last)) ++n_last;
-    const double at_left = weight_of(values.first(n_first), missing_left ? missing : Rows{});
-    const double at_right =
-        ends_missing ? weight_of({}, missing) : weight_of(values.last(n_last), {});
-    const bool one_sided = std::max(at_left, at_right) >= (1.0 - kMostListed) * gain_.weight;
+    const std::size_t at_left = n_first + (missing_left ? missing.size() : 0);
+    const std::size_t at_right = ends_missing ? missing.size() : n_last;
+    const bool one_sided =
+        at_left > at_right
+            ? outweighs(values.first(n_first), missing_left ? missing : Rows{})
+            : outweighs(values.last(ends_missing ? 0 : n_last), ends_missing ? missing : Rows{});
     const double most = one_sided ? gain_.weight : gain_.weight / 2;
-
-    // Adds a cut before the k-th value, if there is one and it is allowed.
-    const auto cut = [&](const List& list, std::size_t k) {
-      lengths_[n_cuts_] = static_cast<std::int32_t>(n_rows_ - list.first_row);
-      edges_[n_cuts_] = {values[k - 1].x, k < n ? values[k].x : std::numeric_limits<T>::infinity()};
-      weights_[n_cuts_] = list.weight;
-      n_cuts_ += differ(k) & gain_.allows(list.count);
-    };
-    List left{n_rows_, n_cuts_};
-    if (missing_left) append(left, missing);
     const std::size_t end = one_sided && at_left > at_right ? 0 : ends_missing ? n : n - n_last;
+
+    List left(*this);
+    if (missing_left) left.append(missing);
     std::size_t k = 0;
-    for (; k < end && (append(left, values[k].row), left.weight <= most); ++k) cut(left, k + 1);
-    finish(left);
+    for (; k < end; ++k) {
+      left.append(values[k].row);
+      if (left.weight > most) break;
+      left.cut(k + 1 < n ? Edge{values[k].x, values[k + 1].x} : last_edge(values), differ(k + 1));
+    }
+    left.finish(*this);
     const std::size_t n_left = n_cuts_ - first_cut;
 
-    List right{n_rows_, n_cuts_};
-    std::size_t begin = k;
-    while (begin < n && values[begin].x == values[k].x) ++begin;
+    List right(*this);
     if (ends_missing && k < n) {
-      append(right, missing);
-      cut(right, n);
+      right.append(missing);
+      right.cut(last_edge(values), true);
     }
-    for (std::size_t l = n; l-- > begin;) {
-      append(right, values[l].row);
-      cut(right, l);
+    while (k < n && !differ(k + 1)) ++k;  // the equal values in the middle
+    for (std::size_t l = n; l-- > k + 1;) {
+      right.append(values[l].row);
+      right.cut({values[l - 1].x, values[l].x}, differ(l));
     }
-    finish(right);
+    right.finish(*this);
     if (n_cuts_ == first_cut) {
       prefixes_.resize(prefixes_.size() - 2);
       return;
@@ -182,36 +184,65 @@ class Sweep {
         {slot, missing_left, !missing.empty(), first_cut, n_cuts_ - first_cut, n_left});
   }
 
-  double weight_of(std::span<const Value<T>> values, Rows rows) const {
-    if (sample_.plain) return static_cast<double>(values.size() + rows.size());
-    double weight = sample_.weight_of(rows);
-    for (const auto& value : values) weight += sample_.weight[value.row];
-    return weight;
+  static Edge last_edge(std::span<const Value<T>> values) {
+    return {values.back().x, std::numeric_limits<T>::infinity()};
   }
 
-  // A list of rows from one end, their weight and number of samples.
+  // Whether rows at one end have so much weight that all others may be listed.
+  bool outweighs(std::span<const Value<T>> values, Rows missing) const {
+    const double least = (1.0 - kMostListed) * gain_.weight;
+    if (sample_.plain) return static_cast<double>(values.size() + missing.size()) >= least;
+    double weight = sample_.weight_of(missing);
+    for (std::size_t k = 0; k < values.size() && weight < least; ++k) {
+      weight += sample_.weight[values[k].row];
+    }
+    return weight >= least;
+  }
+
+  // Rows from one end and the cuts between them, written to the end of the arrays of a sweep.
   struct List {
-    std::size_t first_row, first_cut;
+    const Sample sample;
+    const Gain gain;
+    std::int32_t *const rows, *const lengths;
+    Edge* const edges;
+    double* const weights;
+    std::int32_t n_rows = 0;
+    std::size_t n_cuts = 0;
     double weight = 0.0, count = 0.0;
+
+    explicit List(Sweep& sweep)
+        : sample(sweep.sample_),
+          gain(sweep.gain_),
+          rows(&sweep.rows_[sweep.n_rows_]),
+          lengths(&sweep.lengths_[sweep.n_cuts_]),
+          edges(&sweep.edges_[sweep.n_cuts_]),
+          weights(&sweep.weights_[sweep.n_cuts_]) {}
+
+    void append(std::int32_t row) {
+      rows[n_rows++] = row;
+      weight += sample.plain ? 1.0 : sample.weight[row];
+      count += sample.plain ? 1.0 : sample.count[row];
+    }
+    void append(Rows some) {
+      for (const auto row : some) append(row);
+    }
+
+    // Without branches: a cut is written, and kept if its values differ and its sides are allowed.
+    void cut(Edge edge, bool differ) {
+      lengths[n_cuts] = n_rows;
+      edges[n_cuts] = edge;
+      weights[n_cuts] = weight;
+      n_cuts += differ & gain.allows(count);
+    }
+
+    // Rows after the last cut are removed.
+    void finish(Sweep& sweep) {
+      const auto length = n_cuts == 0 ? 0 : static_cast<std::size_t>(lengths[n_cuts - 1]);
+      sweep.prefixes_.push_back({{rows, length}, {lengths, n_cuts}});
+      sweep.n_rows_ += length;
+      sweep.n_cuts_ += n_cuts;
+    }
   };
-
-  void append(List& list, std::int32_t row) {
-    rows_[n_rows_++] = row;
-    list.weight += sample_.plain ? 1.0 : sample_.weight[row];
-    list.count += sample_.plain ? 1.0 : sample_.count[row];
-  }
-  void append(List& list, Rows rows) {
-    for (const auto row : rows) append(list, row);
-  }
-
-  // Removes the rows after the last cut.
-  void finish(const List& list) {
-    const std::size_t n_cuts = n_cuts_ - list.first_cut;
-    const std::size_t n_rows = n_cuts == 0 ? 0 : static_cast<std::size_t>(lengths_[n_cuts_ - 1]);
-    n_rows_ = list.first_row + n_rows;
-    prefixes_.push_back({std::span(rows_).subspan(list.first_row, n_rows),
-                         std::span(lengths_).subspan(list.first_cut, n_cuts)});
-  }
 
   Sample sample_{};
   Gain gain_{};

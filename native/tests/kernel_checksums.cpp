@@ -54,6 +54,9 @@ void add_cuts(const Kernels& level, Checksum& sum) {
   cuts.thresholds(Rng(11), 4096, features, low, high, thresholds, rounded);
   sum.add(thresholds, kCutWidth);
   sum.add(rounded, kCutWidth);
+  std::vector<typename CutKernels<T>::Word> places(n * kCutWidth);
+  cuts.places(lines.data(), n, places.data());
+  sum.add(places.data(), places.size());
   const Gain gain{total, static_cast<double>(n), 2.0};
   const CutLines<T> cut{lines.data(), n, rounded, low, high};
   const RowWeights rows{weight.data(), count.data()};

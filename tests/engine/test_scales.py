@@ -1,5 +1,7 @@
 """The size of outputs and weights does not change what trees are grown."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -78,10 +80,10 @@ def test_light_rows_beside_heavy_ones(gram, n):
 
 @pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
 @pytest.mark.parametrize("heavy", [1e6, 1e8, 1e10, 1e12])
-@pytest.mark.parametrize("n", [12, 40, 150])
-def test_best_splits_of_light_rows_among_heavy_ones(gram, heavy, n):
+@pytest.mark.parametrize("random_splits", [False, True])
+def test_light_rows_among_heavy_ones(gram, heavy, random_splits):
     """Of the two sides of a cut, the lighter one is summed, which keeps its digits."""
-    for seed in range(6):
+    for seed, n in itertools.product(range(4), (12, 40, 150)):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(n, 4))
         phi = rng.normal(size=(n, 3)) + 2 * np.outer(X[:, 0] > 0.3, rng.normal(size=3))
@@ -90,7 +92,7 @@ def test_best_splits_of_light_rows_among_heavy_ones(gram, heavy, n):
         weight = np.where(rng.random(n) < 0.1, heavy, 1.0)
         weight[0] = heavy
         exact = phi.astype(np.longdouble)
-        rules = GrowthRules(max_depth=4)
+        rules = GrowthRules(random_splits=random_splits, max_features=4, max_depth=4)
         rounding = gram_rounding if gram else factor_rounding
         expected = grow_tree(
             X,
