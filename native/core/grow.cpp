@@ -217,9 +217,11 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
   Watch watch([&] { return report(0); });  // while preparing, before the first tree
   Pace pace(watch);
   Rules rules = given;
-  // Without a limit of leaves, the order of growth does not matter. The Frobenius rule is
-  // different: what a split gains depends on those before it.
-  if (rules.max_leaf_nodes >= outputs.n_rows && rules.criterion == Criterion::variance) {
+  // If a tree cannot have more leaves than the limit, the order of growth does not matter. The
+  // Frobenius rule is different: what a split gains depends on those before it.
+  const std::int64_t most_leaves =
+      std::min(outputs.n_rows, std::int64_t{1} << std::clamp(rules.max_depth, 0, 62));
+  if (rules.max_leaf_nodes >= most_leaves && rules.criterion == Criterion::variance) {
     rules.order = GrowthOrder::depth;
   }
   const auto grow = [&](const auto& make_scorer) {
