@@ -20,6 +20,7 @@ def grow(
     n_draws=0,
     n_threads=1,
     progress=None,
+    row_sums=None,
 ):
     """Grow trees of a plan with unit weights, numeric features and seed 0 by default."""
     plan = GrowthPlan(
@@ -31,6 +32,7 @@ def grow(
         n_categories=np.zeros(X.shape[1], np.int32) if n_categories is None else n_categories,
         seed=seed,
         n_draws=n_draws,
+        row_sums=row_sums,
     )
     trees = range(first_tree, first_tree + n_trees)
     return grow_plan(plan, trees, n_threads=n_threads, progress=progress)

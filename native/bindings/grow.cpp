@@ -1,11 +1,13 @@
 #include "core/grow.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -45,8 +47,8 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                  const std::string& order, bool random_splits, bool frobenius,
                  std::int32_t max_features, std::int32_t max_depth, std::int32_t max_leaf_nodes,
                  double min_samples_split, double min_samples_leaf, double min_impurity_decrease,
-                 bool stop_when_pure, const Vector<std::int32_t>& n_categories,
-                 nb::object progress) {
+                 bool stop_when_pure, const Vector<std::int32_t>& n_categories, nb::object progress,
+                 const std::optional<Vector<double>>& row_sums) {
   const MatrixView y = view(outputs);
   if (gram && y.n_cols != y.n_rows) throw std::invalid_argument("the Gram matrix is not square");
   check_weights(view(row_weight));
@@ -78,6 +80,11 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                     min_impurity_decrease,
                     stop_when_pure,
                     view(n_categories)};
+  std::span<const double> sums;
+  if (row_sums) {
+    sums = view(*row_sums);
+    check_length("row_sums", static_cast<std::int64_t>(sums.size()), y.n_rows);
+  }
   const ForestPlan plan{seed, first_tree, n_trees, static_cast<std::int32_t>(n_draws), n_threads};
 
   Signals signals;
@@ -98,8 +105,8 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
       throw std::invalid_argument("the Frobenius rule does not support categorical features");
     }
     nb::gil_scoped_release nogil;
-    return grow_forest(inputs, y, gram ? OutputForm::gram : OutputForm::factor, view(row_weight),
-                       rules, plan, report);
+    return grow_forest(inputs, y, gram ? OutputForm::gram : OutputForm::factor, sums,
+                       view(row_weight), rules, plan, report);
   };
   Forest forest =
       std::visit([&](const auto& x) { return grow_on(inputs_of<ColumnInputs>(x, y.n_rows)); }, X);
@@ -119,7 +126,8 @@ void bind_grow(nb::module_& m) {
         "row_weight"_a.noconvert(), "seed"_a, "first_tree"_a, "n_trees"_a, "n_draws"_a,
         "n_threads"_a, "order"_a, "random_splits"_a, "frobenius"_a, "max_features"_a, "max_depth"_a,
         "max_leaf_nodes"_a, "min_samples_split"_a, "min_samples_leaf"_a, "min_impurity_decrease"_a,
-        "stop_when_pure"_a, "n_categories"_a.noconvert(), "progress"_a.none());
+        "stop_when_pure"_a, "n_categories"_a.noconvert(), "progress"_a.none(),
+        "row_sums"_a.noconvert() = nb::none());
 }
 
 }  // namespace okforest

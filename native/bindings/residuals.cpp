@@ -42,16 +42,19 @@ Result<double, 2> subtract_means_binding(const Mutable<double, 2>& values,
                              {static_cast<std::size_t>(leaves.n_leaves()), values.shape(1)});
 }
 
-void subtract_means_from_gram_binding(const Mutable<double, 2>& gram,
-                                      const Vector<std::int64_t>& offsets,
-                                      const Vector<std::int32_t>& members,
-                                      const Vector<double>& weights,
-                                      const Vector<std::int32_t>& places, double scale,
-                                      int n_threads) {
+Result<double> subtract_means_from_gram_binding(const Mutable<double, 2>& gram,
+                                                const Vector<std::int64_t>& offsets,
+                                                const Vector<std::int32_t>& members,
+                                                const Vector<double>& weights,
+                                                const Vector<std::int32_t>& places, double scale,
+                                                int n_threads) {
   const MutableMatrix matrix = matrix_of(gram);
   if (matrix.n_rows != matrix.n_cols) throw std::invalid_argument("the Gram matrix is not square");
   const LeavesView leaves = leaves_of(matrix.n_rows, offsets, members, weights, places, scale);
-  interruptible([&](Watch& watch) { subtract_means_from_gram(matrix, leaves, n_threads, watch); });
+  std::vector<double> sums;
+  interruptible(
+      [&](Watch& watch) { sums = subtract_means_from_gram(matrix, leaves, n_threads, watch); });
+  return to_numpy(std::move(sums));
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ GramScorer::GramScorer(const GramOutputs& outputs)
     : n_rows_(outputs.exact.n_rows),
       blocks_(1),
       squared_norm_(static_cast<std::size_t>(n_rows_)),
+      root_reach_(outputs.row_sums.begin(), outputs.row_sums.end()),
       place_(squared_norm_.size()),
       place_weight_(squared_norm_.size()),
       terms_(squared_norm_.size()),

@@ -212,14 +212,17 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
 
 template <class Inputs>
 Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
-                   std::span<const double> row_weight, const Rules& given, const ForestPlan& plan,
+                   std::span<const double> row_sums, std::span<const double> row_weight,
+                   const Rules& given, const ForestPlan& plan,
                    const std::function<bool(std::int64_t)>& report) try {
   Watch watch([&] { return report(0); });  // while preparing, before the first tree
   Pace pace(watch);
   Rules rules = given;
-  // Without a limit of leaves, the order of growth does not matter. The Frobenius rule is
-  // different: what a split gains depends on those before it.
-  if (rules.max_leaf_nodes >= outputs.n_rows && rules.criterion == Criterion::variance) {
+  // If a tree cannot have more leaves than the limit, the order of growth does not matter. The
+  // Frobenius rule is different: what a split gains depends on those before it.
+  const std::int64_t most_leaves =
+      std::min(outputs.n_rows, std::int64_t{1} << std::clamp(rules.max_depth, 0, 62));
+  if (rules.max_leaf_nodes >= most_leaves && rules.criterion == Criterion::variance) {
     rules.order = GrowthOrder::depth;
   }
   const auto grow = [&](const auto& make_scorer) {
@@ -232,7 +235,8 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
     // For the random splits of a single tree, the copy costs more than it saves.
     const bool copied = rules.split_kind == SplitKind::best || plan.n_trees > 1;
     const AlignedArray<float> panels = copied ? panels_of(outputs, pace) : AlignedArray<float>{};
-    const GramOutputs gram{outputs, {panels.empty() ? nullptr : panels.data(), outputs.n_rows}};
+    const GramOutputs gram{
+        outputs, {panels.empty() ? nullptr : panels.data(), outputs.n_rows}, row_sums};
     return grow([&] { return std::make_unique<GramScorer>(gram); });
   }
   if (const auto classes = find_classes(outputs, pace)) {
@@ -255,7 +259,7 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
 
 // Compiled once per type of inputs, at the same time.
 template Forest grow_forest(const OKFOREST_INPUTS&, const MatrixView&, OutputForm,
-                            std::span<const double>, const Rules&, const ForestPlan&,
-                            const std::function<bool(std::int64_t)>&);
+                            std::span<const double>, std::span<const double>, const Rules&,
+                            const ForestPlan&, const std::function<bool(std::int64_t)>&);
 
 }  // namespace okforest

@@ -14,16 +14,10 @@ namespace {
 // Calls f(number of packs as a constant), at most four.
 template <class F>
 OKFOREST_INLINE void with_packs(std::int64_t n, F&& f) {
-  switch (n) {
-    case 1:
-      return f(std::integral_constant<int, 1>{});
-    case 2:
-      return f(std::integral_constant<int, 2>{});
-    case 3:
-      return f(std::integral_constant<int, 3>{});
-    default:
-      return f(std::integral_constant<int, 4>{});
-  }
+  if (n == 1) return f(std::integral_constant<int, 1>{});
+  if (n == 2) return f(std::integral_constant<int, 2>{});
+  if (n == 3) return f(std::integral_constant<int, 3>{});
+  return f(std::integral_constant<int, 4>{});
 }
 
 // Calls f(first pack, number of packs as a constant) for each group of columns.
@@ -354,28 +348,31 @@ double squared_distance(const double* a, const double* b, double scale, std::int
 }
 
 void subtract_both(double* matrix, std::int64_t n, const double* lines, const std::int32_t* places,
-                   std::int64_t begin, std::int64_t end) {
+                   std::int64_t begin, std::int64_t end, double* sums) {
   const auto line = [&](std::int64_t i) OKFOREST_LAMBDA { return lines + places[i] * n; };
+  const auto finish_row = [&](std::int64_t i, std::int64_t j, double sum) OKFOREST_LAMBDA {
+    for (; j < n; ++j) sum += matrix[i * n + j] -= line(i)[j] + line(j)[i];
+    sums[i] = sum;
+  };
   std::int64_t i = begin;
   for (; i + 8 <= end; i += 8) {
+    Doubles sum[8], across[8];
+    for (int c = 0; c < 8; ++c) sum[c] = fill<double, 8>(0.0);
     std::int64_t j = 0;
     for (; j + 8 <= n; j += 8) {
-      Doubles across[8];
       for (int c = 0; c < 8; ++c) across[c] = load<double, 8>(line(j + c) + i);
       transpose<8>(across);
       for (int c = 0; c < 8; ++c) {
         double* const at = matrix + (i + c) * n + j;
         __builtin_prefetch(at + 64, 1);
-        store(load<double, 8>(at) - (load<double, 8>(line(i + c) + j) + across[c]), at);
+        const auto x = load<double, 8>(at) - (load<double, 8>(line(i + c) + j) + across[c]);
+        store(x, at);
+        sum[c] = sum[c] + x;
       }
     }
-    for (; j < n; ++j) {
-      for (int c = 0; c < 8; ++c) matrix[(i + c) * n + j] -= line(i + c)[j] + line(j)[i + c];
-    }
+    for (int c = 0; c < 8; ++c) finish_row(i + c, j, total(sum[c]));
   }
-  for (; i < end; ++i) {
-    for (std::int64_t j = 0; j < n; ++j) matrix[i * n + j] -= line(i)[j] + line(j)[i];
-  }
+  for (; i < end; ++i) finish_row(i, 0, 0.0);
 }
 
 }  // namespace

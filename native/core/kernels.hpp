@@ -184,9 +184,11 @@ struct Kernels {
   void (*add_scaled)(double* sum, const double* x, double scale, std::int64_t n);
   double (*squared_distance)(const double* a, const double* b, double scale, std::int64_t n);
 
-  // matrix[i][j] -= lines[places[i]][j] + lines[places[j]][i] in some rows of an n x n matrix.
+  // matrix[i][j] -= lines[places[i]][j] + lines[places[j]][i] in some rows of an n x n matrix, and
+  // sums[i] = the sum of row i afterwards.
   void (*subtract_both)(double* matrix, std::int64_t n, const double* lines,
-                        const std::int32_t* places, std::int64_t begin, std::int64_t end);
+                        const std::int32_t* places, std::int64_t begin, std::int64_t end,
+                        double* sums);
 
   template <class T>
   const CutKernels<T>& cuts() const {

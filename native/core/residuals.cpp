@@ -80,8 +80,8 @@ std::vector<double> subtract_means(const MutableMatrix& values, const LeavesView
 
 // With v_i the scaled mean that row i loses, <r_i - v_i, r_j - v_j> = k_ij - d_ij - d_ji, where
 // d_ij = <v_i, r_j> - <v_i, v_j> / 2.
-void subtract_means_from_gram(const MutableMatrix& gram, const LeavesView& leaves, int n_threads,
-                              Watch& watch) {
+std::vector<double> subtract_means_from_gram(const MutableMatrix& gram, const LeavesView& leaves,
+                                             int n_threads, Watch& watch) {
   const std::int64_t n = gram.n_rows, n_leaves = leaves.n_leaves();
   const std::vector<double> scaled = scaled_weights(leaves);
   std::vector<double> products(static_cast<std::size_t>(n_leaves * n), 0.0);
@@ -106,13 +106,15 @@ void subtract_means_from_gram(const MutableMatrix& gram, const LeavesView& leave
       products[a * n + j] -= halves[a * n_leaves + leaves.places[j]];
     pace.advance(n);
   }
+  std::vector<double> sums(static_cast<std::size_t>(n));
   const std::int64_t n_blocks = (n + kRows - 1) / kRows;
   parallel_for(n_blocks, n_threads, watch, [&](std::int64_t block, Pace& of_thread) {
     const std::int64_t end = std::min(n, (block + 1) * kRows);
-    kernels().subtract_both(gram.data, n, products.data(), leaves.places.data(), block * kRows,
-                            end);
+    kernels().subtract_both(gram.data, n, products.data(), leaves.places.data(), block * kRows, end,
+                            sums.data());
     of_thread.advance(kRows * n);
   });
+  return sums;
 }
 
 }  // namespace okforest

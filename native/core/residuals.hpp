@@ -37,8 +37,9 @@ struct MutableMatrix {
 std::vector<double> subtract_means(const MutableMatrix& values, const LeavesView& leaves,
                                    int n_threads, Watch& watch);
 
-// The same for rows given by their Gram matrix, which becomes that of the new residuals.
-void subtract_means_from_gram(const MutableMatrix& gram, const LeavesView& leaves, int n_threads,
-                              Watch& watch);
+// The same for rows given by their Gram matrix, which becomes that of the new residuals. Returns
+// the sums of its rows.
+std::vector<double> subtract_means_from_gram(const MutableMatrix& gram, const LeavesView& leaves,
+                                             int n_threads, Watch& watch);
 
 }  // namespace okforest

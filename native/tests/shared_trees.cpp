@@ -56,7 +56,7 @@ int main() {
           for (const int most_reports : {1 << 30, 2}) {
             int n_reports = 0;
             const Forest forest =
-                grow_forest(inputs, MatrixView{y.data(), kRows, one.n_cols}, OutputForm::factor,
+                grow_forest(inputs, MatrixView{y.data(), kRows, one.n_cols}, OutputForm::factor, {},
                             weight, rules, ForestPlan{7, 0, n_trees, n_draws, 4},
                             [&](std::int64_t) { return ++n_reports <= most_reports; });
             std::printf("%zu ", forest.feature.size());

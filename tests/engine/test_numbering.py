@@ -1,5 +1,7 @@
 """Nodes are numbered by level, whatever the order of growth and the number of threads."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,21 @@ def test_by_level(order, kind):
     )
     for name in ("feature", "threshold", "left", "subset", "subset_words", "begin", "members"):
         assert np.array_equal(getattr(trees, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize("order", ["variance", "gain"])
+@pytest.mark.parametrize("random_splits", [False, True])
+def test_a_limit_of_leaves_that_depth_implies(order, random_splits):
+    """With room for all leaves of its depth, a tree is the same to the last bit in any order."""
+    X, phi, _ = problem(300, "numbers")
+    some = {"random_splits": random_splits, "max_features": 3, "max_depth": 4}
+    expected = grow(X, phi @ phi.T, GrowthRules(**some), gram=True)
+    rules = GrowthRules(order=order, max_leaf_nodes=16, **some)
+    trees = grow(X, phi @ phi.T, rules, gram=True)
+    for name, array in vars(expected).items():
+        assert np.array_equal(getattr(trees, name), array), name
+    fewer = grow(X, phi @ phi.T, replace(rules, max_leaf_nodes=15), gram=True)
+    assert (fewer.left < 0).sum() == 15 < (trees.left < 0).sum()
 
 
 @pytest.mark.parametrize("kind", ["numbers", "mixed"])

@@ -1,11 +1,14 @@
 """Residuals, and their Gram matrix, after the means of leaves are subtracted."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from okforest.engine import LeafPartition
+from growing import grow
+from okforest.engine import GrowthRules, LeafPartition
 from okforest.engine.cpu import subtract_means, subtract_means_from_gram
 
 
@@ -51,9 +54,57 @@ def test_both_forms_by_matrices(seed, n, q, n_leaves, n_threads):
     means = subtract_means(leaves, changed, scale, n_threads)
     np.testing.assert_allclose(means, scale * A @ values, atol=1e-12)
     np.testing.assert_allclose(changed, left, atol=1e-12)
-    subtract_means_from_gram(leaves, gram, scale, n_threads)
+    again = gram.copy()
+    sums = subtract_means_from_gram(leaves, gram, scale, n_threads)
     np.testing.assert_allclose(gram, expected, atol=1e-11 * size)
     assert np.array_equal(gram, gram.T)
+    # Sums have the rounding errors of n additions of entries of the new matrix.
+    error = n * np.finfo(float).eps * np.abs(gram).sum(axis=1)
+    assert (np.abs(sums - [math.fsum(row) for row in gram]) <= error).all()
+    assert np.array_equal(sums, subtract_means_from_gram(leaves, again, scale, 2))
+
+
+@pytest.mark.parametrize("size", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+def test_sums_do_not_drift(size, offset):
+    """After many rounds, sums are those of the matrix, which has shrunk, at any scale."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(90, 3)) + offset
+    gram = size * (values @ values.T)
+    first = np.abs(gram).max()
+    for seed in range(300):
+        places = rng.integers(0, 30, 90).astype(np.int32)
+        members = np.argsort(places, kind="stable").astype(np.int32)
+        offsets = np.searchsorted(places[members], np.arange(31)).astype(np.int64)
+        weights = 1.0 / np.bincount(places, minlength=30)[places[members]]
+        leaves = LeafPartition(offsets, members, weights, places)
+        sums = subtract_means_from_gram(leaves, gram, 0.5)
+        error = 90 * np.finfo(float).eps * np.abs(gram).sum(axis=1)
+        assert (np.abs(sums - [math.fsum(row) for row in gram]) <= error).all(), seed
+    assert np.abs(gram).max() < 1e-6 * first
+
+
+def test_growth_takes_the_sums_of_rows():
+    """The root takes sums that are given, if it has all rows, and none is weighted."""
+    rng = np.random.default_rng(0)
+    X, phi = rng.normal(size=(50, 4)), rng.normal(size=(50, 3)) + 1.0
+    gram, rules = phi @ phi.T, GrowthRules(max_depth=2)
+    trees = grow(X, gram, rules, gram=True)
+    given_sums = grow(X, gram, rules, gram=True, row_sums=gram.sum(axis=1))
+    for name in ("feature", "threshold", "members"):
+        assert np.array_equal(getattr(given_sums, name), getattr(trees, name))
+    np.testing.assert_allclose(given_sums.variance, trees.variance, rtol=1e-12)
+    # Sums of centred outputs would be zero: these are wrong, and taken.
+    wrong = {"gram": True, "row_sums": np.zeros(50)}
+    np.testing.assert_allclose(grow(X, gram, rules, **wrong).variance[0], np.trace(gram))
+    some = np.repeat([1.0, 0.0], [45, 5])
+    for weight in (some, some + 1.0):
+        np.testing.assert_array_equal(
+            grow(X, gram, rules, row_weight=weight, **wrong).variance,
+            grow(X, gram, rules, row_weight=weight, gram=True).variance,
+        )
+    with pytest.raises(ValueError, match="row_sums has length 49; outputs has length 50"):
+        grow(X, gram, rules, gram=True, row_sums=np.zeros(49))
 
 
 @pytest.mark.parametrize(

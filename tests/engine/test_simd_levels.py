@@ -75,13 +75,14 @@ def test_levels_update_residuals_alike(n):
     offsets = np.searchsorted(places, np.arange(5)).astype(np.int64)
     leaves = LeafPartition(offsets, np.arange(n, dtype=np.int32), rng.uniform(size=n), places)
     K = rng.normal(size=(n, n))
-    updated = []
+    updated, sums = [], []
     for level in LEVELS:
         assert choose_simd_level(level)
         updated.append((K + K.T).copy())
-        subtract_means_from_gram(leaves, updated[-1], 0.3)
-    for gram in updated[1:]:
+        sums.append(subtract_means_from_gram(leaves, updated[-1], 0.3))
+    for gram, sums_of_rows in zip(updated, sums, strict=True):
         assert np.array_equal(gram, updated[0])
+        assert np.array_equal(sums_of_rows, sums[0])
 
 
 def test_unknown_levels():

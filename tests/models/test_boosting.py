@@ -144,6 +144,25 @@ def test_the_training_loss_never_increases(seed, rate, splitter, form):
     np.testing.assert_allclose(losses, model.span_.losses(model.weight_matrix(NEW), Y_NEW))
 
 
+def test_sums_of_the_residuals(monkeypatch):
+    """Trees are grown from a Gram matrix with the sums of its rows, except the first."""
+    seen = []
+
+    def grow(plan, *args):
+        seen.append((plan.row_sums, plan.outputs.sum(axis=1), np.abs(plan.outputs).sum(axis=1)))
+        return engine_grow(plan, *args)
+
+    engine_grow = trees.grow
+    monkeypatch.setattr(trees, "grow", grow)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=(60, 2))
+    for embedding in ("gram", "features"):
+        OKBoost(5, kernel=Linear(), embedding=embedding, random_state=0).fit(X, y)
+    assert [sums is None for sums, *_ in seen] == [True] + [False] * 4 + [True] * 5
+    for sums, expected, size in seen[1:5]:
+        assert (np.abs(sums - expected) <= 1e-14 * size).all()
+
+
 def test_what_is_kept_of_leaves():
     """Means with explicit features; coefficients with a Gram matrix, if they take little memory."""
     features = OKBoost(5).fit(X, Y)

@@ -40,6 +40,7 @@ def grow(
         outputs=aligned(plan.outputs),
         gram=plan.gram,
         row_weight=aligned(plan.row_weight),
+        row_sums=plan.row_sums,
         seed=plan.seed,
         first_tree=trees.start,
         n_trees=len(trees),
@@ -171,9 +172,12 @@ def subtract_means(
 
 def subtract_means_from_gram(
     leaves: LeafPartition, gram: Floats, scale: float, n_threads: int = 1
-) -> None:
-    """Turn the rows' inner products, in place, into those of what :func:`subtract_means` leaves."""
-    _core.subtract_means_from_gram(gram, *leaves.arrays(), scale, n_threads)
+) -> Floats:
+    """Turn the rows' inner products, in place, into those of what :func:`subtract_means` leaves.
+
+    Return the sums of the rows of the new matrix.
+    """
+    return _core.subtract_means_from_gram(gram, *leaves.arrays(), scale, n_threads)
 
 
 def simd_level() -> str:

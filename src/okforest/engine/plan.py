@@ -75,6 +75,8 @@ class GrowthPlan:
     n_draws : int
         Number of rows drawn with replacement for each tree, with probability proportional to
         their weights; 0 to grow every tree on all rows.
+    row_sums : ndarray of shape (n,), optional
+        The sums of the rows of a Gram matrix, if they are known.
     """
 
     X: Inputs
@@ -85,3 +87,4 @@ class GrowthPlan:
     n_categories: Ints
     seed: int
     n_draws: int = 0
+    row_sums: Floats | None = None

@@ -56,7 +56,7 @@ def run_rounds(
     progress : Watchers, optional
         Called after each round with the number of new rounds.
     """
-    curve, squares = LearningCurve(), learner.squares()
+    curve, squares, initial = LearningCurve(), learner.squares(), plan.initial
     validation_losses = [plan.validation_loss(squares)]
     if previous is not None:
         learner.replay(previous.rounds)
@@ -70,7 +70,7 @@ def run_rounds(
         learner.add(m, weight)
         squares = learner.squares()
         validation_losses.append(plan.validation_loss(squares))
-        curve.train_loss.append(float(plan.initial @ squares))
+        curve.train_loss.append(float(initial @ squares))
         curve.validation_loss.append(validation_losses[-1])
         curve.oob_improvement.append(plan.oob_improvement(before - squares, weight))
         if progress is not None:

@@ -30,6 +30,7 @@ class VectorResiduals:
     """
 
     is_gram = False
+    row_sums = None
 
     def __init__(self, embedding: Embedding, initial: Floats):
         self.values = embedding.values
@@ -63,6 +64,7 @@ class GramResiduals:
     """
 
     is_gram = True
+    row_sums: Floats | None = None  # of the matrix, once a tree has been subtracted
 
     def __init__(self, embedding: Embedding, initial: Floats):
         K = embedding.values
@@ -78,7 +80,7 @@ class GramResiduals:
 
     def subtract(self, step: LeafRound) -> None:
         """Subtract the means of a tree."""
-        step.subtract_from_gram(self.values)
+        self.row_sums = step.subtract_from_gram(self.values)
 
 
 Residuals = VectorResiduals | GramResiduals

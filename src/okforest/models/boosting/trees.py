@@ -5,7 +5,7 @@ The leaves of a tree are numbered in the order of their members.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -65,9 +65,12 @@ class LeafRound(Round):
         """Return the means of the leaves, times the scale."""
         return subtract_means(self.leaves, values, self.scale, self.n_threads)
 
-    def subtract_from_gram(self, gram: Floats) -> None:
-        """Subtract the means from values given by their inner products, in place."""
-        subtract_means_from_gram(self.leaves, gram, self.scale, self.n_threads)
+    def subtract_from_gram(self, gram: Floats) -> Floats:
+        """Subtract the means from values given by their inner products, in place.
+
+        Return the sums of the rows of the new matrix.
+        """
+        return subtract_means_from_gram(self.leaves, gram, self.scale, self.n_threads)
 
     def pull_back(self, later: Floats, coordinates: LeafNumbers) -> None:
         """Subtract what later rounds take from the leaf means, and add the means themselves."""
@@ -215,7 +218,8 @@ class TreeLearner(RoundLearner):
         else:
             residuals = VectorResiduals(embedding, plan.initial)
         super().__init__(plan.initial, residuals)
-        self.plan, self.rules, self.learning_rate = plan, rules, learning_rate
+        self.plan, self.rules, self.learning_rate = plan, cache(rules), learning_rate
+        self.n_categories = category_counts(plan.inputs.categories)
         self.n_threads = n_threads if residuals.values.size >= MANY else 1
         self.number_type = np.min_scalar_type(min(max_splits, len(plan.row_weight)))
         self.layouts = Layouts(plan.inputs.X)
@@ -238,10 +242,9 @@ class TreeLearner(RoundLearner):
             self.device = "cpu"  # chosen only once
         if self.on_device is None:
             tree = self._own_weights(grow(growth, range(m, m + 1)))
-            numbers = self._reached(tree)
-            self._subtract(
-                LeafRound(self.learning_rate, leaf_partition(tree, numbers), self.n_threads)
-            )
+            leaves = leaf_partition(tree, self._reached(tree))
+            self._subtract(LeafRound(self.learning_rate, leaves, self.n_threads))
+            numbers: LeafNumbers = leaves.places
         else:
             grown = self.on_device.grow(m, growth.rules, weight)
             tree, numbers = self._own_weights(grown.tree), grown.places
@@ -249,14 +252,11 @@ class TreeLearner(RoundLearner):
         self.trees.append(tree)
         self.training_leaves.append(numbers.astype(self.number_type))
 
-    def _reached(self, tree: Trees) -> LeafNumbers:
-        """Return the number of the leaf that each training row reaches."""
-        if len(tree.members) < len(self.initial):
-            return number_leaves(tree)[1][apply(tree, self.layouts.rows)[:, 0]]
-        offsets = leaf_offsets(tree)
-        numbers = np.empty(len(tree.members), dtype=np.int32)
-        numbers[tree.members] = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        return numbers
+    def _reached(self, tree: Trees) -> LeafNumbers | None:
+        """Return the number of the leaf that each training row reaches; None if all are members."""
+        if len(tree.members) == len(self.initial):
+            return None
+        return number_leaves(tree)[1][apply(tree, self.layouts.rows)[:, 0]]
 
     def _own_weights(self, tree: Trees) -> Trees:
         return replace(tree, row_weight=self.plan.row_weight)  # the same array for all trees
@@ -268,8 +268,9 @@ class TreeLearner(RoundLearner):
             gram=self.residuals.is_gram,
             rules=self.rules(sample_count(weight)),
             row_weight=weight,
-            n_categories=category_counts(self.plan.inputs.categories),
+            n_categories=self.n_categories,
             seed=self.plan.seed,
+            row_sums=self.residuals.row_sums,
         )
 
     def replay(self, rounds: TreeRounds) -> None:
@@ -326,19 +327,22 @@ def leaf_coefficients(steps: Sequence[LeafRound], initial: Floats) -> Floats:
     return coefficients
 
 
-def leaf_partition(tree: Trees, training_leaves: LeafNumbers) -> LeafPartition:
-    """Return the leaves of a single tree, given the leaf number of each training row."""
-    offsets = leaf_offsets(tree)
-    weights = tree.row_weight[tree.members]
-    weights = weights / np.repeat(np.add.reduceat(weights, offsets[:-1]), np.diff(offsets))
-    places = training_leaves.astype(np.int32, copy=False)
-    return LeafPartition(offsets, tree.members, weights, places)
+def leaf_partition(tree: Trees, training_leaves: LeafNumbers | None = None) -> LeafPartition:
+    """Return the leaves of a single tree, given the leaf number of each training row.
 
-
-def leaf_offsets(tree: Trees) -> npt.NDArray[np.int64]:
-    """Return where the members of each leaf of a single tree begin, and where the last end."""
+    The numbers are not needed if all training rows are members.
+    """
     begin = np.sort(tree.begin[tree.left < 0])
-    return np.append(begin, len(tree.members)).astype(np.int64)
+    offsets = np.append(begin, len(tree.members)).astype(np.int64)
+    of_member = np.repeat(np.arange(len(begin), dtype=np.int32), np.diff(offsets))
+    weights = tree.row_weight[tree.members]
+    weights /= np.add.reduceat(weights, begin)[of_member]
+    if training_leaves is None:
+        places = np.empty_like(of_member)
+        places[tree.members] = of_member
+    else:
+        places = training_leaves.astype(np.int32, copy=False)
+    return LeafPartition(offsets, tree.members, weights, places)
 
 
 def number_leaves(trees: Trees) -> tuple[npt.NDArray[np.int64], Ints]:
