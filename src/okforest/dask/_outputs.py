@@ -19,8 +19,8 @@ from okforest.embedding.low_rank import (
     sample_positions,
 )
 from okforest.kernels import RBF, Dirac, Laplacian, OutputKernel
+from okforest.kernels._distances import MEDIAN_SAMPLE
 from okforest.kernels._gram_checks import check_gram
-from okforest.kernels.vectors import MEDIAN_SAMPLE
 from okforest.models._tree_model import TreeModel
 
 
