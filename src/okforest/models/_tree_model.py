@@ -229,7 +229,8 @@ class TreeModel(Grower):
         kernel, outputs = self.validate_outputs(inputs.X, y, weight)
         if self.criterion == "frobenius":
             self._check_frobenius(inputs)
-            embedding = Embedding("gram", gram_of(kernel, outputs, FROBENIUS_ADVICE))
+            K = gram_of(kernel, outputs, FROBENIUS_ADVICE, frobenius=True)
+            embedding = Embedding("gram", K)
             return Target(kernel, outputs, embedding, embedding, 1.0)
         there = self._outputs_there(kernel, y, outputs, device)
         embedding = embed(kernel, there, self.embedding, self.embedding_rank, seed)
