@@ -79,7 +79,9 @@ PARAMETERS = {
         The seed. The same seed gives the same model for any ``n_jobs``.""",
     "warm_start": """bool, default=False
         Whether :meth:`fit` keeps the existing trees and adds trees up to ``n_estimators``, on the
-        same training set. The forest equals one grown in a single fit.""",
+        same training set and with the same kernel, embedding and ``bootstrap``. If no other
+        parameter has changed, the forest equals one grown in a single fit; those on the growth of
+        trees, such as ``max_depth``, may change and apply to the new trees only.""",
     "n_jobs": """int, optional
         Number of threads for fitting and prediction; -1 for all cores.""",
     "device": """{"cpu", "cuda", "auto"}, default="cpu"
@@ -176,8 +178,9 @@ BOOSTING = {
     ),
     "warm_start": """bool, default=False
         Whether :meth:`fit` keeps the existing rounds and adds rounds up to ``n_estimators``, on the
-        same training set. The model equals one fitted at once. After early stopping no rounds are
-        added, unless ``n_iter_no_change`` is increased or ``tol`` decreased.""",
+        same training set and with the same kernel. If no other parameter has changed, the model
+        equals one fitted at once. After early stopping no rounds are added, unless
+        ``n_iter_no_change`` is increased or ``tol`` decreased.""",
     "n_jobs": """int, optional
         Number of threads for prediction and for updating large residuals; -1 for all cores. Rounds
         run one after the other, and a tree is grown by one thread.""",

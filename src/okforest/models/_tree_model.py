@@ -23,6 +23,7 @@ from okforest._validation import (
     missing_features,
 )
 from okforest.embedding import (
+    LOW_RANK_KINDS,
     Embedding,
     embed,
     embedding_bytes,
@@ -212,6 +213,9 @@ class TreeModel(Grower):
             raise ValueError(changed("bootstrap"))
         outputs = None if target is None else target.outputs
         self._check_same_rows(X, outputs, weight)
+        if target is not None:
+            self._check_same_kernel(target.kernel, target.outputs)
+            self._check_same_embedding(target)
         n_trees = len(self.trees_)
         if self.n_estimators < n_trees:
             raise ValueError(
@@ -221,6 +225,17 @@ class TreeModel(Grower):
         if self.n_estimators == n_trees:
             warn("warm_start=True without a larger n_estimators grows no trees.", stacklevel=7)
         return n_trees
+
+    def _check_same_embedding(self, target: "Target") -> None:
+        """Check that splits are searched in the same outputs; exact forms give the same trees."""
+        kinds = {self.embedding_, target.embedding.kind}
+        approximate = not kinds.isdisjoint(LOW_RANK_KINDS)
+        if approximate and (len(kinds) > 1 or self.embedding_rank_ != target.embedding.rank):
+            raise ValueError(changed("embedding or embedding_rank"))
+        before = self.search_rank_ if self.search_rank_ < self.embedding_rank_ else None
+        reduced = target.search.rank < target.embedding.rank
+        if before != (target.search.rank if reduced else None):
+            raise ValueError(changed("search_rank"))
 
     def _embed(
         self, inputs: TrainingInputs, y: Any, weight: Floats, seed: int, device: DeviceName
