@@ -18,6 +18,7 @@ from okforest._namespace import namespace, on_gpu, to_host
 from okforest._typing import Floats, Outputs
 from okforest.embedding.low_rank import DEFAULT_RANK, LowRankKind, low_rank_factor
 from okforest.kernels import Linear, OutputKernel
+from okforest.kernels._description import describe_kernel
 from okforest.kernels._gram_checks import check_gram
 
 EmbeddingKind = Literal["features", "gram", "factor"] | LowRankKind
@@ -93,8 +94,8 @@ def embed(
     dim = kernel.feature_dim(y)
     if kind == "features" and dim is None:
         raise ValueError(
-            f"embedding='features' needs a kernel with explicit features, which {kernel!r} lacks; "
-            "use 'auto', 'gram' or 'factor'."
+            "embedding='features' needs a kernel with explicit features, which "
+            f"{describe_kernel(kernel)} lacks; use 'auto', 'gram' or 'factor'."
         )
     if dim is not None and (kind == "features" or dim <= FEATURES * len(y)):
         features = centred_features(kernel.features(y))
@@ -170,7 +171,7 @@ def gram_of(
         _check_gram_memory(len(y), advice)
     K = namespace(y).ascontiguousarray(kernel(y))
     if not kernel.known_psd:
-        check_gram(K, f"the Gram matrix of {kernel!r}")
+        check_gram(K, f"the Gram matrix of {describe_kernel(kernel)}")
     _check_scale(np.diagonal(K), is_zero=not K.diagonal().any(), frobenius=frobenius)
     return K
 
