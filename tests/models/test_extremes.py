@@ -114,6 +114,8 @@ def test_rows_drawn_in_a_bootstrap():
         assert model.trees_.times.sum() == 5 * expected
     with pytest.warns(UserWarning, match="draws 1 rows for each tree. Rescale sample_weight"):
         assert OKBagging(5, max_samples=0.5).fit(X, Y, np.full(200, 0.01)).trees_.times.sum() == 5
+    with pytest.warns(UserWarning, match=r"max_samples=0.01 of 200 rows draws 2 .* Increase it"):
+        OKBagging(5, max_samples=0.01).fit(X, Y)
     for scale in (0.25, 3.0, 1e80):
         other = OKBagging(5, random_state=0).fit(X, Y, weight * scale)
         same = OKBagging(5, random_state=0).fit(X, Y, weight)

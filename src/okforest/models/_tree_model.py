@@ -294,10 +294,13 @@ class TreeModel(Grower):
         else:
             n_draws = max(1, int(self.max_samples * weight.sum()))
             if n_draws < max(10.0, len(weight) ** (1 / 3)):
+                of, remedy = f"{len(weight)} rows", "Increase it"
+                if (weight != 1.0).any():
+                    of = f"a sum of weights of {weight.sum():.4g}"
+                    remedy = "Rescale sample_weight"
                 warn(
-                    f"max_samples={self.max_samples!r} of a sum of weights of {weight.sum():.4g} "
-                    f"draws {n_draws} rows for each tree. Rescale sample_weight, or pass "
-                    "max_samples as an integer.",
+                    f"max_samples={self.max_samples!r} of {of} draws {n_draws} rows for each "
+                    f"tree. {remedy}, or pass max_samples as an integer.",
                     stacklevel=7,
                 )
         if n_draws > UNLIMITED:
