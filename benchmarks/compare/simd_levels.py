@@ -14,7 +14,7 @@ from benchmarks.compare.protocol import (
 
 from okforest import OKBagging, OKExtraTrees
 from okforest._report import Table
-from okforest.engine.cpu import choose_simd_level, simd_level
+from okforest.engine.cpu import SIMD_LEVELS, choose_simd_level, simd_level
 from okforest.kernels import RBF
 
 
@@ -50,7 +50,7 @@ def main() -> None:
     options = make_parser(__doc__).parse_args()
     machine.fix_threads()
     best = simd_level()
-    levels = [level for level in ("avx512", "avx2", "baseline") if choose_simd_level(level)]
+    levels = [level for level in SIMD_LEVELS if choose_simd_level(level)]
     rows = []
     for name, fit in tasks(options).items():
 
