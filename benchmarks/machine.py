@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shlex
 import sys
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
@@ -41,7 +42,7 @@ def describe() -> dict[str, str]:
 def print_command() -> None:
     """Print the command line of this program, as the first line of a file of results."""
     module: Any = sys.modules["__main__"]
-    command = " ".join(["python -m", module.__spec__.name, *sys.argv[1:]])
+    command = shlex.join(["python", "-m", module.__spec__.name, *sys.argv[1:]])
     print(f"Printed by `{command}`.\n", flush=True)
 
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -330,6 +331,28 @@ def test_retrieval(tmp_path):
     printed = run("retrieval.load", "--minutes", 0.05, "--images", 20, "--clients", 2)
     assert "other 5xx, or no answer: 0" in printed
     assert "resident memory (MB)" in printed
+
+
+@pytest.mark.parametrize("script", ["profile", "simd_levels", "one_row_latency"])
+def test_rows_that_do_not_exist(script):
+    """The rows are listed, and nothing is measured."""
+    printed = run(f"compare.{script}", *TINY, "--only", "no such row")
+    assert printed.startswith("No row contains 'no such row'; the rows are\n\n- ")
+    assert "N=40" in printed or "extra-trees" in printed
+    assert "|" not in printed
+
+
+def test_the_printed_command_can_be_pasted(monkeypatch, capsys):
+    """Arguments with spaces are quoted."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import machine
+
+    monkeypatch.setattr(sys, "argv", ["x.py", "--only", "K=√p, RBF"])
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", SimpleNamespace(name="benchmarks.x"))
+    machine.print_command()
+    assert capsys.readouterr().out.startswith(
+        "Printed by `python -m benchmarks.x --only 'K=√p, RBF'`."
+    )
 
 
 @pytest.mark.slow

@@ -37,8 +37,18 @@ def test_number_of_threads(monkeypatch):
     assert thread_count(5) == 2
     monkeypatch.setenv("OKFOREST_NUM_THREADS", "4")
     assert thread_count(5) == 4
-    monkeypatch.setenv("OKFOREST_NUM_THREADS", "many")
+    monkeypatch.setenv("OKFOREST_NUM_THREADS", "")
     assert thread_count(5) == 2
+    monkeypatch.setenv("OMP_NUM_THREADS", "4,2")
+    assert thread_count(5) == 5
+
+
+@pytest.mark.parametrize("limit", ["many", "0", "-1", "1.5"])
+def test_a_limit_that_is_no_number_of_threads(monkeypatch, limit):
+    """The error names the variable and its value."""
+    monkeypatch.setenv("OKFOREST_NUM_THREADS", limit)
+    with pytest.raises(ValueError, match=f"OKFOREST_NUM_THREADS is '{limit}'; set it to a posit"):
+        thread_count(5)
 
 
 def _score(_):

@@ -23,6 +23,7 @@ from benchmarks.compare.protocol import (
     find_versions,
     format_seconds,
     make_parser,
+    no_row,
     print_progress,
     write_json,
 )
@@ -49,12 +50,16 @@ def main() -> None:
     parser.set_defaults(trees=200, repeats=50, patience=30.0)
     options = parser.parse_args()
     machine.fix_threads()
+    sizes = dict.fromkeys(min(n, options.samples or n) for n in SIZES)
+    every = {f"{kernel}, N={n}": (kernel, n) for n in sizes for kernel in KERNELS}
+    chosen = {name: task for name, task in every.items() if options.only in name}
+    if not chosen:
+        print(no_row(options.only, list(every)))
+        return
     results = []
-    for n in dict.fromkeys(min(n, options.samples or n) for n in SIZES):
-        for kernel in KERNELS:
-            if options.only in f"{kernel}, N={n}":
-                print_progress(f"one row, {kernel}, N={n}")
-                results.append(measure(kernel, n, options))
+    for name, task in chosen.items():
+        print_progress(f"one row, {name}")
+        results.append(measure(*task, options))
     versions = find_versions({"scikit-learn": "scikit-learn"})
     print_table(results, versions, options)
     write_json(options.json, versions=versions, rows=results)

@@ -20,7 +20,13 @@ from typing import Any
 
 import numpy as np
 from benchmarks import data, machine
-from benchmarks.compare.protocol import few_trees, format_seconds, make_parser, print_progress
+from benchmarks.compare.protocol import (
+    few_trees,
+    format_seconds,
+    make_parser,
+    no_row,
+    print_progress,
+)
 from sklearn.base import clone
 
 from okforest import OKBagging, OKBoost, OKExtraTrees
@@ -54,7 +60,7 @@ class Task:
 
 
 def tasks(options: Any) -> list[Task]:
-    """Return the fits of the tables that stay below their aims."""
+    """Return the fits to look at."""
     trees, few = options.trees, few_trees(options)
 
     def at_most(n: int) -> int:
@@ -67,7 +73,7 @@ def tasks(options: Any) -> list[Task]:
     X, Y = data.halves(n)
     rbf, every = {"kernel": RBF().resolve(Y)}, {"max_features": None}
     boost = {"max_depth": 4, "max_splits": 15, "splitter": "random", "random_state": 0, **rbf}
-    found = [
+    return [
         Task("extra-trees, K=√p, RBF", forest(OKExtraTrees, 5 * trees, **rbf), X, Y),
         Task(
             "extra-trees, K=√p, search_rank=32",
@@ -89,7 +95,6 @@ def tasks(options: Any) -> list[Task]:
         ),
         Task("boosting, random splits, √p", OKBoost(5 * trees, max_features="sqrt", **boost), X, Y),
     ]
-    return [task for task in found if options.only in task.name]
 
 
 def best_time(run: Callable[[], Any], repeats: int) -> float:
@@ -204,6 +209,11 @@ def main() -> None:
     """Print the tables."""
     options = make_parser(__doc__).parse_args()
     machine.fix_threads()
+    every = tasks(options)
+    chosen = [task for task in every if options.only in task.name]
+    if not chosen:
+        print(no_row(options.only, [task.name for task in every]))
+        return
     machine.print_command()
     print("# Where the time goes\n")
     print(f"{machine.describe()['CPU']}, one thread, {simd_level()}, CPU times.\n")
@@ -214,7 +224,7 @@ def main() -> None:
         rates.append([f"product of matrices, {dtype}", f"{speed / 1e9:.0f} GFlop/s"])
     print(Table(["this machine", "speed"], rates).markdown() + "\n")
     rows, shares = [], []
-    for task in tasks(options):
+    for task in chosen:
         print_progress(task.name)
         name = f"{task.name}, N={len(task.X)}"
         if not isinstance(task.model, OKBoost):
@@ -225,7 +235,7 @@ def main() -> None:
                 n, seconds = small.nodes - large.nodes, max(0.0, small.seconds - large.seconds)
                 each = f" ({1e6 * seconds / n:.2f} µs)" if n else ""
                 cells.append(f"{format_seconds(seconds)}{each}" if n else "–")
-            vectors = not task.best and task.model.kernel is None
+            vectors = not task.best and task.model.kernel == "linear"
             least = least_reading(task, grown[-2], speeds["memory"]) if vectors else 0.0
             rows.append([name, *cells, format_seconds(least) if least else "–"])
 

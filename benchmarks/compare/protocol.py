@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,11 +116,15 @@ def compare(comparison: Comparison, options: argparse.Namespace) -> None:
     print("Peak memory is above that of the loaded data; both sizes are okforest / peer.\n")
     print(Table(header, [_cells(result, scored) for result in results]).markdown())
     if not rows:
-        names = "\n- ".join(row.name for row in comparison.rows)
-        print(f"\nNo row contains {options.only!r}; the rows are\n\n- {names}")
+        print("\n" + no_row(options.only, [row.name for row in comparison.rows]))
     for reason in dict.fromkeys(row.skipped for row in rows if row.skipped):
         print(f"\nSkipped: {reason}")
     write_json(options.json, peer=comparison.peer, versions=versions, rows=results)
+
+
+def no_row(only: str, names: Sequence[str]) -> str:
+    """Return what to print if no row contains the text of ``--only``."""
+    return f"No row contains {only!r}; the rows are\n\n- " + "\n- ".join(names)
 
 
 def find_versions(packages: dict[str, str]) -> dict[str, str]:

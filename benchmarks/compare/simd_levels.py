@@ -9,12 +9,13 @@ from benchmarks.compare.protocol import (
     few_trees,
     format_seconds,
     make_parser,
+    no_row,
     time_alternately,
 )
 
 from okforest import OKBagging, OKExtraTrees
 from okforest._report import Table
-from okforest.engine.cpu import choose_simd_level, simd_level
+from okforest.engine.cpu import SIMD_LEVELS, choose_simd_level, simd_level
 from okforest.kernels import RBF
 
 
@@ -42,17 +43,22 @@ def tasks(options: argparse.Namespace) -> dict[str, Callable[[], object]]:
     }
     for n, q in ((at_most(5000), 256), (at_most(20000), 64)):
         fits[f"extra-trees, K=√p, N={n}, {q} outputs"] = extra_trees(trees, *data.smooth(n, 128, q))
-    return {name: fit for name, fit in fits.items() if options.only in name}
+    return fits
 
 
 def main() -> None:
     """Print the table."""
     options = make_parser(__doc__).parse_args()
     machine.fix_threads()
+    fits = tasks(options)
+    chosen = {name: fit for name, fit in fits.items() if options.only in name}
+    if not chosen:
+        print(no_row(options.only, list(fits)))
+        return
     best = simd_level()
-    levels = [level for level in ("avx512", "avx2", "baseline") if choose_simd_level(level)]
+    levels = [level for level in SIMD_LEVELS if choose_simd_level(level)]
     rows = []
-    for name, fit in tasks(options).items():
+    for name, fit in chosen.items():
 
         def with_level(level, fit=fit):
             return lambda: (choose_simd_level(level), fit())

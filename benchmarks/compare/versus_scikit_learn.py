@@ -173,9 +173,8 @@ def main() -> None:
     names = f"{data.halves_name()}, upper halves → lower halves; or smooth functions of 128 inputs"
     compare(Comparison("scikit-learn", "scikit-learn", names, table), options)
     if not options.memory_of:
-        print("\nWith one output, the aim is a ratio of at least 0.67.")
         times = [f"{format_seconds(data.rbf_halves(n)[-1])} for N={n}" for n in rbf_sizes(options)]
-        print(f"Not counted: the eigen-features for scikit-learn take {', '.join(times)}.")
+        print(f"\nNot counted: the eigen-features for scikit-learn take {', '.join(times)}.")
 
 
 if __name__ == "__main__":

@@ -11,9 +11,10 @@ def thread_count(n_jobs: int | None) -> int:
     """Return the number of threads for a value of ``n_jobs``.
 
     As in scikit-learn, ``None`` means one, or the value of an enclosing
-    :class:`joblib.parallel_config`; -1 means all cores, -2 all but one. The environment variable
-    ``OKFOREST_NUM_THREADS``, or if it is not set ``OMP_NUM_THREADS``, is an upper limit: joblib and
-    Dask set the latter in worker processes to avoid oversubscription.
+    :class:`joblib.parallel_config`; -1 means all cores, -2 all but one and so on, but at least one
+    thread. The environment variable ``OKFOREST_NUM_THREADS``, or if it is not set
+    ``OMP_NUM_THREADS``, is an upper limit: joblib and Dask set the latter in worker processes to
+    avoid oversubscription.
     """
     if n_jobs is None:
         n_threads = int(joblib.effective_n_jobs(None))
@@ -23,7 +24,12 @@ def thread_count(n_jobs: int | None) -> int:
         n_threads = n_jobs if n_jobs > 0 else max(1, joblib.cpu_count() + 1 + n_jobs)
     n_threads = min(n_threads, MAX_THREADS)
     for name in ("OKFOREST_NUM_THREADS", "OMP_NUM_THREADS"):
-        limit = os.environ.get(name, "")
-        if limit.isdigit() and int(limit) > 0:
+        limit = os.environ.get(name, "").strip()
+        if limit.isdecimal() and int(limit) > 0:
             return min(n_threads, int(limit))
+        if limit and name == "OKFOREST_NUM_THREADS":  # the other has lists, such as "4,2"
+            raise ValueError(
+                f"the environment variable {name} is {limit!r}; set it to a positive number of "
+                "threads, or unset it."
+            )
     return n_threads

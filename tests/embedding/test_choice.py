@@ -89,10 +89,14 @@ def test_indefinite_large_matrices_are_found():
 
 def test_outputs_out_of_scale():
     """Outputs whose squares overflow or underflow are refused, not treated as constant."""
-    for scale in (1e200, 1e-200):
+    for scale in (1e200, 1e145, 1e-200, 1e-145):
         for kind in ("features", "gram"):
             with pytest.raises(ValueError, match="rescale them"):
                 embed(Linear(), Y * scale, kind)
+    with pytest.raises(ValueError, match="rescale them"):
+        embed(Linear(), Y * 1e145, "cholesky")
+    with pytest.raises(ValueError, match="rescale them"):
+        embed(Precomputed(np.eye(5) * 1e306), np.arange(5))
     embed(Linear(), np.zeros((5, 2)))
 
 

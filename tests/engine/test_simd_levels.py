@@ -5,10 +5,15 @@ import pytest
 
 from growing import grow
 from okforest.engine import GrowthRules, LeafPartition
-from okforest.engine.cpu import choose_simd_level, simd_level, subtract_means_from_gram
+from okforest.engine.cpu import (
+    SIMD_LEVELS,
+    choose_simd_level,
+    simd_level,
+    subtract_means_from_gram,
+)
 
 BEST = simd_level()
-LEVELS = [level for level in ("baseline", "avx2", "avx512") if choose_simd_level(level)]
+LEVELS = [level for level in reversed(SIMD_LEVELS) if choose_simd_level(level)]
 choose_simd_level("")
 
 
@@ -86,6 +91,14 @@ def test_levels_update_residuals_alike(n):
 
 
 def test_unknown_levels():
-    """A level that does not exist, or that the machine lacks, is refused and changes nothing."""
-    assert not choose_simd_level("avx9000")
+    """A level that does not exist is an error; one that the machine lacks changes nothing."""
+    with pytest.raises(ValueError, match=r"level='sse' is not known; use one of 'avx512', 'avx2'"):
+        choose_simd_level("sse")
+    for level in set(SIMD_LEVELS) - set(LEVELS):
+        assert not choose_simd_level(level)
     assert simd_level() == BEST
+
+
+def test_the_names_of_levels():
+    """The level in use is among the known ones."""
+    assert BEST in SIMD_LEVELS

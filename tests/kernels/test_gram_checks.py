@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from okforest.kernels import _gram_checks
+from okforest.embedding.choice import embed
+from okforest.kernels import RBF, Hamming, Linear, Precomputed, Tuples, _gram_checks
+from okforest.kernels._description import describe_kernel
 from okforest.kernels._gram_checks import check_gram
 
 rng = np.random.default_rng(0)
@@ -71,3 +73,33 @@ def test_large_matrices_are_tested_on_a_block(monkeypatch):
     negative = GRAM - 0.5 * np.diag(np.diagonal(GRAM))  # every block is indefinite
     with pytest.raises(ValueError, match="indefinite"):
         check_gram(negative, "K")
+
+
+def test_errors_name_a_kernel_without_its_matrix():
+    """The entries of a matrix would hide what is wrong; repr has them."""
+    K = Precomputed(np.ones((4, 4)) - 2 * np.eye(4))
+    assert describe_kernel(K) == "Precomputed(gram=<4 × 4 matrix>)"
+    assert "array" in repr(K)
+    with pytest.raises(ValueError, match=r"^the Gram matrix of Precomputed\(gram=<4 × 4 m"):
+        embed(K, np.arange(4))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        RBF(),
+        RBF(2.0) + 0.5 * Linear(),
+        RBF(base=Linear()),
+        Hamming(),
+    ],
+)
+def test_kernels_without_matrices_are_named_by_their_repr(kernel):
+    """Only what is long is left out."""
+    assert describe_kernel(kernel) == repr(kernel)
+
+
+def test_long_parameters_are_named_by_their_type():
+    """Lists of kernels are shown."""
+    kernel = Tuples([RBF(1.0), Precomputed(np.eye(3))])
+    assert describe_kernel(kernel).endswith("[RBF(sigma=1.0), Precomputed(gram=<3 × 3 matrix>)])")
+    assert describe_kernel(Precomputed(np.eye(30).tolist())) == "Precomputed(gram=<list>)"

@@ -1,5 +1,7 @@
 """Invalid input raises a clear error in every model, and never crashes."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,7 @@ CASES = {
     "Gram matrix as y": (X, X @ X.T, {"kernel": Precomputed(X @ X.T)}, "must hold integer pos"),
     "position out of range": (X, np.arange(1, 21), {"kernel": Precomputed(X @ X.T)}, "position 20"),
     "unknown kernel": (X, y, {"kernel": "gaussian"}, "kernel='gaussian' is not known"),
+    "capital letters": (X, y, {"kernel": "RBF"}, "kernel='RBF' is not known; did you mean 'rbf'"),
     "Gram matrix as kernel": (X, y, {"kernel": X @ X.T}, r"kernel=Precomputed\(K\)"),
     "wrong shape": (X, y, {"kernel": lambda a, b: a}, r"returned an array of shape \(20,\)"),
     "asymmetric": (X, y, {"kernel": lambda a, b: a[:, None] - b}, "is asymmetric"),
@@ -52,6 +55,9 @@ def test_bad_fits(model, X, y, params, message):
         ({"n_estimators": 0}, "'n_estimators' parameter"),
         ({"max_features": "all"}, "'max_features' parameter"),
         ({"max_features": 1.5}, "'max_features' parameter"),
+        ({"max_features": True}, "'max_features' parameter"),
+        ({"min_samples_leaf": True}, "'min_samples_leaf' parameter"),
+        ({"max_features": np.float32(1.5)}, "'max_features' parameter"),
         ({"max_leaf_nodes": 1}, "'max_leaf_nodes' parameter"),
         ({"min_impurity_decrease": -1.0}, "'min_impurity_decrease' parameter"),
         ({"bootstrap": False, "max_samples": 5}, "has no effect with bootstrap=False"),
@@ -64,6 +70,17 @@ def test_bad_forest_parameters(params, message):
     """Parameters of forests."""
     with pytest.raises(ValueError, match=message):
         OKBagging(**params).fit(X, y)
+
+
+def test_numbers_of_any_type():
+    """Fractions may be numbers of NumPy or of the standard library."""
+    for half in (np.float32(0.5), np.float16(0.5), Fraction(1, 2)):
+        options = {"max_features": half, "max_samples": half, "min_samples_leaf": half / 10}
+        found, expected = (
+            OKBagging(3, random_state=0, **chosen).fit(X, y)
+            for chosen in (options, {name: float(value) for name, value in options.items()})
+        )
+        np.testing.assert_array_equal(found.apply(X), expected.apply(X))
 
 
 @pytest.mark.parametrize(

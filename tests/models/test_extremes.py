@@ -40,6 +40,27 @@ def test_every_form_grows_the_same_trees(model, y):
         assert np.array_equal(other.trees_.threshold, models[0].trees_.threshold)
 
 
+@pytest.mark.parametrize(
+    ("criterion", "exponents"), [("variance", (-139, 139)), ("frobenius", (-69, 69))]
+)
+def test_all_scales_that_are_accepted_grow_the_same_trees(criterion, exponents):
+    """Sums over rows and their squares neither overflow nor underflow at the limits."""
+    model = OKTree(criterion=criterion, max_depth=4, random_state=0)
+    expected = model.fit(X, Y).apply(X)
+    for exponent in exponents:
+        np.testing.assert_array_equal(model.fit(X, Y * 10.0**exponent).apply(X), expected)
+        with pytest.raises(ValueError, match="squared norms of up to"):
+            model.fit(X, Y * 10.0 ** (exponent + np.sign(exponent) * 3))
+
+
+def test_the_frobenius_criterion_names_itself():
+    """Where the other criterion can grow a tree, the error suggests it."""
+    for scale in (1e75, 1e-75):
+        with pytest.raises(ValueError, match="use criterion='variance'"):
+            OKTree(criterion="frobenius").fit(X, Y * scale)
+        OKTree().fit(X, Y * scale)
+
+
 @pytest.mark.parametrize("outlier", [1e5, 1e7, 1e9])
 def test_outliers_do_not_stop_the_growth(outlier):
     """Differences that are small beside an outlier are still learnt, as in scikit-learn."""
@@ -93,6 +114,8 @@ def test_rows_drawn_in_a_bootstrap():
         assert model.trees_.times.sum() == 5 * expected
     with pytest.warns(UserWarning, match="draws 1 rows for each tree. Rescale sample_weight"):
         assert OKBagging(5, max_samples=0.5).fit(X, Y, np.full(200, 0.01)).trees_.times.sum() == 5
+    with pytest.warns(UserWarning, match=r"max_samples=0.01 of 200 rows draws 2 .* Increase it"):
+        OKBagging(5, max_samples=0.01).fit(X, Y)
     for scale in (0.25, 3.0, 1e80):
         other = OKBagging(5, random_state=0).fit(X, Y, weight * scale)
         same = OKBagging(5, random_state=0).fit(X, Y, weight)

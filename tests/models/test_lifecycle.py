@@ -9,7 +9,14 @@ from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.tree import DecisionTreeRegressor
 
 import okforest
-from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTree, select_ccp_alpha
+from okforest import (
+    OKBagging,
+    OKExtraTrees,
+    OKRandomForest,
+    OKTotallyRandomTrees,
+    OKTree,
+    select_ccp_alpha,
+)
 from okforest.engine import apply
 from okforest.kernels import RBF, Dirac, Linear, Normalized, Precomputed
 from okforest.metrics import kernel_loss
@@ -86,6 +93,47 @@ def test_warm_start_gives_the_forest_grown_at_once(bootstrap):
             model.fit(X_new, Y_new, weight)
     with pytest.raises(ValueError, match="bootstrap differs"):
         model.set_params(bootstrap=not bootstrap).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "what"),
+    [
+        ({"kernel": "rbf"}, {"kernel": "linear"}, "kernel"),
+        ({"kernel": RBF(1.0)}, {"kernel__sigma": 2.0}, "kernel"),
+        ({"kernel": "rbf"}, {"embedding": "nystrom"}, "embedding or embedding_rank"),
+        (
+            {"kernel": "rbf", "embedding": "nystrom", "embedding_rank": 20},
+            {"embedding_rank": 30},
+            "embedding or embedding_rank",
+        ),
+        ({"kernel": "rbf", "embedding": "nystrom"}, {"embedding": "cholesky"}, "embedding or"),
+        ({}, {"search_rank": 1}, "search_rank"),
+        ({"search_rank": 1}, {"search_rank": None}, "search_rank"),
+    ],
+)
+def test_warm_start_with_other_outputs_to_grow_on(first, then, what):
+    """Trees of different kernels or approximations do not make one forest."""
+    model = OKExtraTrees(2, warm_start=True, random_state=0, **first).fit(X, Y)
+    with pytest.raises(ValueError, match=f"{what}.* differs from the previous fit"):
+        model.set_params(n_estimators=4, **then).fit(X, Y)
+    assert model.predict(X).shape == Y.shape  # the trees are still there
+
+
+def test_warm_start_with_other_rules():
+    """Exact forms of outputs are the same; rules of growth apply to new trees."""
+    model = OKExtraTrees(2, kernel="rbf", warm_start=True, random_state=0).fit(X, Y)
+    model.set_params(n_estimators=4, embedding="gram", max_depth=1, kernel=RBF()).fit(X, Y)
+    nodes = np.diff(model.trees_.node_offsets)
+    assert (nodes[:2] > 3).all()
+    assert (nodes[2:] == 3).all()
+
+
+def test_warm_start_with_outputs_that_the_previous_fit_lacked():
+    """Totally randomised trees take y from the first fit on, or never."""
+    model = OKTotallyRandomTrees(2, warm_start=True, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="y differs from the previous fit"):
+        model.set_params(n_estimators=4).fit(X, Y)
+    assert len(model.fit(X).trees_) == 4
 
 
 @pytest.mark.parametrize("bootstrap", [False, True])

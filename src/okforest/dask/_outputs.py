@@ -19,8 +19,9 @@ from okforest.embedding.low_rank import (
     sample_positions,
 )
 from okforest.kernels import RBF, Dirac, Laplacian, OutputKernel
+from okforest.kernels._description import describe_kernel
+from okforest.kernels._distances import MEDIAN_SAMPLE
 from okforest.kernels._gram_checks import check_gram
-from okforest.kernels.vectors import MEDIAN_SAMPLE
 from okforest.models._tree_model import TreeModel
 
 
@@ -95,7 +96,8 @@ def resolve(
         if repr(value) != repr(given[name])
     )
     raise ValueError(
-        f"{kernel!r} learns its parameters from all outputs, which are in partitions. Pass them, "
+        f"{describe_kernel(kernel)} "
+        "learns its parameters from all outputs, which are in partitions. Pass them, "
         f"as in {type(kernel).__name__}({learnt}); kernel.resolve(kernel.check(y)) returns a "
         "kernel that has learnt them from a sample y of the outputs."
     )
@@ -108,7 +110,7 @@ def output_map(
     n = int(rows.n_rows.sum())
     sample = rows.outputs_at(client, kernel, sample_positions(n))
     if not kernel.known_psd:
-        check_gram(kernel(sample), f"the Gram matrix of {kernel!r}")
+        check_gram(kernel(sample), f"the Gram matrix of {describe_kernel(kernel)}")
     rank = min(DEFAULT_RANK if model.embedding_rank is None else model.embedding_rank, n)
     if model.embedding == "fourier":
         phi = fourier_features(kernel, sample, rank, seed)
@@ -123,7 +125,8 @@ def output_map(
     dim = kernel.feature_dim(sample)
     if dim is None or dim > n or model.embedding not in ("auto", "features"):
         raise ValueError(
-            f"with embedding={model.embedding!r}, {kernel!r} needs the Gram matrix of all {n} "
+            f"with embedding={model.embedding!r}, {describe_kernel(kernel)} "
+            f"needs the Gram matrix of all {n} "
             "outputs, or a factor of it, and the outputs are in partitions. Use "
             "embedding='nystrom' (any kernel), embedding='fourier' (RBF and Laplacian), or a "
             "kernel with explicit features."

@@ -5,6 +5,7 @@ import numpy as np
 from okforest._typing import Floats, Outputs
 from okforest.decode._base import Decoder
 from okforest.kernels import Wasserstein
+from okforest.kernels._description import describe_kernel
 from okforest.weights import Span, WeightMatrix, as_weights
 
 
@@ -28,8 +29,8 @@ class Quantiles(Decoder):
         """Check that outputs are distributions."""
         if not isinstance(span.kernel, Wasserstein):
             raise ValueError(
-                f"decoder 'quantiles' predicts distributions, and the kernel is {span.kernel!r}; "
-                "use decoder='auto', or kernel=Wasserstein()."
+                "decoder 'quantiles' predicts distributions, and the kernel is "
+                f"{describe_kernel(span.kernel)}; use decoder='auto', or kernel=Wasserstein()."
             )
 
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:

@@ -5,6 +5,7 @@ import numpy as np
 from okforest._typing import Outputs
 from okforest.decode._base import Decoder
 from okforest.kernels import Dirac, Linear
+from okforest.kernels._description import describe_kernel
 from okforest.weights import LeafWeights, Span, WeightMatrix, as_weights
 
 
@@ -28,8 +29,9 @@ class Mean(Decoder):
             )
         if span.outputs.dtype.kind in "iu" and not span.kernel.numeric:
             raise ValueError(
-                f"decoder 'mean' averages numbers, and {span.kernel!r} treats the integers in y as "
-                "positions or labels; use decoder='auto', or pass floats if they are numbers."
+                f"decoder 'mean' averages numbers, and {describe_kernel(span.kernel)} treats the "
+                "integers in y as positions or labels; use decoder='auto', or pass floats if they "
+                "are numbers."
             )
 
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:

@@ -9,6 +9,7 @@ from okforest._typing import Floats, Outputs
 from okforest.decode._base import Decoder
 from okforest.decode.search import TrainingSet
 from okforest.kernels import RBF
+from okforest.kernels._description import describe_kernel
 from okforest.weights import Span, WeightMatrix, as_weights
 
 
@@ -50,8 +51,8 @@ class FixedPoint(Decoder):
         """Check the parameters, and that the kernel is RBF on vectors."""
         if not isinstance(span.kernel, RBF) or span.kernel.base is not None:
             raise ValueError(
-                f"FixedPoint needs the kernel RBF() on vectors, and the kernel is {span.kernel!r}; "
-                "use decoder='auto'."
+                "FixedPoint needs the kernel RBF() on vectors, and the kernel is "
+                f"{describe_kernel(span.kernel)}; use decoder='auto'."
             )
         if not is_integer(self.max_iter) or self.max_iter < 1 or not self.tol >= 0:
             raise ValueError(

@@ -9,6 +9,7 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 from okforest._typing import Booleans, Floats
 from okforest.decode.label_sets import LabelSetDecoder, label_set_kernel, marginals
 from okforest.kernels import Hierarchy
+from okforest.kernels._description import describe_kernel
 from okforest.weights import Span, WeightMatrix
 
 ROUNDING = 1e-9  # sums of weights that differ by less are equal
@@ -49,7 +50,7 @@ class Hierarchical(LabelSetDecoder):
         if not isinstance(label_set_kernel(span), Hierarchy):
             raise ValueError(
                 f"{type(self).__name__} predicts classes of a hierarchy, and the kernel is "
-                f"{span.kernel!r}; use decoder='auto', or kernel=Hierarchy(...)."
+                f"{describe_kernel(span.kernel)}; use decoder='auto', or kernel=Hierarchy(...)."
             )
 
     def choose(self, W: WeightMatrix, span: Span) -> Booleans:

@@ -16,6 +16,7 @@ from okforest.decode._base import Decoder, HeldOut
 from okforest.decode._thresholds import best_common_threshold, best_threshold
 from okforest.decode.tuning import TunableDecoder
 from okforest.kernels import Hamming, Hierarchy, LabelSetKernel, Linear, OutputKernel
+from okforest.kernels._description import describe_kernel
 from okforest.weights import Span, WeightMatrix, as_weights
 
 BLOCK_VALUES = 2**22  # values of a block of predictions
@@ -78,7 +79,8 @@ class LabelSetDecoder(Decoder):
         if label_set_kernel(span) is None:
             raise ValueError(
                 f"{type(self).__name__} predicts sets of labels, and the kernel is "
-                f"{span.kernel!r}; use decoder='auto', or a kernel on label sets such as Hamming()."
+                f"{describe_kernel(span.kernel)}; use decoder='auto', "
+                "or a kernel on label sets such as Hamming()."
             )
 
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:

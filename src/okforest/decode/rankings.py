@@ -8,6 +8,7 @@ import numpy.typing as npt
 from okforest._typing import Floats, Outputs
 from okforest.decode._base import Decoder
 from okforest.kernels import OutputKernel, RankingKernel, Spearman
+from okforest.kernels._description import describe_kernel
 from okforest.kernels.rankings import expected_ranks, pair_signs
 from okforest.weights import Span, WeightMatrix, as_weights
 
@@ -46,8 +47,9 @@ class RankingDecoder(Decoder):
         """Check that outputs are rankings."""
         if ranking_kernel(span.kernel) is None:
             raise ValueError(
-                f"{type(self).__name__} predicts rankings, and the kernel is {span.kernel!r}; use "
-                "decoder='auto', or a kernel on rankings such as Kendall()."
+                f"{type(self).__name__} predicts rankings, and the kernel is "
+                f"{describe_kernel(span.kernel)}; use decoder='auto', "
+                "or a kernel on rankings such as Kendall()."
             )
 
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:

@@ -7,6 +7,7 @@ import numpy as np
 from okforest._typing import Floats, Outputs
 from okforest.decode._base import Decoder
 from okforest.kernels import OutputKernel, Survival
+from okforest.kernels._description import describe_kernel
 from okforest.weights import Span, WeightMatrix, as_weights
 
 
@@ -72,7 +73,7 @@ class SurvivalTime(Decoder):
         if survival_kernel(span.kernel) is None:
             raise ValueError(
                 f"decoder 'survival_time' needs kernel=Survival(), and the kernel is "
-                f"{span.kernel!r}; use decoder='auto'."
+                f"{describe_kernel(span.kernel)}; use decoder='auto'."
             )
 
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:

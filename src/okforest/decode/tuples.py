@@ -6,6 +6,7 @@ from typing import Any
 from okforest._typing import Outputs
 from okforest.decode._base import Decoder, HeldOut
 from okforest.kernels import Tuples
+from okforest.kernels._description import describe_kernel
 from okforest.kernels._outputs import array_of_objects
 from okforest.weights import Span, WeightMatrix
 
@@ -39,8 +40,8 @@ class Parts(Decoder):
         """Check that outputs are tuples, and each part with its decoder."""
         if not isinstance(span.kernel, Tuples):
             raise ValueError(
-                f"decoder 'parts' predicts tuples, and the kernel is {span.kernel!r}; use "
-                "decoder='auto', or kernel=Tuples([...])."
+                "decoder 'parts' predicts tuples, and the kernel is "
+                f"{describe_kernel(span.kernel)}; use decoder='auto', or kernel=Tuples([...])."
             )
         for decoder, part in self._parts(span):
             decoder.check(part)

@@ -1,9 +1,17 @@
 """Outputs as numbers, from which trees are grown."""
 
-from okforest.embedding.choice import Embedding, EmbeddingKind, embed, embedding_bytes, gram_of
+from okforest.embedding.choice import (
+    LOW_RANK_KINDS,
+    Embedding,
+    EmbeddingKind,
+    embed,
+    embedding_bytes,
+    gram_of,
+)
 from okforest.embedding.principal import principal_directions
 
 __all__ = [
+    "LOW_RANK_KINDS",
     "Embedding",
     "EmbeddingKind",
     "embed",

@@ -18,6 +18,7 @@ from okforest._namespace import namespace, on_gpu, to_host
 from okforest._typing import Floats, Outputs
 from okforest.embedding.low_rank import DEFAULT_RANK, LowRankKind, low_rank_factor
 from okforest.kernels import Linear, OutputKernel
+from okforest.kernels._description import describe_kernel
 from okforest.kernels._gram_checks import check_gram
 
 EmbeddingKind = Literal["features", "gram", "factor"] | LowRankKind
@@ -30,6 +31,11 @@ FEATURES = 4
 # Rows of features that are processed together, to avoid a second copy of all features.
 BLOCK = 1024
 BLOCK_THERE = 2**18  # on a GPU
+# Squared norms that trees can be grown from. Growth squares sums over rows, whose weights it scales
+# to at most 2: with up to 2³¹ rows, results stay within 1e308, and differences of 16 digits above
+# the smallest normal number. The Frobenius criterion squares kernel values, too.
+SCALE = (1e-280, 1e280)
+FROBENIUS_SCALE = (1e-140, 1e140)
 # What to do if the Gram matrix does not fit in memory.
 APPROXIMATE = (
     "Use embedding='cholesky', 'nystrom' or 'fourier', which approximate it by embedding_rank "
@@ -88,8 +94,8 @@ def embed(
     dim = kernel.feature_dim(y)
     if kind == "features" and dim is None:
         raise ValueError(
-            f"embedding='features' needs a kernel with explicit features, which {kernel!r} lacks; "
-            "use 'auto', 'gram' or 'factor'."
+            "embedding='features' needs a kernel with explicit features, which "
+            f"{describe_kernel(kernel)} lacks; use 'auto', 'gram' or 'factor'."
         )
     if dim is not None and (kind == "features" or dim <= FEATURES * len(y)):
         features = centred_features(kernel.features(y))
@@ -153,17 +159,20 @@ def centred_features(features: Floats) -> Floats:
     return np.subtract(features, centre, out=empty_lines(features.shape))
 
 
-def gram_of(kernel: OutputKernel, y: Outputs, advice: str = APPROXIMATE) -> Floats:
+def gram_of(
+    kernel: OutputKernel, y: Outputs, advice: str = APPROXIMATE, *, frobenius: bool = False
+) -> Floats:
     """Return the Gram matrix of the outputs, checked, uncentred and C-contiguous.
 
-    ``advice`` tells users what to do if it does not fit in memory.
+    ``advice`` tells users what to do if it does not fit in memory; ``frobenius`` is the criterion
+    that squares its entries.
     """
     if not on_gpu(y):
         _check_gram_memory(len(y), advice)
     K = namespace(y).ascontiguousarray(kernel(y))
     if not kernel.known_psd:
-        check_gram(K, f"the Gram matrix of {kernel!r}")
-    _check_scale(np.diagonal(K), is_zero=not K.diagonal().any())
+        check_gram(K, f"the Gram matrix of {describe_kernel(kernel)}")
+    _check_scale(np.diagonal(K), is_zero=not K.diagonal().any(), frobenius=frobenius)
     return K
 
 
@@ -194,13 +203,21 @@ def _central(squares: Floats) -> npt.NDArray[np.intp]:
     return np.argpartition(squares, len(squares) // 2)[: len(squares) // 2 + 1]
 
 
-def _check_scale(squares: Floats, is_zero: bool) -> None:
+def _check_scale(squares: Floats, *, is_zero: bool, frobenius: bool = False) -> None:
+    """Raise a ValueError if squared norms are too large, or too small, to grow trees from."""
     largest = float(squares.max()) if len(squares) else 0.0
-    if not np.isfinite(largest) or (largest < 1e-290 and not is_zero):
+    smallest, limit = FROBENIUS_SCALE if frobenius else SCALE
+    if smallest <= largest <= limit or (is_zero and largest < smallest):
+        return
+    if frobenius and SCALE[0] <= largest <= SCALE[1]:
         raise ValueError(
-            f"outputs have squared norms of up to {largest:.3g}, at the limit of float64; "
-            "rescale them."
+            f"outputs have squared norms of up to {largest:.3g}; criterion='frobenius' squares "
+            f"them, and needs a largest one between {smallest:g} and {limit:g}. Rescale the "
+            "outputs, or use criterion='variance'."
         )
+    raise ValueError(
+        f"outputs have squared norms of up to {largest:.3g}, at the limit of float64; rescale them."
+    )
 
 
 def _may_have_low_rank(K: Floats) -> bool:

@@ -16,6 +16,7 @@ import scipy.linalg.lapack as lapack
 from okforest._namespace import namespace
 from okforest._typing import Floats, Outputs
 from okforest.kernels import OutputKernel
+from okforest.kernels._description import describe_kernel
 from okforest.kernels._gram_checks import TOLERANCE as INDEFINITE
 from okforest.kernels._gram_checks import check_gram
 
@@ -35,7 +36,7 @@ def low_rank_factor(
 ) -> tuple[Floats, float]:
     """Return Φ with at most ``rank`` columns (256 if None), and its error."""
     if not kernel.known_psd:
-        check_gram(kernel(_sample(y)), f"the Gram matrix of {kernel!r}")
+        check_gram(kernel(_sample(y)), f"the Gram matrix of {describe_kernel(kernel)}")
     rank = min(DEFAULT_RANK if rank is None else rank, len(y))
     if kind == "cholesky":
         return pivoted_cholesky(kernel, y, rank, seed)
@@ -66,7 +67,9 @@ def pivoted_cholesky(
         tried = rng.choice(len(y), n_tried, replace=False, p=probability)
         columns = kernel(y, y[tried]) - phi[:, :done] @ phi[tried, :done].T
         if not np.isfinite(columns).all():
-            raise ValueError(f"{kernel!r} has NaN or infinite values; they must be finite.")
+            raise ValueError(
+                f"{describe_kernel(kernel)} has NaN or infinite values; they must be finite."
+            )
         lower, order, n_sound, _ = lapack.dpstrf(
             columns[tried], lower=1, tol=FAIR * residual[tried].max()
         )
@@ -79,8 +82,8 @@ def pivoted_cholesky(
         residual -= np.einsum("ij,ij->i", new, new)
         if residual.min() < -INDEFINITE * diag.max():
             raise ValueError(
-                f"{kernel!r} is indefinite: its Cholesky decomposition has a negative residual, "
-                f"{residual.min():.3g}. Use a positive semi-definite kernel."
+                f"{describe_kernel(kernel)} is indefinite: its Cholesky decomposition has a "
+                f"negative residual, {residual.min():.3g}. Use a positive semi-definite kernel."
             )
         residual[tried[pivots]] = 0.0
         np.maximum(residual, 0.0, out=residual)

@@ -17,6 +17,8 @@ from okforest.engine.leaf_partition import LeafPartition
 from okforest.engine.plan import GrowthPlan
 from okforest.engine.trees import Trees
 
+SIMD_LEVELS = ("avx512", "avx2", "baseline")
+
 
 def grow(
     plan: GrowthPlan, trees: range, *, n_threads: int = 1, progress: Progress | None = None
@@ -188,8 +190,14 @@ def simd_level() -> str:
 def choose_simd_level(level: str = "") -> bool:
     """Use another instruction set, by default the best one; return whether the machine has it.
 
-    Results are the same. For tests and benchmarks: it must not be called while trees grow.
+    A level that the machine lacks changes nothing. Results are the same on all levels. For tests
+    and benchmarks: it must not be called while trees grow.
     """
+    if level and level not in SIMD_LEVELS:
+        raise ValueError(
+            f"level={level!r} is not known; use one of {', '.join(map(repr, SIMD_LEVELS))}, or '' "
+            "for the best that the machine has."
+        )
     return _core.choose_simd_level(level)
 
 

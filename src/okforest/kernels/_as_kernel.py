@@ -67,7 +67,11 @@ def as_kernel(kernel: Any) -> OutputKernel:
         named = _named_kernels()
         if kernel in named:
             return named[kernel]()
-        if (written := _class_name(kernel)) is not None:
+        written = _class_name(kernel)
+        name = next((own for own, cls in named.items() if cls.__name__ == written), None)
+        if name is not None:
+            raise ValueError(f"kernel={kernel!r} is not known; did you mean {name!r}?")
+        if written is not None:
             raise ValueError(
                 f"kernel={kernel!r} cannot be passed by name; pass an object of okforest.kernels, "
                 f"kernel={written}(...)."

@@ -146,9 +146,11 @@ class OutputKernel(NestedParametersMixin, ABC):
 
         Random Fourier features use it; kernels that depend on a − b only can implement it.
         """
+        from okforest.kernels._description import describe_kernel
+
         raise ValueError(
             f"embedding='fourier' needs an RBF or Laplacian kernel on vectors, but the kernel is "
-            f"{self!r}; use embedding='cholesky' or 'nystrom'."
+            f"{describe_kernel(self)}; use embedding='cholesky' or 'nystrom'."
         )
 
     def __add__(self, other: OutputKernel) -> Sum:

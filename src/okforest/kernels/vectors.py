@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg as sla
-from sklearn.metrics.pairwise import manhattan_distances
 
 from okforest._integers import is_integer
 from okforest._namespace import namespace, on_gpu
@@ -15,42 +14,25 @@ from okforest._outputs import refuse_masked
 from okforest._typing import Floats, Outputs
 from okforest.kernels._as_kernel import as_kernel
 from okforest.kernels._base import OutputKernel
+from okforest.kernels._distances import (
+    SMALLEST,
+    as_rows,
+    check_limits,
+    check_spread,
+    evenly_spaced,
+    is_median,
+    manhattan,
+    median_distance,
+    needs_differences,
+    squared_differences,
+)
 from okforest.kernels._gram_checks import check_symmetric
 from okforest.kernels._outputs import read_numbers
-
-MEDIAN_SAMPLE = 1000  # sigma="median" is computed from at most this number of outputs
-
-
-def _rows(y: Outputs) -> Floats:
-    """Return outputs as a float64 matrix; numbers, of shape (n,), become one column."""
-    return namespace(y).asarray(y, dtype=np.float64).reshape(len(y), -1)
-
-
-def _median_distance(distances: Floats) -> float:
-    """Return the median of the positive distances between outputs, or 1 if all are zero."""
-    between = distances[np.triu_indices_from(distances, k=1)]
-    between = between[between > 0]
-    return float(np.median(between)) if len(between) else 1.0
-
-
-def _evenly_spaced(y: Outputs) -> Outputs:
-    return y[np.linspace(0, len(y) - 1, min(len(y), MEDIAN_SAMPLE)).astype(int)]
-
-
-def _manhattan_distances(a: Floats, b: Floats | None = None) -> Floats:
-    b = a if b is None else b
-    if not on_gpu(a):
-        distances: Floats = manhattan_distances(a, b)
-        return distances
-    total = namespace(a).zeros((len(a), len(b)))
-    for j in range(a.shape[1]):
-        total += abs(a[:, j, None] - b[None, :, j])
-    return total
 
 
 def _check_sigma(kernel: OutputKernel, sigma: Any) -> None:
     name = type(kernel).__name__
-    if isinstance(sigma, str) and sigma == "median":
+    if is_median(sigma):
         raise ValueError(
             f"{name}(sigma='median') computes sigma from the training outputs; fit a model with "
             "it, or call resolve(y) first."
@@ -85,21 +67,21 @@ class Linear(_VectorKernel):
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        return _rows(a) @ _rows(a if b is None else b).T
+        return as_rows(a) @ as_rows(a if b is None else b).T
 
     def pairs(self, a: Outputs, b: Outputs) -> Floats:
         """Return k(a_i, b_i)."""
         if on_gpu(a):  # where einsum would multiply a matrix for every pair
-            return (_rows(a) * _rows(b)).sum(axis=1)
-        return np.einsum("ij,ij->i", _rows(a), _rows(b))
+            return (as_rows(a) * as_rows(b)).sum(axis=1)
+        return np.einsum("ij,ij->i", as_rows(a), as_rows(b))
 
     def feature_dim(self, y: Outputs) -> int:
         """Return the number of columns of y."""
-        return _rows(y).shape[1]
+        return as_rows(y).shape[1]
 
     def features(self, a: Outputs) -> Floats:
         """Return the outputs themselves."""
-        return _rows(a)
+        return as_rows(a)
 
 
 class RBF(OutputKernel):
@@ -161,9 +143,18 @@ class RBF(OutputKernel):
         """Fill in the median distance."""
         base = None if self.base is None else self._base.resolve(y)
         sigma = self.sigma
-        if isinstance(sigma, str) and sigma == "median":
-            sigma = _median_distance(np.sqrt(RBF(1.0, base)._squared_distances(_evenly_spaced(y))))
-        _check_sigma(self, sigma)
+        median = is_median(sigma)
+        if not median:
+            _check_sigma(self, sigma)
+        if base is None:
+            wide = not median and float(sigma) >= sqrt(SMALLEST)
+            check_spread("RBF", y, 2, may_be_zero=wide)
+        if median:
+            squares = RBF(1.0, base)._squared_distances(evenly_spaced(y))
+            if base is not None:
+                largest = float(squares.max())
+                check_limits("RBF", "squared distances", largest, is_zero=largest == 0)
+            sigma = median_distance(np.sqrt(squares))
         return RBF(sigma, base)
 
     def restrict(self, y: Outputs) -> "RBF":
@@ -174,9 +165,10 @@ class RBF(OutputKernel):
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
         _check_sigma(self, self.sigma)
-        K = self._squared_distances(a, b)
-        K /= float(self.sigma)
-        K /= -2.0 * float(self.sigma)
+        K = self._squared_distances(a, b, float(self.sigma))
+        with np.errstate(over="ignore"):  # exp(−∞) is 0
+            K /= float(self.sigma)
+            K /= -2.0 * float(self.sigma)
         return np.exp(K, out=K)
 
     def diag(self, a: Outputs) -> Floats:
@@ -188,7 +180,7 @@ class RBF(OutputKernel):
         _check_sigma(self, self.sigma)
         base = self._base
         if self.base is None:
-            squares = ((_rows(a) - _rows(b)) ** 2).sum(axis=1)
+            squares = ((as_rows(a) - as_rows(b)) ** 2).sum(axis=1)
         else:
             squares = np.maximum(base.diag(a) + base.diag(b) - 2.0 * base.pairs(a, b), 0.0)
         return np.exp(squares / float(self.sigma) / (-2.0 * float(self.sigma)))
@@ -201,11 +193,17 @@ class RBF(OutputKernel):
         frequencies = rng.standard_normal((features.shape[1], n)) / float(self.sigma)
         return features @ namespace(features).asarray(frequencies)
 
-    def _squared_distances(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def _squared_distances(
+        self, a: Outputs, b: Outputs | None = None, sigma: float = np.inf
+    ) -> Floats:
+        """Return squared distances that are exact enough for this sigma."""
         base = self._base
         if self.base is None:  # centring reduces rounding errors
-            origin = _rows(a).mean(axis=0)
-            a, b = _rows(a) - origin, None if b is None else _rows(b) - origin
+            rows, other = as_rows(a), None if b is None else as_rows(b)
+            origin = rows.mean(axis=0)
+            a, b = rows - origin, None if other is None else other - origin
+            if needs_differences(a, b, sigma):
+                return squared_differences(rows, rows if other is None else other)
         squares = base(a, b)
         squares *= -2.0
         squares += base.diag(a)[:, None]
@@ -241,15 +239,19 @@ class Laplacian(_VectorKernel):
     def resolve(self, y: Outputs) -> "Laplacian":
         """Fill in the median distance."""
         sigma = self.sigma
-        if isinstance(sigma, str) and sigma == "median":
-            sigma = _median_distance(_manhattan_distances(_rows(_evenly_spaced(y))))
-        _check_sigma(self, sigma)
+        median = is_median(sigma)
+        if not median:
+            _check_sigma(self, sigma)
+        wide = not median and float(sigma) >= SMALLEST
+        check_spread("Laplacian", y, 1, may_be_zero=wide)
+        if median:
+            sigma = median_distance(manhattan(as_rows(evenly_spaced(y))))
         return Laplacian(sigma)
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
         _check_sigma(self, self.sigma)
-        K = _manhattan_distances(_rows(a), _rows(a if b is None else b))
+        K = manhattan(as_rows(a), as_rows(a if b is None else b))
         K /= -float(self.sigma)
         return np.exp(K, out=K)
 
@@ -259,7 +261,7 @@ class Laplacian(_VectorKernel):
 
     def phases(self, a: Outputs, n: int, rng: np.random.Generator) -> Floats:
         """Return the outputs times Cauchy frequencies of scale 1 / σ."""
-        rows = _rows(a)
+        rows = as_rows(a)
         frequencies = rng.standard_cauchy((rows.shape[1], n)) / float(self.sigma)
         return rows @ namespace(rows).asarray(frequencies)
 
@@ -312,11 +314,11 @@ class Polynomial(_VectorKernel):
 
     def feature_dim(self, y: Outputs) -> int:
         """Return the number of monomials."""
-        return comb(_rows(y).shape[1] + int(self.degree), int(self.degree))
+        return comb(as_rows(y).shape[1] + int(self.degree), int(self.degree))
 
     def features(self, a: Outputs) -> Floats:
         """Return the monomials of degree d of (√γ y, √c), with multinomial coefficients."""
-        rows = _rows(a)
+        rows = as_rows(a)
         extended = np.column_stack([sqrt(self.gamma) * rows, np.full(len(rows), sqrt(self.coef0))])
         columns = []
         for factors in combinations_with_replacement(range(extended.shape[1]), int(self.degree)):
@@ -349,7 +351,7 @@ class Mahalanobis(_VectorKernel):
 
     def resolve(self, y: Outputs) -> "Mahalanobis":
         """Fill in the covariance of the outputs, and check V."""
-        rows = _rows(y)
+        rows = as_rows(y)
         refuse_masked(self.V, "V")
         V = np.cov(rows.T).reshape(rows.shape[1], -1) if self.V is None else self.V
         kernel = Mahalanobis(np.asarray(V, dtype=np.float64))
@@ -366,11 +368,11 @@ class Mahalanobis(_VectorKernel):
 
     def feature_dim(self, y: Outputs) -> int:
         """Return the number of columns of y."""
-        return _rows(y).shape[1]
+        return as_rows(y).shape[1]
 
     def features(self, a: Outputs) -> Floats:
         """Return the whitened outputs, the rows of Y L⁻ᵀ with V = L Lᵀ."""
-        rows = _rows(a)
+        rows = as_rows(a)
         if self.V is None:
             raise ValueError(
                 "Mahalanobis() computes V from the training outputs; fit a model with it, call "

@@ -11,8 +11,8 @@ PARAMETERS = {
     "kernel": """OutputKernel, str or callable, default="linear"
         How similar two outputs are: an object of :mod:`okforest.kernels`, the name of one
         ("linear", "rbf", "laplacian", "polynomial", "mahalanobis", "dirac", "survival", "hamming",
-        "jaccard", "dice", "kendall", "spearman"), or a function of two lists of outputs that
-        returns their Gram matrix.""",
+        "jaccard", "dice", "kendall", "mallows", "spearman"), or a function of two lists of outputs
+        that returns their Gram matrix.""",
     "splitter": """{"best", "random"}, default="best"
         Whether to try every threshold of a feature, or one random threshold.""",
     "criterion": """{"variance", "frobenius"}, default="variance"
@@ -79,9 +79,13 @@ PARAMETERS = {
         The seed. The same seed gives the same model for any ``n_jobs``.""",
     "warm_start": """bool, default=False
         Whether :meth:`fit` keeps the existing trees and adds trees up to ``n_estimators``, on the
-        same training set. The forest equals one grown in a single fit.""",
+        same training set and with the same kernel, embedding and ``bootstrap``. If no other
+        parameter has changed, the forest equals one grown in a single fit; those on the growth of
+        trees, such as ``max_depth``, may change and apply to the new trees only.""",
     "n_jobs": """int, optional
-        Number of threads for fitting and prediction; -1 for all cores.""",
+        Number of threads for fitting and prediction; None is one, or the value of
+        :class:`joblib.parallel_config`. As in scikit-learn, -1 stands for all cores, -2 for all but
+        one and so on, but for at least one.""",
     "device": """{"cpu", "cuda", "auto"}, default="cpu"
         Where trees are grown. "cuda" takes the GPU, by CuPy, for numeric features; the trees are
         those of the CPU, up to near-ties. "auto" takes the GPU where it can, and warns where it
@@ -176,11 +180,13 @@ BOOSTING = {
     ),
     "warm_start": """bool, default=False
         Whether :meth:`fit` keeps the existing rounds and adds rounds up to ``n_estimators``, on the
-        same training set. The model equals one fitted at once. After early stopping no rounds are
-        added, unless ``n_iter_no_change`` is increased or ``tol`` decreased.""",
+        same training set and with the same kernel. If no other parameter has changed, the model
+        equals one fitted at once. After early stopping no rounds are added, unless
+        ``n_iter_no_change`` is increased or ``tol`` decreased.""",
     "n_jobs": """int, optional
-        Number of threads for prediction and for updating large residuals; -1 for all cores. Rounds
-        run one after the other, and a tree is grown by one thread.""",
+        Number of threads for prediction and for updating large residuals; -1 for all cores, -2 for
+        all but one and so on. Rounds run one after the other, and a tree is grown by one
+        thread.""",
     "device": """{"cpu", "cuda", "auto"}, default="cpu"
         Where rounds are run. "cuda" takes the GPU, by CuPy, for trees with random splits of numeric
         features, and residuals as vectors; the trees are those of the CPU, up to near-ties. "auto"

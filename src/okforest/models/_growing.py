@@ -18,6 +18,7 @@ from okforest.embedding import EmbeddingKind
 from okforest.engine import DeviceName, GrowthRules, Trees, apply
 from okforest.engine.inputs import Inputs
 from okforest.engine.plan import UNLIMITED
+from okforest.kernels import OutputKernel
 from okforest.models._state import check_feature_count, check_length
 from okforest.models.base import OKModel
 
@@ -141,12 +142,18 @@ class Grower(OKModel):
             what = f"X has {X.shape[0]} rows and"
         elif not self._has_seen(X):
             what = "X"
-        elif outputs is not None and not np.array_equal(outputs, self.outputs_):
+        elif outputs is not None and not np.array_equal(outputs, getattr(self, "outputs_", ())):
             what = "y"
         elif not np.array_equal(weight, self._training_weight()):
             what = "sample_weight"
         if what:
             raise ValueError(changed(what))
+
+    def _check_same_kernel(self, kernel: OutputKernel, outputs: Outputs) -> None:
+        """Check that the kernel agrees with that of the previous fit on some of the outputs."""
+        some = outputs[:: max(1, len(outputs) // 100)]
+        if not np.array_equal(kernel(some), self.kernel_(some)):
+            raise ValueError(changed("kernel"))
 
     def _training_weight(self) -> Floats:
         if hasattr(self, "row_weight_"):

@@ -23,6 +23,7 @@ from okforest._validation import (
     missing_features,
 )
 from okforest.embedding import (
+    LOW_RANK_KINDS,
     Embedding,
     embed,
     embedding_bytes,
@@ -212,6 +213,9 @@ class TreeModel(Grower):
             raise ValueError(changed("bootstrap"))
         outputs = None if target is None else target.outputs
         self._check_same_rows(X, outputs, weight)
+        if target is not None:
+            self._check_same_kernel(target.kernel, target.outputs)
+            self._check_same_embedding(target)
         n_trees = len(self.trees_)
         if self.n_estimators < n_trees:
             raise ValueError(
@@ -222,6 +226,17 @@ class TreeModel(Grower):
             warn("warm_start=True without a larger n_estimators grows no trees.", stacklevel=7)
         return n_trees
 
+    def _check_same_embedding(self, target: "Target") -> None:
+        """Check that splits are searched in the same outputs; exact forms give the same trees."""
+        kinds = {self.embedding_, target.embedding.kind}
+        approximate = not kinds.isdisjoint(LOW_RANK_KINDS)
+        if approximate and (len(kinds) > 1 or self.embedding_rank_ != target.embedding.rank):
+            raise ValueError(changed("embedding or embedding_rank"))
+        before = self.search_rank_ if self.search_rank_ < self.embedding_rank_ else None
+        reduced = target.search.rank < target.embedding.rank
+        if before != (target.search.rank if reduced else None):
+            raise ValueError(changed("search_rank"))
+
     def _embed(
         self, inputs: TrainingInputs, y: Any, weight: Floats, seed: int, device: DeviceName
     ) -> "Target | None":
@@ -229,7 +244,8 @@ class TreeModel(Grower):
         kernel, outputs = self.validate_outputs(inputs.X, y, weight)
         if self.criterion == "frobenius":
             self._check_frobenius(inputs)
-            embedding = Embedding("gram", gram_of(kernel, outputs, FROBENIUS_ADVICE))
+            K = gram_of(kernel, outputs, FROBENIUS_ADVICE, frobenius=True)
+            embedding = Embedding("gram", K)
             return Target(kernel, outputs, embedding, embedding, 1.0)
         there = self._outputs_there(kernel, y, outputs, device)
         embedding = embed(kernel, there, self.embedding, self.embedding_rank, seed)
@@ -278,10 +294,13 @@ class TreeModel(Grower):
         else:
             n_draws = max(1, int(self.max_samples * weight.sum()))
             if n_draws < max(10.0, len(weight) ** (1 / 3)):
+                of, remedy = f"{len(weight)} rows", "Increase it"
+                if (weight != 1.0).any():
+                    of = f"a sum of weights of {weight.sum():.4g}"
+                    remedy = "Rescale sample_weight"
                 warn(
-                    f"max_samples={self.max_samples!r} of a sum of weights of {weight.sum():.4g} "
-                    f"draws {n_draws} rows for each tree. Rescale sample_weight, or pass "
-                    "max_samples as an integer.",
+                    f"max_samples={self.max_samples!r} of {of} draws {n_draws} rows for each "
+                    f"tree. {remedy}, or pass max_samples as an integer.",
                     stacklevel=7,
                 )
         if n_draws > UNLIMITED:

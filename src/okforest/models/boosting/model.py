@@ -352,9 +352,7 @@ class OKBoost(BoostedModel):
         if (self.n_iter_no_change is None) == self.held_out_.any():
             raise ValueError(changed("n_iter_no_change, which decides the rows held out,"))
         self._check_same_rows(X, outputs, weight)
-        some = outputs[:: max(1, len(outputs) // 100)]
-        if not np.array_equal(kernel(some), self.kernel_(some)):
-            raise ValueError(changed("kernel"))
+        self._check_same_kernel(kernel, outputs)
         if self.n_estimators < self.n_estimators_:
             raise ValueError(
                 f"n_estimators={self.n_estimators} is less than the {self.n_estimators_} rounds so "
