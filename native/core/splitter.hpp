@@ -25,9 +25,6 @@ inline constexpr std::size_t kSortedRows = 2;
 // In nodes of at most this many rows, where equal splits are common, cuts are scored in float64.
 inline constexpr std::size_t kTinyNode = 16;
 
-// Weights are uneven if their mean is more than this many times the least.
-inline constexpr double kUneven = 1e4;
-
 template <class Inputs, Scorer S>
 class Splitter {
  public:
@@ -130,13 +127,10 @@ class Splitter {
   // One random cut of each numeric feature.
   void screen_cuts(const Search<Frame>& search, Rows features) {
     const std::size_t n = search.rows.size();
-    // If most rows are much heavier than the lightest, only sums of the lighter side keep its
-    // digits.
-    const bool even = search.node.weight <= kUneven * static_cast<double>(n) * search.node.lightest;
-    const bool scalar = even && scorer_.row_values(search.rows, search.frame, values_.data());
+    const bool scalar = scorer_.row_values(search.rows, search.frame, values_.data());
     const std::size_t n_classes =
-        even ? scorer_.row_classes(search.rows, search.frame, classes_.data(), values_.data()) : 0;
-    const bool small = even && !scalar && n_classes == 0 && n <= kSmallNode &&
+        scorer_.row_classes(search.rows, search.frame, classes_.data(), values_.data());
+    const bool small = !scalar && n_classes == 0 && n <= kSmallNode &&
                        scorer_.row_gram(search.rows, search.frame, values_.data());
     const bool as_bytes = Inputs::has_bytes && n_classes > 0 && sample_.plain;
     if (!as_bytes && (scalar || small || n_classes > 0)) {
