@@ -107,6 +107,38 @@ def test_gram_form_equals_factor_form(seed, n, q, grid, rules, n_draws):
     assert np.allclose(a.variance, b.variance, atol=1e-9)
 
 
+@pytest.mark.parametrize("n", [3, 6])
+def test_samples_of_all_rows(n):
+    """Trees whose bootstrap draws every row, with different weights, are the same in both forms."""
+    X, phi = problem(1, n=n)
+    options = {"rules": GrowthRules(), "n_trees": 12, "n_draws": 60}
+    a, b = grow(X, phi, **options), grow(X, phi @ phi.T, gram=True, **options)
+    assert len(set(a.variance[a.node_offsets[:-1]])) > 6
+    np.testing.assert_allclose(a.variance, b.variance, atol=1e-12)
+    assert np.array_equal(a.feature, b.feature)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("random_splits", [False, True])
+def test_thresholds_between_adjacent_and_huge_values(dtype, random_splits):
+    """A threshold is at least the smaller of two values and below the larger, without overflow."""
+    most = np.finfo(dtype).max
+    pairs = [(1.0, 2.0), (-1.0, 0.0), (0.0, 1.0), (most, 0.0), (-most, -0.0)]
+    pairs = [(dtype(a), np.nextafter(dtype(a), dtype(b))) for a, b in pairs]
+    pairs += [(dtype(most / 2), most), (-most, dtype(-most / 2))]
+    for a, b in pairs:
+        low, high = float(min(a, b)), float(max(a, b))
+        X = np.where(np.arange(40)[:, None] % [2, 3] == 0, low, high).astype(dtype)
+        for seed in range(8):
+            rules = GrowthRules(random_splits=random_splits, max_depth=1)
+            trees = grow(X, (X[:, :1] > low).astype(float), rules, seed=seed)
+            assert trees.feature.tolist() == [0, -1, -1]
+            assert low <= trees.threshold[0] < high
+            if not random_splits:
+                middle = low / 2 + high / 2
+                assert trees.threshold[0] == (middle if low <= middle < high else low)
+
+
 @pytest.mark.parametrize("order", ["depth", "gain"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_large_nodes_equal_the_gram_form(weighted, order):
@@ -220,6 +252,31 @@ def test_order_of_growth_does_not_change_a_full_tree(order):
     depth_first = grow(X, phi, rules, seed=4)[0]
     best_first = grow(X, phi, replace(rules, order=order), seed=4)[0]
     assert engine_as_nested(best_first) == engine_as_nested(depth_first)
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("order", ["variance", "gain"])
+def test_nodes_that_tie_are_split_in_order(order, gram):
+    """Of two nodes whose variances and gains differ by rounding errors, the left one is split."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        side = np.tile([0.0, 1.0], 30)
+        x = rng.normal(size=30).repeat(2)
+        y = (rng.normal(size=(30, 3)) + np.outer(x[::2] > 0, [1, 2, 3])).repeat(2, axis=0)
+        phi = np.c_[y + np.outer(side, rng.normal(size=3)), 20 * side]
+        rules = GrowthRules(order=order, max_leaf_nodes=3)
+        tree = grow(np.c_[side, x], phi @ phi.T if gram else phi, rules, gram=gram, seed=seed)[0]
+        assert tree.left.tolist() == [1, 3, -1, -1, -1]
+
+
+def test_the_least_gain_is_that_of_the_whole_tree():
+    """Large trees are grown in branches; the least gain refers to the weight of all rows."""
+    X, phi = problem(2, n=5000)
+    rules = GrowthRules(random_splits=True, max_features=2, min_impurity_decrease=1e-4)
+    in_branches = grow(X, phi, rules)[0]
+    at_once = grow(X, phi, replace(rules, order="gain", max_leaf_nodes=4999))[0]
+    assert engine_as_nested(in_branches) == engine_as_nested(at_once)
+    assert 20 < len(in_branches.left) < 5000
 
 
 @pytest.mark.parametrize("random_splits", [False, True])
