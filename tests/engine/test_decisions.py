@@ -201,22 +201,26 @@ def test_equal_outputs_are_never_split(gram, kind):
 
 
 @pytest.mark.parametrize("spread", [1e-5, 1e-7])
-def test_clusters_keep_their_digits(spread):
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n", "p", "q"), [(300, 5, 40), (90, 60, 200)])  # the latter: one branch
+def test_clusters_keep_their_digits(spread, weighted, n, p, q):
     """In tight clusters, variances are right, and the order of growth does not matter."""
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(300, 5))
-    centres = rng.normal(size=(4, 40))
-    noise = rng.normal(size=(300, 40)) + 2 * np.outer(X[:, 2] > 0, rng.normal(size=40))
+    X = rng.normal(size=(n, p))
+    centres = rng.normal(size=(4, q))
+    noise = rng.normal(size=(n, q)) + 2 * np.outer(X[:, 2] > 0, rng.normal(size=q))
     phi = centres[(X[:, 0] > 0) + 2 * (X[:, 1] > 0)] + spread * noise
     phi -= phi.mean(axis=0)
+    weight = rng.uniform(1.0, 5.0, n) if weighted else np.ones(n)
     rules = GrowthRules(max_depth=6)
-    tree = grow(X, phi, rules)[0]
-    by_gain = grow(X, phi, replace(rules, order="gain", max_leaf_nodes=299))[0]
+    tree = grow(X, phi, rules, row_weight=weight)[0]
+    by_gain = grow(X, phi, replace(rules, order="gain", max_leaf_nodes=n - 1), row_weight=weight)[0]
     assert engine_as_nested(tree) == engine_as_nested(by_gain)
     for node in range(len(tree.left)):
         members = tree.members[tree.begin[node] : tree.end[node]]
-        variance = len(members) * phi[members].var(axis=0).sum()
-        assert tree.variance[node] == pytest.approx(variance, rel=1e-7)
+        w = weight[members]
+        variance = w @ (phi[members] - np.average(phi[members], axis=0, weights=w)) ** 2
+        assert tree.variance[node] == pytest.approx(variance.sum(), rel=1e-7)
 
 
 @pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])

@@ -176,6 +176,24 @@ def test_an_outlier_does_not_cost_others_their_digits(q, large):
                 assert expected.variance[node] == pytest.approx(variance, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("q", [1, 9])
+def test_variances_beside_larger_outputs(gram, q):
+    """The sums of a node of little variance are not those of its parent less its sibling's."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(100, 3))
+        phi = 1 + 1.5e-3 * rng.normal(size=(100, q))
+        X[:20, 0] += 50
+        phi[:20] += rng.uniform(150, 300, size=(20, q))
+        outputs = phi @ phi.T if gram else phi
+        tree = grow(X, outputs, GrowthRules(max_depth=3), gram=gram, seed=seed)[0]
+        for node in np.flatnonzero(tree.end - tree.begin > 10):
+            members = tree.members[tree.begin[node] : tree.end[node]]
+            variance = len(members) * phi[members].var(axis=0).sum()
+            assert tree.variance[node] == pytest.approx(variance, rel=2e-9)
+
+
 def test_many_trees_equal_each_alone():
     """With many trees and large inputs, nodes read a column-major copy: the same trees."""
     rng = np.random.default_rng(0)
