@@ -149,6 +149,42 @@ def test_errors_of_searches_are_bounded(gram, n, q, offset, spread, weighted, ki
 
 
 @pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("n", [30, 200])
+def test_cuts_of_a_feature_that_float32_cannot_tell_apart(gram, n):
+    """Of two cuts of the same feature, the larger gain wins, however close."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        half = rng.normal(size=(n // 2, 9)) * 0.1
+        half[: n // 5] += rng.normal(size=9)
+        for larger in (0, 1):  # the gain of the cut on the left, or on the right
+            sides = [half, half[::-1]]
+            sides[larger] = sides[larger] * (1 + 1e-7)
+            phi = np.concatenate(sides)
+            x = np.arange(n) - (n - 1) / 2
+            order = rng.permutation(n)
+            outputs = phi[order] @ phi[order].T if gram else phi[order]
+            tree = grow(x[order, None], outputs, GrowthRules(max_depth=1), gram=gram)
+            assert (tree.threshold[0] > 0) == (larger == 1)
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("max_features", [1, 4])
+def test_the_first_of_equal_cuts_is_taken(gram, max_features):
+    """Two cuts of a feature tie up to rounding errors, which an offset makes large."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        half = np.r_[np.ones((8, 1)), np.zeros((22, 1))] * rng.normal(size=9)
+        half += rng.normal(size=(30, 9)) * 0.1
+        phi = np.concatenate([half, half[::-1]]) + 3e3
+        X = np.c_[np.arange(60) - 29.5, np.zeros((60, 3))]
+        order = rng.permutation(60)
+        outputs = phi[order] @ phi[order].T if gram else phi[order]
+        rules = GrowthRules(max_depth=1, max_features=max_features)
+        tree = grow(X[order], outputs, rules, gram=gram, seed=seed)
+        assert tree.threshold[0] < 0
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
 @pytest.mark.parametrize(("n_light", "n_heavy", "share"), [(16, 16, 0.2), (100, 20, 0.8)])
 @pytest.mark.parametrize("kind", ["random", "best"])
 def test_the_lighter_side_is_summed(gram, n_light, n_heavy, share, kind):

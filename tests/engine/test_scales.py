@@ -103,12 +103,17 @@ def test_frobenius_rule_at_any_scale(exponent):
         assert np.array_equal(found.feature, expected.feature)
 
 
-def test_ties_of_the_frobenius_rule():
-    """Copies and mirrored copies of a feature are chosen alike, also if outputs are large."""
+@pytest.mark.parametrize("offset", [None, 0.0, 1e5])
+def test_ties_of_the_frobenius_rule(offset):
+    """Copies and mirrored copies of a feature are chosen alike, also if outputs are large.
+
+    Of centred outputs, the mean before the first split is zero; of others, it may be most of them.
+    """
     rng = np.random.default_rng(0)
     x = np.round(rng.normal(size=60) * 3)
     phi = rng.normal(size=(60, 24)) * 1e6
     weight = rng.uniform(0.1, 3, 60)
+    phi += -np.average(phi, axis=0, weights=weight) if offset is None else offset * 1e6
     rules = GrowthRules(frobenius=True, max_depth=1)
     trees = grow(np.c_[x, x, -x, -x], phi @ phi.T, rules, gram=True, row_weight=weight, n_trees=400)
     roots = trees.feature[trees.node_offsets[:-1]]
