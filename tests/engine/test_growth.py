@@ -31,6 +31,9 @@ RULES = {
     "random by gain": GrowthRules(
         order="gain", random_splits=True, max_features=2, max_leaf_nodes=9
     ),
+    "totally random by gain": GrowthRules(
+        order="gain", random_splits=True, max_features=1, max_leaf_nodes=9
+    ),
 }
 
 
@@ -260,6 +263,16 @@ def test_small_weights_count_as_rows():
     a = grow(X, phi, rules, seed=1)
     b = grow(X, phi, rules, seed=1, row_weight=np.full(len(X), 1 / len(X)))
     assert np.array_equal(a.feature, b.feature)
+
+
+@pytest.mark.parametrize("random_splits", [False, True])
+def test_rounding_errors_of_counts_do_not_matter(random_splits):
+    """Ten rows of weight 1.1 count as 11 samples, though the sum is slightly less."""
+    X = np.repeat([0.0, 1.0], 10)[:, None]
+    rules = GrowthRules(random_splits=random_splits, min_samples_leaf=11, min_samples_split=22)
+    assert np.full(10, 1.1).cumsum()[-1] < 11
+    for phi in (X, X * [1.0, 2.0, 3.0]):
+        assert len(grow(X, phi, rules, row_weight=np.full(20, 1.1)).left) == 3
 
 
 @pytest.mark.parametrize("order", ["variance", "gain"])
