@@ -25,6 +25,7 @@ RULES = {
     "totally random": GrowthRules(random_splits=True, max_features=1, stop_when_pure=False),
     "shallow": GrowthRules(max_depth=3),
     "large leaves": GrowthRules(min_samples_leaf=4, min_samples_split=10),
+    "random of large leaves": GrowthRules(random_splits=True, max_features=3, min_samples_leaf=6),
     "least gain": GrowthRules(min_impurity_decrease=0.05),
     "by variance": GrowthRules(order="variance", max_leaf_nodes=7),
     "by gain": GrowthRules(order="gain", max_leaf_nodes=7),
