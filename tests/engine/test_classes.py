@@ -129,6 +129,15 @@ def test_nearly_pure_nodes(n_other):
     assert tree.threshold[0] == np.argmax(gains) + 0.5
 
 
+def test_mirrored_features_tie():
+    """The gain of a few rows beside many is the same from either end of a feature."""
+    x = np.random.default_rng(0).permutation(20_000).astype(float)
+    phi = np.eye(3)[np.where(x < 3, 0, np.where(x % 7 == 0, 1, 2))]
+    trees = grow(np.c_[x, -x], phi, GrowthRules(max_depth=1), n_trees=200)
+    roots = trees.feature[trees.node_offsets[:-1]]
+    assert (np.bincount(roots, minlength=2) > 70).all()  # 100 expected, 4 standard deviations
+
+
 def test_other_rows_are_not_classes():
     """A row of zeros, two ones in a row, or another number: features like any others."""
     rng = np.random.default_rng(0)

@@ -41,6 +41,7 @@ def adversarial(seed):
 
 
 def check_decisions(seed):
+    # Two trees: for the random splits of one, Gram matrices are not copied to float32.
     X, phi, weight = adversarial(seed)
     rules = GrowthRules(
         random_splits=seed % 2 == 0, max_features=1 + seed // 2 % X.shape[1], max_depth=5
@@ -51,7 +52,7 @@ def check_decisions(seed):
         rounding = gram_rounding if gram else factor_rounding
         count = np.maximum(weight, 1.0)
         expected = grow_tree(X, K, rules, weight, count, derive(seed, 0), rounding=rounding)
-        trees = grow(X, outputs, rules, gram=gram, row_weight=weight, seed=seed)
+        trees = grow(X, outputs, rules, gram=gram, row_weight=weight, seed=seed, n_trees=2)
         assert engine_as_nested(trees[0]) == as_nested(expected), (seed, gram)
 
 
@@ -77,7 +78,7 @@ def test_gram_matrices_of_several_panels(n, weighted, kind):
     expected = grow_tree(
         X, exact @ exact.T, rules, weight, count, derive(n, 0), rounding=gram_rounding
     )
-    trees = grow(X, phi @ phi.T, rules, gram=True, row_weight=weight, seed=n)
+    trees = grow(X, phi @ phi.T, rules, gram=True, row_weight=weight, seed=n, n_trees=2)
     assert engine_as_nested(trees[0]) == as_nested(expected)
 
 
@@ -98,8 +99,127 @@ def test_gains_that_float32_cannot_tell_apart(gram, weighted, n_constant):
         weight = np.full(200, 3.0 if weighted else 1.0)
         outputs = phi @ phi.T if gram else phi
         rules = GrowthRules(random_splits=True, max_features=X.shape[1], max_depth=1)
-        tree = grow(X, outputs, rules, gram=gram, row_weight=weight, seed=seed)[0]
-        assert tree.feature[0] == 1
+        trees = grow(X, outputs, rules, gram=gram, row_weight=weight, seed=seed, n_trees=2)
+        assert trees.feature[trees.node_offsets[:-1]].tolist() == [1, 1]
+
+
+def exact_gains(X, phi, weight):
+    """Return the gains of binary features, in extended precision."""
+    exact = phi.astype(np.longdouble)
+    exact -= weight @ exact / weight.sum()
+    left = weight @ X
+    norms = (((X * weight[:, None]).T @ exact) ** 2).sum(axis=1)
+    return norms * weight.sum() / (left * (weight.sum() - left))
+
+
+def check_largest_gain(X, phi, weight, *, gram, random_splits, seed):
+    """Check that the gain of the root of two trees counts as equal to the largest."""
+    gains = exact_gains(X, phi, weight)
+    rules = GrowthRules(random_splits=random_splits, max_features=X.shape[1], max_depth=1)
+    outputs = phi @ phi.T if gram else phi
+    trees = grow(X, outputs, rules, gram=gram, row_weight=weight, seed=seed, n_trees=2)
+    roots = trees.feature[trees.node_offsets[:-1]]
+    assert (gains[roots] >= gains.max() * (1 - 2e-9)).all(), seed
+
+
+@pytest.mark.parametrize(
+    ("gram", "n", "q", "offset", "spread"),
+    [(True, 32, 3, 0.0, 2e-7), (True, 200, 9, 5.0, 1e-6), (False, 200, 9, 30.0, 1e-6)],
+    ids=["small", "gram", "factor"],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", ["random", "best"])
+def test_errors_of_searches_are_bounded(gram, n, q, offset, spread, weighted, kind):
+    """Of many gains that differ by less than errors of float32, the largest in float64 wins."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        # Rows in pairs of nearly the same output: some on one side, others divided in any way.
+        left = rng.random((n // 2, 150)) < 0.5
+        together = rng.random((n // 2, 1)) < 0.2
+        together[:4] = True
+        left[:] = np.where(together, left[:, :1], left)
+        X = np.stack([left, left == together], axis=1).reshape(n, -1).astype(float)
+        phi = rng.normal(size=(n // 2, q)) + offset + 6 * together * (left[:, :1] - 0.5)
+        phi = phi.repeat(2, axis=0)
+        phi[::2] += spread * rng.normal(size=(n // 2, q))
+        weight = rng.integers(1, 4, n // 2).repeat(2) * 0.7 if weighted else np.ones(n)
+        order = rng.permutation(n)
+        X, phi, weight = X[order], phi[order], weight[order]
+        check_largest_gain(X, phi, weight, gram=gram, random_splits=kind == "random", seed=seed)
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("n", [30, 200])
+def test_cuts_of_a_feature_that_float32_cannot_tell_apart(gram, n):
+    """Of two cuts of the same feature, the larger gain wins, however close."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        half = rng.normal(size=(n // 2, 9)) * 0.1
+        half[: n // 5] += rng.normal(size=9)
+        for larger in (0, 1):  # the gain of the cut on the left, or on the right
+            sides = [half, half[::-1]]
+            sides[larger] = sides[larger] * (1 + 1e-7)
+            phi = np.concatenate(sides)
+            x = np.arange(n) - (n - 1) / 2
+            order = rng.permutation(n)
+            outputs = phi[order] @ phi[order].T if gram else phi[order]
+            tree = grow(x[order, None], outputs, GrowthRules(max_depth=1), gram=gram)
+            assert (tree.threshold[0] > 0) == (larger == 1)
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("max_features", [1, 4])
+def test_the_first_of_equal_cuts_is_taken(gram, max_features):
+    """Two cuts of a feature tie up to rounding errors, which an offset makes large."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        half = np.r_[np.ones((8, 1)), np.zeros((22, 1))] * rng.normal(size=9)
+        half += rng.normal(size=(30, 9)) * 0.1
+        phi = np.concatenate([half, half[::-1]]) + 3e3
+        X = np.c_[np.arange(60) - 29.5, np.zeros((60, 3))]
+        order = rng.permutation(60)
+        outputs = phi[order] @ phi[order].T if gram else phi[order]
+        rules = GrowthRules(max_depth=1, max_features=max_features)
+        tree = grow(X[order], outputs, rules, gram=gram, seed=seed)
+        assert tree.threshold[0] < 0
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize(("n_light", "n_heavy", "share"), [(16, 16, 0.2), (100, 20, 0.8)])
+@pytest.mark.parametrize("kind", ["random", "best"])
+def test_the_lighter_side_is_summed(gram, n_light, n_heavy, share, kind):
+    """Errors of the sum over a heavy side would be larger than the gain of a light one."""
+    n = n_light + n_heavy
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        weight = np.r_[np.full(n_light, 1e-8), np.ones(n_heavy)] * rng.uniform(0.5, 1.0, n)
+        phi = rng.normal(size=(n, 9)) / np.sqrt(weight)[:, None]
+        X = np.zeros((n, 100))
+        X[:n_light] = rng.random((n_light, 100)) < share
+        X[0] = 1.0
+        X[:, ::2] = 1 - X[:, ::2]
+        order = rng.permutation(n)
+        X, phi, weight = X[order], phi[order], weight[order]
+        check_largest_gain(X, phi, weight, gram=gram, random_splits=kind == "random", seed=seed)
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("n", [32, 200])
+@pytest.mark.parametrize("kind", ["random", "best"])
+def test_the_least_gain_is_compared_in_float64(gram, n, kind):
+    """A split of exactly the least gain is made; one of slightly less is not."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = (rng.normal(size=(n, 20)) > 0).astype(float)
+        phi = rng.normal(size=(n, 9)) + np.outer(X[:, 3], rng.uniform(1, 2, 9))  # the best feature
+        outputs = phi @ phi.T if gram else phi
+        decrease = float(exact_gains(X, phi, np.ones(n))[3] / n)
+        for least, n_nodes in ((decrease, 3), (decrease * (1 + 1e-8), 1)):
+            rules = GrowthRules(
+                random_splits=kind == "random", max_depth=1, min_impurity_decrease=least
+            )
+            trees = grow(X, outputs, rules, gram=gram, seed=seed, n_trees=2)
+            assert np.diff(trees.node_offsets).tolist() == [n_nodes, n_nodes]
 
 
 @pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
@@ -117,22 +237,26 @@ def test_equal_outputs_are_never_split(gram, kind):
 
 
 @pytest.mark.parametrize("spread", [1e-5, 1e-7])
-def test_clusters_keep_their_digits(spread):
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n", "p", "q"), [(300, 5, 40), (90, 60, 200)])  # the latter: one branch
+def test_clusters_keep_their_digits(spread, weighted, n, p, q):
     """In tight clusters, variances are right, and the order of growth does not matter."""
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(300, 5))
-    centres = rng.normal(size=(4, 40))
-    noise = rng.normal(size=(300, 40)) + 2 * np.outer(X[:, 2] > 0, rng.normal(size=40))
+    X = rng.normal(size=(n, p))
+    centres = rng.normal(size=(4, q))
+    noise = rng.normal(size=(n, q)) + 2 * np.outer(X[:, 2] > 0, rng.normal(size=q))
     phi = centres[(X[:, 0] > 0) + 2 * (X[:, 1] > 0)] + spread * noise
     phi -= phi.mean(axis=0)
+    weight = rng.uniform(1.0, 5.0, n) if weighted else np.ones(n)
     rules = GrowthRules(max_depth=6)
-    tree = grow(X, phi, rules)[0]
-    by_gain = grow(X, phi, replace(rules, order="gain", max_leaf_nodes=299))[0]
+    tree = grow(X, phi, rules, row_weight=weight)[0]
+    by_gain = grow(X, phi, replace(rules, order="gain", max_leaf_nodes=n - 1), row_weight=weight)[0]
     assert engine_as_nested(tree) == engine_as_nested(by_gain)
     for node in range(len(tree.left)):
         members = tree.members[tree.begin[node] : tree.end[node]]
-        variance = len(members) * phi[members].var(axis=0).sum()
-        assert tree.variance[node] == pytest.approx(variance, rel=1e-7)
+        w = weight[members]
+        variance = w @ (phi[members] - np.average(phi[members], axis=0, weights=w)) ** 2
+        assert tree.variance[node] == pytest.approx(variance.sum(), rel=1e-7)
 
 
 @pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])

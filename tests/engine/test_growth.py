@@ -25,11 +25,15 @@ RULES = {
     "totally random": GrowthRules(random_splits=True, max_features=1, stop_when_pure=False),
     "shallow": GrowthRules(max_depth=3),
     "large leaves": GrowthRules(min_samples_leaf=4, min_samples_split=10),
+    "random of large leaves": GrowthRules(random_splits=True, max_features=3, min_samples_leaf=6),
     "least gain": GrowthRules(min_impurity_decrease=0.05),
     "by variance": GrowthRules(order="variance", max_leaf_nodes=7),
     "by gain": GrowthRules(order="gain", max_leaf_nodes=7),
     "random by gain": GrowthRules(
         order="gain", random_splits=True, max_features=2, max_leaf_nodes=9
+    ),
+    "totally random by gain": GrowthRules(
+        order="gain", random_splits=True, max_features=1, max_leaf_nodes=9
     ),
 }
 
@@ -107,6 +111,38 @@ def test_gram_form_equals_factor_form(seed, n, q, grid, rules, n_draws):
     assert np.allclose(a.variance, b.variance, atol=1e-9)
 
 
+@pytest.mark.parametrize("n", [3, 6])
+def test_samples_of_all_rows(n):
+    """Trees whose bootstrap draws every row, with different weights, are the same in both forms."""
+    X, phi = problem(1, n=n)
+    options = {"rules": GrowthRules(), "n_trees": 12, "n_draws": 60}
+    a, b = grow(X, phi, **options), grow(X, phi @ phi.T, gram=True, **options)
+    assert len(set(a.variance[a.node_offsets[:-1]])) > 6
+    np.testing.assert_allclose(a.variance, b.variance, atol=1e-12)
+    assert np.array_equal(a.feature, b.feature)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("random_splits", [False, True])
+def test_thresholds_between_adjacent_and_huge_values(dtype, random_splits):
+    """A threshold is at least the smaller of two values and below the larger, without overflow."""
+    most = np.finfo(dtype).max
+    pairs = [(1.0, 2.0), (-1.0, 0.0), (0.0, 1.0), (most, 0.0), (-most, -0.0)]
+    pairs = [(dtype(a), np.nextafter(dtype(a), dtype(b))) for a, b in pairs]
+    pairs += [(dtype(most / 2), most), (-most, dtype(-most / 2))]
+    for a, b in pairs:
+        low, high = float(min(a, b)), float(max(a, b))
+        X = np.where(np.arange(40)[:, None] % [2, 3] == 0, low, high).astype(dtype)
+        for seed in range(8):
+            rules = GrowthRules(random_splits=random_splits, max_depth=1)
+            trees = grow(X, (X[:, :1] > low).astype(float), rules, seed=seed)
+            assert trees.feature.tolist() == [0, -1, -1]
+            assert low <= trees.threshold[0] < high
+            if not random_splits:
+                middle = low / 2 + high / 2
+                assert trees.threshold[0] == (middle if low <= middle < high else low)
+
+
 @pytest.mark.parametrize("order", ["depth", "gain"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_large_nodes_equal_the_gram_form(weighted, order):
@@ -142,6 +178,24 @@ def test_an_outlier_does_not_cost_others_their_digits(q, large):
             if 0 not in members:
                 variance = len(members) * phi[members].var(axis=0).sum()
                 assert expected.variance[node] == pytest.approx(variance, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("q", [1, 9])
+def test_variances_beside_larger_outputs(gram, q):
+    """The sums of a node of little variance are not those of its parent less its sibling's."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(100, 3))
+        phi = 1 + 1.5e-3 * rng.normal(size=(100, q))
+        X[:20, 0] += 50
+        phi[:20] += rng.uniform(150, 300, size=(20, q))
+        outputs = phi @ phi.T if gram else phi
+        tree = grow(X, outputs, GrowthRules(max_depth=3), gram=gram, seed=seed)[0]
+        for node in np.flatnonzero(tree.end - tree.begin > 10):
+            members = tree.members[tree.begin[node] : tree.end[node]]
+            variance = len(members) * phi[members].var(axis=0).sum()
+            assert tree.variance[node] == pytest.approx(variance, rel=2e-9)
 
 
 def test_many_trees_equal_each_alone():
@@ -212,6 +266,16 @@ def test_small_weights_count_as_rows():
     assert np.array_equal(a.feature, b.feature)
 
 
+@pytest.mark.parametrize("random_splits", [False, True])
+def test_rounding_errors_of_counts_do_not_matter(random_splits):
+    """Ten rows of weight 1.1 count as 11 samples, though the sum is slightly less."""
+    X = np.repeat([0.0, 1.0], 10)[:, None]
+    rules = GrowthRules(random_splits=random_splits, min_samples_leaf=11, min_samples_split=22)
+    assert np.full(10, 1.1).cumsum()[-1] < 11
+    for phi in (X, X * [1.0, 2.0, 3.0]):
+        assert len(grow(X, phi, rules, row_weight=np.full(20, 1.1)).left) == 3
+
+
 @pytest.mark.parametrize("order", ["variance", "gain"])
 def test_order_of_growth_does_not_change_a_full_tree(order):
     """A full best-first tree is the depth-first one: draws depend on the path to a node."""
@@ -220,6 +284,31 @@ def test_order_of_growth_does_not_change_a_full_tree(order):
     depth_first = grow(X, phi, rules, seed=4)[0]
     best_first = grow(X, phi, replace(rules, order=order), seed=4)[0]
     assert engine_as_nested(best_first) == engine_as_nested(depth_first)
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize("order", ["variance", "gain"])
+def test_nodes_that_tie_are_split_in_order(order, gram):
+    """Of two nodes whose variances and gains differ by rounding errors, the left one is split."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        side = np.tile([0.0, 1.0], 30)
+        x = rng.normal(size=30).repeat(2)
+        y = (rng.normal(size=(30, 3)) + np.outer(x[::2] > 0, [1, 2, 3])).repeat(2, axis=0)
+        phi = np.c_[y + np.outer(side, rng.normal(size=3)), 20 * side]
+        rules = GrowthRules(order=order, max_leaf_nodes=3)
+        tree = grow(np.c_[side, x], phi @ phi.T if gram else phi, rules, gram=gram, seed=seed)[0]
+        assert tree.left.tolist() == [1, 3, -1, -1, -1]
+
+
+def test_the_least_gain_is_that_of_the_whole_tree():
+    """Large trees are grown in branches; the least gain refers to the weight of all rows."""
+    X, phi = problem(2, n=5000)
+    rules = GrowthRules(random_splits=True, max_features=2, min_impurity_decrease=1e-4)
+    in_branches = grow(X, phi, rules)[0]
+    at_once = grow(X, phi, replace(rules, order="gain", max_leaf_nodes=4999))[0]
+    assert engine_as_nested(in_branches) == engine_as_nested(at_once)
+    assert 20 < len(in_branches.left) < 5000
 
 
 @pytest.mark.parametrize("random_splits", [False, True])

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from growing import grow
@@ -38,6 +38,7 @@ def averaging(leaves):
     n_leaves=st.integers(1, 40),
     n_threads=st.sampled_from([1, 3]),
 )
+@example(seed=0, n=300, q=3, n_leaves=1, n_threads=1)  # more members than are read at a time
 def test_both_forms_by_matrices(seed, n, q, n_leaves, n_threads):
     """The results are (I − sPA)φ and (I − sPA) K (I − sPA)ᵀ, which stays exactly symmetric."""
     rng = np.random.default_rng(seed)

@@ -29,8 +29,8 @@ def test_outputs_of_any_size(gram, random_splits, exponent):
         phi -= phi.mean(axis=0)
         outputs, unit = (phi @ phi.T, 4.0**exponent) if gram else (phi, 2.0**exponent)
         rules = GrowthRules(random_splits=random_splits)
-        expected = grow(X, outputs, rules, gram=gram, seed=seed)
-        found = grow(X, outputs * unit, rules, gram=gram, seed=seed)
+        expected = grow(X, outputs, rules, gram=gram, seed=seed, n_trees=2)
+        found = grow(X, outputs * unit, rules, gram=gram, seed=seed, n_trees=2)
         assert np.array_equal(found.feature, expected.feature)
         assert np.array_equal(found.members, expected.members)
 
@@ -52,18 +52,20 @@ def test_small_outputs_beside_large_ones(random_splits, gram):
         expected = grow_tree(
             X, exact @ exact.T, rules, one, one, derive(seed, 0), rounding=rounding
         )
-        found = grow(X, phi @ phi.T if gram else phi, rules, gram=gram, seed=seed)
+        outputs = phi @ phi.T if gram else phi
+        found = grow(X, outputs, rules, gram=gram, seed=seed, n_trees=2)
         assert engine_as_nested(found[0]) == as_nested(expected)
 
 
 @pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
 @pytest.mark.parametrize("n", [40, 150])
-def test_light_rows_beside_heavy_ones(gram, n):
+@pytest.mark.parametrize("exponent", [-33, -55])
+def test_light_rows_beside_heavy_ones(gram, n, exponent):
     """Products of small weights and outputs, which float32 would lose, are found in float64."""
     for seed in range(6):
         rng = np.random.default_rng(seed)
         X = np.r_[(rng.normal(size=(n, 20)) > 0).astype(float), np.full((2, 20), 1e6)]
-        phi = np.r_[rng.normal(size=(n, 3)), np.full((2, 3), 1e3)] * 2.0**-33
+        phi = np.r_[rng.normal(size=(n, 3)), np.full((2, 3), 1e3)] * 2.0**exponent
         weight = np.r_[np.full(n, 2.0**-40), 1.0, 1.0]
         exact = phi.astype(np.longdouble)
         rules = GrowthRules(random_splits=True, max_depth=6)
@@ -73,8 +75,9 @@ def test_light_rows_beside_heavy_ones(gram, n):
             X, exact @ exact.T, rules, weight, count, derive(seed, 0), rounding=rounding
         )
         outputs = phi @ phi.T if gram else phi
-        found = grow(X, outputs, rules, gram=gram, row_weight=weight, seed=seed)
-        assert len(found.left) > 20
+        # Two trees: for the random splits of one, Gram matrices are not copied to float32.
+        found = grow(X, outputs, rules, gram=gram, row_weight=weight, seed=seed, n_trees=2)
+        assert len(found[0].left) > 20
         assert engine_as_nested(found[0]) == as_nested(expected)
 
 
@@ -132,12 +135,17 @@ def test_frobenius_rule_at_any_scale(exponent):
         assert np.array_equal(found.feature, expected.feature)
 
 
-def test_ties_of_the_frobenius_rule():
-    """Copies and mirrored copies of a feature are chosen alike, also if outputs are large."""
+@pytest.mark.parametrize("offset", [None, 0.0, 1e5])
+def test_ties_of_the_frobenius_rule(offset):
+    """Copies and mirrored copies of a feature are chosen alike, also if outputs are large.
+
+    Of centred outputs, the mean before the first split is zero; of others, it may be most of them.
+    """
     rng = np.random.default_rng(0)
     x = np.round(rng.normal(size=60) * 3)
     phi = rng.normal(size=(60, 24)) * 1e6
     weight = rng.uniform(0.1, 3, 60)
+    phi += -np.average(phi, axis=0, weights=weight) if offset is None else offset * 1e6
     rules = GrowthRules(frobenius=True, max_depth=1)
     trees = grow(np.c_[x, x, -x, -x], phi @ phi.T, rules, gram=True, row_weight=weight, n_trees=400)
     roots = trees.feature[trees.node_offsets[:-1]]
