@@ -19,7 +19,7 @@ def require_matplotlib() -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "plotting needs matplotlib, which is not installed: pip install okforest[plot]"
+            "plotting needs matplotlib, which is not installed: pip install 'okforest[plot]'"
         ) from error
     return plt
 

@@ -38,7 +38,7 @@ def test_without_the_extra():
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert result.returncode == 1
-    assert "pip install okforest[cli]" in result.stderr
+    assert "pip install 'okforest[cli]'" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["network", "reproduce"])

@@ -1,4 +1,4 @@
-"""The command line of okforest (``pip install okforest[cli]``); each command has its own file."""
+"""The command line of okforest (``pip install 'okforest[cli]'``); each command has its own file."""
 
 
 def main() -> None:
@@ -10,7 +10,7 @@ def main() -> None:
     except ImportError as error:
         raise SystemExit(
             f"the command line of okforest requires {error.name}, which is not installed: "
-            "pip install okforest[cli]"
+            "pip install 'okforest[cli]'"
         ) from None
     from okforest.cli._app import app
 

@@ -38,7 +38,7 @@ def serve(
         except ImportError as error:
             raise ImportError(
                 f"the server needs {error.name}, which is not installed: pip install "
-                "okforest[serve]"
+                "'okforest[serve]'"
             ) from error
         token = _token(token_file)
         local = host in ("127.0.0.1", "localhost", "::1")

@@ -155,7 +155,7 @@ class Source:
             pooch: Any = import_module("pooch")
         except ImportError as error:
             raise ImportError(
-                "downloading needs pooch, which is not installed: pip install okforest[data]. "
+                "downloading needs pooch, which is not installed: pip install 'okforest[data]'. "
                 + self._missing_message([name], f"its URL is {url}")
             ) from error
         folder = Path(pooch.os_cache("okforest")) / self.folder

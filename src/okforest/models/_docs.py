@@ -29,9 +29,11 @@ PARAMETERS = {
         Maximum depth of a tree.""",
     "min_samples_split": """int or float, default=2
         Minimum number of samples (or fraction of all) in a node that is split. A row counts as its
-        weight, and as at least one; a row drawn twice for a tree counts twice.""",
+        weight, and as at least one, unlike in scikit-learn, where it counts once whatever its
+        weight; a row drawn twice for a tree counts twice.""",
     "min_samples_leaf": """int or float, default=1
-        Minimum number of samples (or fraction of all) in a leaf, counted in the same way.""",
+        Minimum number of samples (or fraction of all) in a leaf, counted in the same way: a row of
+        weight 10 may be a leaf with ``min_samples_leaf=5``.""",
     "max_leaf_nodes": """int, optional
         Maximum number of leaves of a tree. If set, the split with the largest gain comes next.""",
     "min_impurity_decrease": """float, default=0.0
@@ -208,7 +210,8 @@ SHARED_ATTRIBUTES = """kernel_ : OutputKernel
     """
 
 TREE_ATTRIBUTES = """trees_ : okforest.engine.Trees
-        The trees, as plain arrays.
+        The trees, as plain arrays: ``feature``, ``threshold``, ``left`` and others, which the
+        guide on inspection lists.
     embedding_ : str
         The form of the outputs that was used.
     embedding_rank_ : int

@@ -91,15 +91,16 @@ class TreeModel(Grower):
         Parameters
         ----------
         X : array-like, frame or sparse matrix of shape (n, p)
-            Inputs; float32, float64 and uint8 arrays are not copied. NaN is a missing value; every
-            split learns which side it goes to.
+            Inputs, of at least two rows; float32, float64 and uint8 arrays are not copied. NaN is a
+            missing value; every split learns which side it goes to.
         y : array-like of n outputs
             Outputs, of the type that the kernel takes: numbers, vectors, labels, a list of any
             objects, or positions in a precomputed Gram matrix.
         sample_weight : array-like of shape (n,), optional
-            Weights of the rows. A row of weight 3 equals three copies of it, except in what a
-            kernel learns from the outputs (``sigma="median"`` counts a row once) and in the draws
-            of ``bootstrap=True``.
+            Weights of the rows, of which at least two must be positive. A row of weight 3 equals
+            three copies of it, also in ``min_samples_leaf``, unlike in scikit-learn. Exceptions are
+            what a kernel learns from the outputs (``sigma="median"`` counts a row once) and the
+            draws of ``bootstrap=True``.
 
         Returns
         -------

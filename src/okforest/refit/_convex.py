@@ -75,7 +75,7 @@ def require_clarabel() -> Any:
     except ImportError as error:
         raise ImportError(
             "norm='l1' and priors need Clarabel, which is not installed: "
-            "pip install okforest[convex]"
+            "pip install 'okforest[convex]'"
         ) from error
     return clarabel
 

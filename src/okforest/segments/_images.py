@@ -25,7 +25,8 @@ def require_pillow() -> Any:
         return import_module("PIL.Image")
     except ImportError as error:
         raise ImportError(
-            "reading image files needs Pillow, which is not installed: pip install okforest[images]"
+            "reading image files needs Pillow, which is not installed: "
+            "pip install 'okforest[images]'"
         ) from error
 
 

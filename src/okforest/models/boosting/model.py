@@ -209,9 +209,10 @@ class OKBoost(BoostedModel):
             Outputs, of the type that the kernel takes: numbers, vectors, labels, a list of any
             objects, or positions in a precomputed Gram matrix.
         sample_weight : array-like of shape (n,), optional
-            Weights of the rows. A row of weight 3 equals three copies of it, except in what a
-            kernel learns from the outputs (``sigma="median"`` counts a row once) and in the draws
-            of ``subsample`` and ``validation_fraction``.
+            Weights of the rows, of which at least two must be positive. A row of weight 3 equals
+            three copies of it, also in ``min_samples_leaf``, unlike in scikit-learn. Exceptions are
+            what a kernel learns from the outputs (``sigma="median"`` counts a row once) and the
+            draws of ``subsample`` and ``validation_fraction``.
 
         Returns
         -------
