@@ -97,7 +97,7 @@ def test_no_network(folder):
 def test_no_pooch(folder, monkeypatch):
     """Without pooch, the error names the extra."""
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(ImportError, match=r"pip install okforest\[data\].*usps/zip.train.gz"):
+    with pytest.raises(ImportError, match=r"pip install 'okforest\[data\]'.*usps/zip.train.gz"):
         fetch_usps()
     with pytest.raises(FileNotFoundError, match=r"tecator/tecator.csv.gz .*OKFOREST_DATA"):
         fetch_tecator()

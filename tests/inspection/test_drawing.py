@@ -110,5 +110,5 @@ def test_draw_output_must_be_callable():
 def test_matplotlib_is_missing(monkeypatch):
     """The error names the extra to install."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"needs matplotlib.*pip install okforest\[plot\]"):
+    with pytest.raises(ImportError, match=r"needs matplotlib.*pip install 'okforest\[plot\]'"):
         plot_tree(MODEL)

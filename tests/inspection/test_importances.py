@@ -130,5 +130,5 @@ def test_bad_groups(groups, error, message):
 def test_matplotlib_is_missing(monkeypatch):
     """The error names the extra to install."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"needs matplotlib.*pip install okforest\[plot\]"):
+    with pytest.raises(ImportError, match=r"needs matplotlib.*pip install 'okforest\[plot\]'"):
         plot_importances(MODEL)

@@ -250,7 +250,7 @@ def test_errors_of_the_solver(monkeypatch):
 def test_missing_solver(monkeypatch):
     """Without Clarabel, the error names the extra to install."""
     monkeypatch.setitem(sys.modules, "clarabel", None)
-    with pytest.raises(ImportError, match=r"pip install okforest\[convex\]"):
+    with pytest.raises(ImportError, match=r"pip install 'okforest\[convex\]'"):
         refit(Bounds(0.0))
 
 

@@ -95,7 +95,7 @@ def test_pillow_is_optional(monkeypatch, tmp_path):
     """Without Pillow, the error names the extra to install."""
     monkeypatch.setitem(__import__("sys").modules, "PIL.Image", None)
     (tmp_path / "a.png").write_bytes(b"")
-    with pytest.raises(ImportError, match=r"pip install okforest\[images\]"):
+    with pytest.raises(ImportError, match=r"pip install 'okforest\[images\]'"):
         RandomSubwindows().check([tmp_path / "a.png"])[0]
 
 

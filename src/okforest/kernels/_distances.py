@@ -51,15 +51,16 @@ def manhattan(a: Floats, b: Floats | None = None) -> Floats:
     return total
 
 
-def needs_differences(a: Floats, b: Floats | None, sigma: float) -> bool:
+def needs_differences(sigma: float, squares: Floats, other_squares: Floats) -> bool:
     """Return whether sigma is comparable to the rounding errors of distances between centred rows.
 
-    This is never so on a GPU, where distances are computed from inner products only.
+    They are given by their squared norms. This is never so on a GPU, where distances are computed
+    from inner products only.
     """
-    if on_gpu(a):
+    if on_gpu(squares):
         return False
-    largest = max(float(np.abs(rows).max(initial=0.0)) for rows in (a, a if b is None else b))
-    return sigma < NARROW * largest * np.sqrt(a.shape[1])
+    largest = max(squares.max(initial=0.0), other_squares.max(initial=0.0))
+    return bool(sigma < NARROW * np.sqrt(largest))
 
 
 def squared_differences(a: Floats, b: Floats) -> Floats:

@@ -197,17 +197,18 @@ class RBF(OutputKernel):
         self, a: Outputs, b: Outputs | None = None, sigma: float = np.inf
     ) -> Floats:
         """Return squared distances that are exact enough for this sigma."""
-        base = self._base
+        base, first, second = self._base, a, a if b is None else b
         if self.base is None:  # centring reduces rounding errors
-            rows, other = as_rows(a), None if b is None else as_rows(b)
-            origin = rows.mean(axis=0)
-            a, b = rows - origin, None if other is None else other - origin
-            if needs_differences(a, b, sigma):
-                return squared_differences(rows, rows if other is None else other)
+            origin = as_rows(a).mean(axis=0)
+            a, b = as_rows(a) - origin, None if b is None else as_rows(b) - origin
+        norms = base.diag(a)
+        other_norms = norms if b is None else base.diag(b)
+        if self.base is None and needs_differences(sigma, norms, other_norms):
+            return squared_differences(as_rows(first), as_rows(second))
         squares = base(a, b)
         squares *= -2.0
-        squares += base.diag(a)[:, None]
-        squares += base.diag(a if b is None else b)[None, :]
+        squares += norms[:, None]
+        squares += other_norms[None, :]
         if b is None:
             np.fill_diagonal(squares, 0.0)
         return np.maximum(squares, 0.0, out=squares)
