@@ -129,11 +129,15 @@ def test_nearly_pure_nodes(n_other):
     assert tree.threshold[0] == np.argmax(gains) + 0.5
 
 
-def test_mirrored_features_tie():
+@pytest.mark.parametrize("weights", ["one", "fractions"])
+def test_mirrored_features_tie(weights):
     """The gain of a few rows beside many is the same from either end of a feature."""
-    x = np.random.default_rng(0).permutation(20_000).astype(float)
+    rng = np.random.default_rng(0)
+    x = rng.permutation(20_000).astype(float)
+    weight = np.ones(len(x)) if weights == "one" else rng.uniform(0.5, 2.0, len(x))
     phi = np.eye(3)[np.where(x < 3, 0, np.where(x % 7 == 0, 1, 2))]
-    trees = grow(np.c_[x, -x], phi, GrowthRules(max_depth=1), n_trees=200)
+    rules = GrowthRules(max_depth=1)
+    trees = grow(np.c_[x, -x], phi, rules, n_trees=200, row_weight=weight)
     roots = trees.feature[trees.node_offsets[:-1]]
     assert (np.bincount(roots, minlength=2) > 70).all()  # 100 expected, 4 standard deviations
 
