@@ -150,7 +150,9 @@ def test_large_nodes_equal_the_gram_form(weighted, order):
     X, phi = problem(0, n=2600, q=37)
     X = X.round(2)
     weight = np.random.default_rng(0).integers(0, 3, len(X)) * 0.5 if weighted else np.ones(len(X))
-    rules = GrowthRules(random_splits=True, max_features=3, max_depth=5, order=order)
+    rules = GrowthRules(random_splits=True, max_features=3, max_depth=5)
+    if order == "gain":
+        rules = replace(rules, order=order, max_leaf_nodes=31)
     options = {"rules": rules, "row_weight": weight, "n_trees": 3, "seed": 2}
     a, b = grow(X, phi, **options), grow(X, phi @ phi.T, gram=True, **options)
     assert np.array_equal(a.feature, b.feature)
@@ -166,12 +168,13 @@ def test_an_outlier_does_not_cost_others_their_digits(q, large):
         X, phi = problem(seed, n=300, p=6, q=max(q, 2), grid=2)
         phi = phi[:, :q].copy()
         X[0], phi[0] = 9.0, large
+        X[2] = X[1]  # so that a full tree has fewer leaves than rows
         rules = GrowthRules(random_splits=seed % 2 == 0, max_features=4)
         expected = grow(X, phi, rules, seed=seed)
         order = np.random.default_rng(seed).permutation(len(X))
         shuffled = grow(X[order], phi[order], rules, seed=seed)
         assert np.array_equal(shuffled.feature, expected.feature)
-        by_gain = grow(X, phi, replace(rules, order="gain"), seed=seed)
+        by_gain = grow(X, phi, replace(rules, order="gain", max_leaf_nodes=299), seed=seed)
         assert engine_as_nested(by_gain[0]) == engine_as_nested(expected[0])
         for node in np.flatnonzero(expected.end - expected.begin > 2):
             members = expected.members[expected.begin[node] : expected.end[node]]
@@ -280,9 +283,10 @@ def test_rounding_errors_of_counts_do_not_matter(random_splits):
 def test_order_of_growth_does_not_change_a_full_tree(order):
     """A full best-first tree is the depth-first one: draws depend on the path to a node."""
     X, phi = problem(1, n=80)
-    rules = GrowthRules(random_splits=True, max_features=2)
+    rules = GrowthRules(random_splits=True, max_features=2, min_samples_leaf=2)
     depth_first = grow(X, phi, rules, seed=4)[0]
-    best_first = grow(X, phi, replace(rules, order=order), seed=4)[0]
+    # Without a limit that a tree could exceed, any order is depth first.
+    best_first = grow(X, phi, replace(rules, order=order, max_leaf_nodes=79), seed=4)[0]
     assert engine_as_nested(best_first) == engine_as_nested(depth_first)
 
 
