@@ -1,4 +1,4 @@
-"""Data of several benchmarks: halves of digits, smooth functions, rankings, gene functions."""
+"""Data of several benchmarks: halves of digits, smooth functions, sparse inputs, and others."""
 
 import os
 import time
@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
 from okforest.datasets import fetch_hierarchical, fetch_label_ranking, fetch_usps
@@ -73,6 +74,14 @@ def smooth(n: int, p: int, q: int, noise: float = 0.1) -> tuple[np.ndarray, np.n
     waves = np.sin(X[:, : len(directions)] @ directions + rng.uniform(0, 2 * np.pi, size=32))
     Y = waves @ rng.normal(size=(32, q)) / np.sqrt(32)
     return X, Y + noise * rng.normal(size=(n, q))
+
+
+def sparse(n: int, p: int, share: float, q: int) -> tuple[sp.csc_array, np.ndarray]:
+    """Return sparse inputs, of which a share is not zero, and noisy sums of a few features."""
+    rng = np.random.default_rng(0)
+    X = sp.csc_array(sp.random(n, p, share, format="csc", dtype=np.float32, random_state=0))
+    Y = np.asarray(X[:, :50].sum(axis=1))[:, None] + rng.normal(size=(n, q))
+    return X, Y if q > 1 else Y[:, 0]
 
 
 def label_ranks(name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -24,6 +24,11 @@ from sklearn.tree import DecisionTreeRegressor
 
 from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTree
 
+FORESTS = (
+    ("extra-trees", OKExtraTrees, ExtraTreesRegressor),
+    ("random forest", OKRandomForest, RandomForestRegressor),
+)
+
 
 def rbf_fit(name: str, n: int, ours: Any, theirs: Any) -> Row:
     """Fit okforest with the RBF kernel and scikit-learn to the eigen-features."""
@@ -147,10 +152,24 @@ def rows(options: argparse.Namespace) -> list[Row]:
                 ours(**forest(trees, **roots)),
                 theirs(**forest(trees, **roots)),
             )
-            for name, ours, theirs in (
-                ("extra-trees", OKExtraTrees, ExtraTreesRegressor),
-                ("random forest", OKRandomForest, RandomForestRegressor),
+            for name, ours, theirs in FORESTS
+        ),
+        *(
+            vector_fit(
+                f"{name}, K=√p, {few} trees, N={at_most(n_rows)}, p={p}, {share:.1%} not zero, "
+                f"{q} output{'s' if q > 1 else ''}",
+                lambda n_rows=n_rows, p=p, share=share, q=q: data.sparse(
+                    at_most(n_rows), p, share, q
+                ),
+                ours(**forest(few, **roots)),
+                theirs(**forest(few, **roots)),
             )
+            for n_rows, p, share, q in (
+                (3000, 20000, 0.001, 1),
+                (3000, 20000, 0.001, 50),
+                (10000, 1000, 0.05, 1),
+            )
+            for name, ours, theirs in FORESTS
         ),
         prediction(n, at_most(1000), many),
     ]
@@ -170,7 +189,8 @@ def main() -> None:
         measure_large(options)
         return
     table = rows(options)
-    names = f"{data.halves_name()}, upper halves → lower halves; or smooth functions of 128 inputs"
+    names = f"{data.halves_name()}, upper halves → lower halves; smooth functions of 128 inputs; "
+    names += "or sparse inputs"
     compare(Comparison("scikit-learn", "scikit-learn", names, table), options)
     if not options.memory_of:
         times = [f"{format_seconds(data.rbf_halves(n)[-1])} for N={n}" for n in rbf_sizes(options)]
