@@ -44,7 +44,8 @@ void byte_class_gains(const CutLines<std::uint8_t, float>& cuts, const std::int3
     store(of_class(c) + convert<std::int32_t>(left), counts + c * kWidth);
   }
   for (std::size_t c = 0; c < shares.size(); ++c) all = all + of_class(c);
-  const SideWeights sides{widen(all), fill<double, kWidth>(gain.weight) - widen(all), widen(all)};
+  const SideWeights<false> sides{widen(all), fill<double, kWidth>(gain.weight) - widen(all),
+                                 widen(all)};
   auto norm = fill<double, kWidth>(0.0);
   for (std::size_t c = 0; c < shares.size(); ++c) {
     const auto centred = widen(of_class(c)) - sides.left * fill<double, kWidth>(shares[c]);

@@ -151,28 +151,42 @@ std::size_t list(const Word* words, const std::int32_t* rows, std::size_t n, boo
   return static_cast<std::size_t>(out - first);
 }
 
-// The weights and counts of the rows on both sides of all cuts. Both weights are summed: what is
-// left of a node's weight without a heavy side has lost its digits.
+// The weights and counts of the rows on both sides of all cuts. If rows are not all of weight one,
+// both weights are summed: what is left of a node's weight without a heavy side has lost digits.
+template <bool counted>
 struct SideWeights {
   Lanes<double> left = fill<double, kWidth>(0.0), right = left, left_count = left;
 
   // Adds a row, given ones where it is on the left.
   OKFOREST_INLINE void add(const Lanes<double>& ones, const RowWeights& rows, std::size_t k) {
-    const auto weight = fill<double, kWidth>(rows.weight[k]);
-    left = left + ones * weight;
-    if (!rows.counted()) return;
-    right = right + (fill<double, kWidth>(1.0) - ones) * weight;
-    left_count = left_count + ones * fill<double, kWidth>(rows.count[k]);
+    if constexpr (counted) {
+      const auto weight = fill<double, kWidth>(rows.weight[k]);
+      left = left + ones * weight;
+      right = right + (fill<double, kWidth>(1.0) - ones) * weight;
+      left_count = left_count + ones * fill<double, kWidth>(rows.count[k]);
+    } else {
+      left = left + ones;
+    }
   }
-  OKFOREST_INLINE void finish(const RowWeights& rows, const Gain& gain) {
-    if (rows.counted()) return;
+  OKFOREST_INLINE void finish(const Gain& gain) {
+    if constexpr (counted) return;
     right = fill<double, kWidth>(gain.weight) - left;
     left_count = left;
   }
 };
 
-template <class Stored, class T>
-OKFOREST_INLINE void store_gains(const Lanes<double>& norm, const SideWeights& sides,
+// Calls f(whether rows have weights other than one, as a constant).
+template <class F>
+OKFOREST_INLINE void with_counts(const RowWeights& rows, F&& f) {
+  if (rows.counted()) {
+    f(std::true_type{});
+  } else {
+    f(std::false_type{});
+  }
+}
+
+template <bool counted, class Stored, class T>
+OKFOREST_INLINE void store_gains(const Lanes<double>& norm, const SideWeights<counted>& sides,
                                  const Gain& gain, const CutLines<Stored, T>& cuts,
                                  CutGains& gains) {
   const auto all = fill<double, kWidth>(gain.weight);
@@ -187,15 +201,16 @@ OKFOREST_INLINE void store_gains(const Lanes<double>& norm, const SideWeights& s
   store(sides.left, gains.left_weight);
 }
 
-// Sums over the smaller side, by weight, of each cut: around the node's mean, the sums of the two
-// sides are opposite, and the rounding errors of the smaller one's are smaller.
-template <class T, class Real>
-void small_gains(const CutLines<T>& cuts, const Real* gram, const RowWeights& rows,
-                 const Gain& gain, CutGains& gains) {
+// In float32, or if weights differ, sums over the smaller side, by weight, of each cut: around the
+// node's mean, the sums of the two sides are opposite, and the rounding errors of the smaller one's
+// are smaller.
+template <bool counted, class T, class Real>
+OKFOREST_INLINE void add_pairs(const CutLines<T>& cuts, const Real* gram, const RowWeights& rows,
+                               const Gain& gain, CutGains& gains) {
   const std::size_t n = cuts.n;
   constexpr auto constant = [](Real x) OKFOREST_LAMBDA { return fill<Real, kWidth>(x); };
   alignas(64) Real in_side[(kSmallNode + 1) * kWidth];
-  SideWeights sides;
+  SideWeights<counted> sides;
   for (std::size_t k = 0; k < n; ++k) {
     Real* const in = in_side + k * kWidth;
     for (int c = 0; c < kWidth; ++c) {
@@ -203,12 +218,14 @@ void small_gains(const CutLines<T>& cuts, const Real* gram, const RowWeights& ro
     }
     sides.add(widen(load<Real, kWidth>(in)), rows, k);
   }
-  sides.finish(rows, gain);
-  const auto one = fill<double, kWidth>(1.0), zero = fill<double, kWidth>(0.0);
-  const auto shift = convert<Real>(select_at_most(sides.left, sides.right, zero, one));
-  const auto sign = constant(1) - shift - shift;
-  for (std::size_t k = 0; k < n; ++k) {
-    store(shift + sign * load<Real, kWidth>(in_side + k * kWidth), in_side + k * kWidth);
+  sides.finish(gain);
+  if constexpr (counted || sizeof(Real) == 4) {
+    const auto one = fill<double, kWidth>(1.0), zero = fill<double, kWidth>(0.0);
+    const auto shift = convert<Real>(select_at_most(sides.left, sides.right, zero, one));
+    const auto sign = constant(1) - shift - shift;
+    for (std::size_t k = 0; k < n; ++k) {
+      store(shift + sign * load<Real, kWidth>(in_side + k * kWidth), in_side + k * kWidth);
+    }
   }
   store(constant(0), in_side + n * kWidth);
   // Two rows of the lower triangle at a time. Each adds to the norm twice its sum over the rows
@@ -232,6 +249,13 @@ void small_gains(const CutLines<T>& cuts, const Real* gram, const RowWeights& ro
   store_gains(widen(norm), sides, gain, cuts, gains);
 }
 
+template <class T, class Real>
+void small_gains(const CutLines<T>& cuts, const Real* gram, const RowWeights& rows,
+                 const Gain& gain, CutGains& gains) {
+  with_counts(rows, [&](auto counted)
+                        OKFOREST_LAMBDA { add_pairs<counted>(cuts, gram, rows, gain, gains); });
+}
+
 // One for each cut that has a row on its left, else zero.
 template <class T>
 OKFOREST_INLINE Lanes<double> ones_on_left(const CutLines<T>& cuts, std::size_t row) {
@@ -244,17 +268,19 @@ OKFOREST_INLINE Lanes<double> ones_on_left(const CutLines<T>& cuts, std::size_t 
 template <class T>
 void scalar_gains(const CutLines<T>& cuts, const double* values, const RowWeights& rows,
                   const Gain& gain, CutGains& gains) {
-  auto sum = fill<double, kWidth>(0.0), of_right = sum;
-  SideWeights sides;
-  for (std::size_t k = 0; k < cuts.n; ++k) {
-    const auto left = ones_on_left(cuts, k), value = fill<double, kWidth>(values[k]);
-    sum = sum + left * value;
-    if (rows.counted()) of_right = of_right + (fill<double, kWidth>(1.0) - left) * value;
-    sides.add(left, rows, k);
-  }
-  sides.finish(rows, gain);
-  if (rows.counted()) sum = select_at_most(sides.left, sides.right, sum, of_right);
-  store_gains(sum * sum, sides, gain, cuts, gains);
+  with_counts(rows, [&](auto counted) OKFOREST_LAMBDA {
+    auto sum = fill<double, kWidth>(0.0), of_right = sum;
+    SideWeights<counted> sides;
+    for (std::size_t k = 0; k < cuts.n; ++k) {
+      const auto left = ones_on_left(cuts, k), value = fill<double, kWidth>(values[k]);
+      sum = sum + left * value;
+      if constexpr (counted) of_right = of_right + (fill<double, kWidth>(1.0) - left) * value;
+      sides.add(left, rows, k);
+    }
+    sides.finish(gain);
+    if constexpr (counted) sum = select_at_most(sides.left, sides.right, sum, of_right);
+    store_gains(sum * sum, sides, gain, cuts, gains);
+  });
 }
 
 // For classes: the weight of each class on the left, for all cuts.
@@ -262,25 +288,29 @@ template <class T>
 void class_gains(const CutLines<T>& cuts, const std::int32_t* classes,
                  std::span<const double> shares, const RowWeights& rows, const Gain& gain,
                  double* counts, CutGains& gains) {
-  auto norm = fill<double, kWidth>(0.0);
-  SideWeights sides;
-  for (std::size_t c = 0; c < shares.size(); ++c) store(norm, counts + c * kWidth);
-  for (std::size_t k = 0; k < cuts.n; ++k) {
-    const auto left = ones_on_left(cuts, k);
-    double* const of_class = counts + classes[k] * kWidth;
-    store(load<double, kWidth>(of_class) + left * fill<double, kWidth>(rows.weight[k]), of_class);
-    sides.add(left, rows, k);
-  }
-  sides.finish(rows, gain);
-  for (std::size_t c = 0; c < shares.size(); ++c) {
-    const auto centred =
-        load<double, kWidth>(counts + c * kWidth) - sides.left * fill<double, kWidth>(shares[c]);
-    norm = norm + centred * centred;
-  }
-  // Two indicators are at most sqrt(2) apart, which bounds the rounding errors of very light sides.
-  const auto lighter = smaller(sides.left, sides.right);
-  norm = smaller(norm, fill<double, kWidth>(2.0) * lighter * lighter);
-  store_gains(norm, sides, gain, cuts, gains);
+  with_counts(rows, [&](auto counted) OKFOREST_LAMBDA {
+    auto norm = fill<double, kWidth>(0.0);
+    SideWeights<counted> sides;
+    for (std::size_t c = 0; c < shares.size(); ++c) store(norm, counts + c * kWidth);
+    for (std::size_t k = 0; k < cuts.n; ++k) {
+      const auto left = ones_on_left(cuts, k);
+      double* const of_class = counts + classes[k] * kWidth;
+      store(load<double, kWidth>(of_class) + left * fill<double, kWidth>(rows.weight[k]), of_class);
+      sides.add(left, rows, k);
+    }
+    sides.finish(gain);
+    for (std::size_t c = 0; c < shares.size(); ++c) {
+      const auto centred =
+          load<double, kWidth>(counts + c * kWidth) - sides.left * fill<double, kWidth>(shares[c]);
+      norm = norm + centred * centred;
+    }
+    if constexpr (counted) {
+      // Two indicators are at most sqrt(2) apart, which bounds the errors of very light sides.
+      const auto lighter = smaller(sides.left, sides.right);
+      norm = smaller(norm, fill<double, kWidth>(2.0) * lighter * lighter);
+    }
+    store_gains(norm, sides, gain, cuts, gains);
+  });
 }
 
 template <class T>
