@@ -363,7 +363,7 @@ def test_profile():
     assert "| rows of 512 bytes, L2 |" in printed
     (times,) = re.findall(r"\| extra-trees, K=√p, RBF, N=40 \| (.* ms.*)\|", printed)
     cells = [cell.strip() for cell in times.split("|")]
-    assert len(cells) == 8  # in all, before, five sizes of nodes, least reading
+    assert len(cells) == 8  # in all, before, five sizes of nodes, reading
     assert cells[4].endswith("µs)")
     assert cells[-3:] == ["–", "–", "–"]  # no node has 129 rows
     assert "| boosting, random splits, √p, N=40 |" in printed

@@ -40,8 +40,9 @@ SIZES = {"L2": 2**19, "L3": 2**23, "memory": 2**27}
 READING = """A cell has the time of the nodes of that size, and that of one node. "Before" is what a
 fit without a split takes: the kernel, the embedding and the checks. The last column is for nodes of
 more than 2,048 rows: how long it takes to read what their search cannot avoid, at the measured
-speed of rows in random order. That is: the cache lines of the inputs of all candidates, the float32
-outputs, once for all candidates, and the float64 outputs of the smaller side.
+speeds of rows in random order, if all of it is in L3, and if it is in memory. That is: the cache
+lines of the inputs of all candidates, the float32 outputs, once for all candidates, and the float64
+outputs of the smaller side.
 """
 SHOWN = 6  # functions of each task
 LEAST_SHARE = 0.02
@@ -155,12 +156,12 @@ def grow(task: Task, min_samples_split: int, repeats: int) -> Grown:
     return Grown(seconds, len(split), int(size[split].sum()), int(smaller.sum()))
 
 
-def least_reading(task: Task, grown: Grown, speed: float) -> float:
-    """Return the seconds in which the rows of some nodes of a forest of vectors are read once."""
+def read_bytes(task: Task, grown: Grown) -> int:
+    """Return the bytes of the rows of some nodes of a forest of vectors, read once."""
     p, q = task.X.shape[1], task.Y.shape[1]
     K = p if task.model.max_features is None else max(1, int(np.sqrt(p)))
     lines = min(K, -(-p * task.X.itemsize // 64))
-    return (grown.rows * (64 * lines + 4 * q) + grown.smaller * 8 * q) / speed
+    return grown.rows * (64 * lines + 4 * q) + grown.smaller * 8 * q
 
 
 def functions(run: Callable[[], Any]) -> list[tuple[str, float]]:
@@ -236,8 +237,9 @@ def main() -> None:
                 each = f" ({1e6 * seconds / n:.2f} µs)" if n else ""
                 cells.append(f"{format_seconds(seconds)}{each}" if n else "–")
             vectors = not task.best and task.model.kernel == "linear"
-            least = least_reading(task, grown[-2], speeds["memory"]) if vectors else 0.0
-            rows.append([name, *cells, format_seconds(least) if least else "–"])
+            n_bytes = read_bytes(task, grown[-2]) if vectors else 0
+            times = [format_seconds(n_bytes / speeds[place]) for place in ("L3", "memory")]
+            rows.append([name, *cells, " – ".join(times) if n_bytes else "–"])
 
         def fit(task=task):
             task.model.fit(task.X, task.Y)
@@ -245,7 +247,7 @@ def main() -> None:
         found = ", ".join(f"{function} {share:.0%}" for function, share in functions(fit))
         shares.append([name, found or "perf is not installed"])
     ranges = [f"{a}–{b - 1} rows" for a, b in pairwise(SPLITS)] + [f"from {SPLITS[-1]:,} rows"]
-    header = ["task", "time", "before", *ranges, "least reading"]
+    header = ["task", "time", "before", *ranges, "reading: L3 – memory"]
     if rows:
         print(Table(header, rows).markdown() + "\n")
     print(READING)
