@@ -199,11 +199,13 @@ def test_rows_of_hardly_any_weight(gram, n_outputs, light):
 
 @pytest.mark.parametrize("kind", ["vectors", "numbers", "classes"])
 @pytest.mark.parametrize("light", [1e-3, 1e-5, 1e-30])
-def test_forms_agree_on_random_splits_of_uneven_weights(light, kind):
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_forms_agree_on_random_splits_of_uneven_weights(missing, light, kind):
     """Features that set the same light rows apart tie in every form of the outputs."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         X = rng.integers(3, size=(200, 30)).astype(float)
+        X[rng.random(X.shape) < missing] = np.nan
         phi = {
             "vectors": rng.normal(size=(200, 20)) + 3,
             "numbers": rng.normal(size=(200, 1)) + 3,
