@@ -9,7 +9,7 @@ CUDA   := $(wildcard src/okforest/engine/cuda/*.cu* tests/cuda_host/*.cu*)
 .PHONY: docs bench bench-full conformal outputs scaling asv wheel clean
 
 help:
-	@echo "make demo        complete handwritten digits: a table and a figure (one minute)"
+	@echo "make demo        complete handwritten digits: a table and a figure (a few minutes with the setup)"
 	@echo "make demo-search an image search engine in the browser, on generated pictures"
 	@echo "make test        run the fast tests (a few minutes)"
 	@echo "make test-all    run every test, with more random examples"

@@ -34,7 +34,7 @@ from okforest._report import Table
 from okforest.engine.cpu import simd_level
 from okforest.kernels import RBF
 
-SPLITS = (2, 5, 17, 129, 2049)  # classes of nodes: at least so many rows
+SPLITS = (2, 5, 17, 129, 2049)  # the fewest rows of each class of nodes
 ROW = 512  # bytes of the rows that are read to measure the machine
 SIZES = {"L2": 2**19, "L3": 2**23, "memory": 2**27}
 READING = """A cell has the time of the nodes of that size, and that of one node. "Before" is what a

@@ -109,7 +109,8 @@ void places(const T* lines, std::size_t n, typename CutKernels<T>::Word* places)
   using Word = typename CutKernels<T>::Word;
   for (std::size_t k = 0; k < n; ++k) {
     const auto x = load<T, kWidth>(lines + k * kWidth);
-    // So many rows come after row k at first; each of them that does not come before it counts off.
+    // All later rows are assumed to come before row k. Those that are not smaller are subtracted
+    // when they are reached.
     auto place = fill<Word, kWidth>(static_cast<Word>(n - 1 - k));
     for (std::size_t l = 0; l < k; ++l) {
       const auto first = at_most(load<T, kWidth>(lines + l * kWidth), x);  // -1 or 0
@@ -152,7 +153,7 @@ std::size_t list(const Word* words, const std::int32_t* rows, std::size_t n, boo
 }
 
 // The weights and counts of the rows on both sides of all cuts. If rows are not all of weight one,
-// both weights are summed: what is left of a node's weight without a heavy side has lost digits.
+// both weights are summed: the weight of a light side has no digits left as a difference.
 template <bool counted>
 struct SideWeights {
   Lanes<double> left = fill<double, kWidth>(0.0), right = left, left_count = left;

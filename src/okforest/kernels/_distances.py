@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
 from okforest._namespace import namespace, on_gpu
@@ -61,12 +60,6 @@ def needs_differences(sigma: float, squares: Floats, other_squares: Floats) -> b
         return False
     largest = max(squares.max(initial=0.0), other_squares.max(initial=0.0))
     return bool(sigma < NARROW * np.sqrt(largest))
-
-
-def squared_differences(a: Floats, b: Floats) -> Floats:
-    """Return squared distances between rows as sums of squared differences."""
-    squares: Floats = cdist(a, b, "sqeuclidean")
-    return squares
 
 
 def check_spread(name: str, y: Outputs, power: int, *, may_be_zero: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg as sla
+from scipy.spatial.distance import cdist
 
 from okforest._integers import is_integer
 from okforest._namespace import namespace, on_gpu
@@ -24,7 +25,6 @@ from okforest.kernels._distances import (
     manhattan,
     median_distance,
     needs_differences,
-    squared_differences,
 )
 from okforest.kernels._gram_checks import check_symmetric
 from okforest.kernels._outputs import read_numbers
@@ -204,7 +204,8 @@ class RBF(OutputKernel):
         norms = base.diag(a)
         other_norms = norms if b is None else base.diag(b)
         if self.base is None and needs_differences(sigma, norms, other_norms):
-            return squared_differences(as_rows(first), as_rows(second))
+            exact: Floats = cdist(as_rows(first), as_rows(second), "sqeuclidean")
+            return exact
         squares = base(a, b)
         squares *= -2.0
         squares += norms[:, None]

@@ -1,0 +1,80 @@
+"""Distances in kernels: their median, their limits in float64, and their digits."""
+
+import numpy as np
+import pytest
+
+from okforest.kernels import RBF, Laplacian, Linear, Precomputed
+
+rng = np.random.default_rng(0)
+VECTORS = rng.normal(size=(12, 3))
+GRAM = VECTORS @ VECTORS.T
+POSITIONS = rng.permutation(12)
+
+
+def test_median_width():
+    """sigma="median" is the median distance between outputs."""
+    y = np.array([0.0, 1.0, 5.0])  # distances 1, 4, 5
+    assert RBF().resolve(y).sigma == pytest.approx(4.0)
+    assert Laplacian().resolve(y).sigma == pytest.approx(4.0)
+    assert RBF().resolve(np.zeros(4)).sigma == 1.0  # any width gives the same kernel
+
+
+@pytest.mark.parametrize("kernel", [RBF(), RBF(1e-200), RBF(base=Precomputed(GRAM * 1e-300))])
+def test_distances_that_underflow(kernel):
+    """Outputs that differ are not taken for equal because their squared distances are zero."""
+    y = POSITIONS if kernel.base else VECTORS * 1e-200
+    with pytest.raises(ValueError, match=r"RBF got outputs with squared distances of up to .*resc"):
+        kernel.resolve(y)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "scale", "what"),
+    [
+        (RBF(), 1e160, "squared distances of up to inf"),
+        (RBF(1e160), 1e160, "squared distances of up to inf"),
+        (RBF(base=Precomputed(GRAM * 1e300)), 1, "squared distances of up to"),
+        (Laplacian(), 1e300, "distances of up to"),
+        (Laplacian(), 1e-300, "distances of up to"),
+    ],
+)
+def test_distances_at_the_limit_of_float64(kernel, scale, what):
+    """The error names the distances, not the width that follows from them."""
+    y = POSITIONS if getattr(kernel, "base", None) else VECTORS * scale
+    with pytest.raises(ValueError, match=f"{type(kernel).__name__} got outputs with {what}"):
+        kernel.resolve(y)
+
+
+def test_distances_within_the_limits():
+    """Small and large outputs have a width in proportion; equal and distant ones are no error."""
+    for kernel in (RBF(), Laplacian()):
+        width = kernel.resolve(VECTORS).sigma
+        for scale in (1e-140, 1e140):
+            assert kernel.resolve(VECTORS * scale).sigma == pytest.approx(width * scale)
+        assert kernel.resolve(np.full(7, 3.0)).sigma == 1.0
+    assert RBF(1.0).resolve(VECTORS * 1e-200).sigma == 1.0  # so wide that outputs are equal
+
+
+def test_narrow_widths_keep_the_digits_of_distances():
+    """Equal outputs have kernel 1, whatever the width; ordinary widths use inner products."""
+    y = rng.integers(0, 17, size=(60, 16)) / 3
+    for sigma in (1e-8, 1e-12, 1e-300):
+        np.testing.assert_array_equal(RBF(sigma)(y[::2], y), np.eye(60)[::2])
+    shifted = y + 1e-6 * rng.normal(size=y.shape)
+    np.testing.assert_allclose(
+        RBF(1e-6)(y, shifted).diagonal(), RBF(1e-6).pairs(y, shifted), rtol=1e-6
+    )
+    centred = y - y.mean(axis=0)
+    squares = centred @ centred.T
+    squares *= -2.0
+    squares += Linear().diag(centred)[:, None]
+    squares += Linear().diag(centred)[None, :]
+    np.fill_diagonal(squares, 0.0)
+    np.testing.assert_array_equal(
+        RBF(0.5)(y), np.exp(np.maximum(squares, 0.0) / 0.5 / (-2.0 * 0.5))
+    )
+
+
+def test_median_width_of_many_outputs_needs_no_large_matrix():
+    """The median is computed from a thousand evenly spaced outputs."""
+    y = np.random.default_rng(0).normal(size=50_000)
+    assert RBF().resolve(y).sigma == pytest.approx(0.954, abs=0.05)  # √2 · 0.6745
