@@ -27,11 +27,11 @@ class Cuts {
     as_bytes_ = as_bytes;
     any_missing_ = false;
     if (!as_bytes) {
-      if (lines_.size() < rows.size()) lines_.resize(rows.size());
+      grow_to(lines_, rows.size());
       X.gather(features, rows, lines_.data()->x);
       any_missing_ = of_type().ranges(lines_.data()->x, rows.size(), low_.x, high_.x, missing_);
     } else if constexpr (Inputs::has_bytes) {
-      if (bytes_.size() < rows.size()) bytes_.resize(rows.size());
+      grow_to(bytes_, rows.size());
       X.gather(features, rows, bytes_.data()->x);
       kernels().byte_cuts.ranges(bytes_.data()->x, rows.size(), low_.x, high_.x);
     }
@@ -50,8 +50,8 @@ class Cuts {
   template <class Inputs>
   void sort(const Inputs& X, Rows features, Rows rows) {
     load(X, features, rows, false);
-    if (words_.size() < rows.size()) words_.resize(rows.size());
-    if (sorted_.size() < rows.size()) sorted_.resize(rows.size());
+    grow_to(words_, rows.size());
+    grow_to(sorted_, rows.size());
     of_type().places(lines_.data()->x, rows.size(), words_.data()->x);
   }
   std::span<const Value<T>> sorted(std::size_t c) {
@@ -87,12 +87,12 @@ class Cuts {
                      const RowWeights& rows, const Gain& gain, CutGains& out) {
     if constexpr (sizeof(T) == sizeof(float)) {
       if (as_bytes_) {
-        if (byte_counts_.size() < shares.size()) byte_counts_.resize(shares.size());
+        grow_to(byte_counts_, shares.size());
         return kernels().byte_cuts.class_gains(cut(bytes_), classes, shares, gain,
                                                byte_counts_.data()->x, out);
       }
     }
-    if (counts_.size() < shares.size()) counts_.resize(shares.size());
+    grow_to(counts_, shares.size());
     of_type().class_gains(cut(lines_), classes, shares, rows, gain, counts_.data()->x, out);
   }
 
@@ -106,9 +106,9 @@ class Cuts {
   // values are empty. The lists are valid until the next call.
   std::span<const Smaller> list_sides(const Sample& sample, double total_weight) {
     const std::size_t n = rows_.size(), n_blocks = (n + kRowBlock - 1) / kRowBlock;
-    words_.resize((n + 63) / 64 * (64 / (8 * sizeof(Word))));
-    listed_.resize(size() * (n + kListSlack));
-    block_ends_.resize(size() * n_blocks);
+    grow_to(words_, (n + 63) / 64 * (64 / (8 * sizeof(Word))));
+    grow_to(listed_, size() * (n + kListSlack));
+    grow_to(block_ends_, size() * n_blocks);
     of_type().sides(lines_.data()->x, n, rounded_.x, words_.data()->x, n_left_);
     for (std::size_t c = 0; c < size(); ++c) {
       if (has_missing(c) || is_constant(c)) {
@@ -131,6 +131,12 @@ class Cuts {
  private:
   using Word = typename CutKernels<T>::Word;
   static constexpr std::size_t kListSlack = 4;  // entries that a list may write beyond its end
+
+  // Scratch memory never shrinks: what is added would be filled with zeros every time.
+  template <class E>
+  static void grow_to(std::vector<E>& memory, std::size_t n) {
+    if (memory.size() < n) memory.resize(n);
+  }
 
   static const CutKernels<T>& of_type() { return kernels().cuts<T>(); }
 

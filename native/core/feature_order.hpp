@@ -22,13 +22,21 @@ class FeatureOrder {
   std::size_t size() const { return features_.size(); }
   std::size_t n_drawn() const { return n_drawn_; }
 
-  // Draws one more feature, uniformly among the rest.
+  // Draws features, each uniformly among the rest, until there are so many.
+  void draw(Rng& rng, std::size_t n) {
+    const auto size = static_cast<std::uint32_t>(features_.size());
+    for (auto k = static_cast<std::uint32_t>(n_drawn_); k < n; ++k) {
+      const std::uint32_t pick = k + rng.below(size - k);
+      std::swap(features_[k], features_[pick]);
+      swaps_[k] = pick;
+    }
+    n_drawn_ = n;
+  }
+
+  // Draws one more feature.
   std::int32_t draw(Rng& rng) {
-    const auto k = static_cast<std::uint32_t>(n_drawn_++);
-    const std::uint32_t pick = k + rng.below(static_cast<std::uint32_t>(features_.size()) - k);
-    std::swap(features_[k], features_[pick]);
-    swaps_[k] = pick;
-    return features_[k];
+    draw(rng, n_drawn_ + 1);
+    return features_[n_drawn_ - 1];
   }
 
   // The features drawn so far, in that order; and all features in their natural order.

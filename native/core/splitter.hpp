@@ -76,7 +76,7 @@ class Splitter {
       decide(search, order_.natural(), &rng, split);
     } else {
       if (compared) {
-        while (order_.n_drawn() < most) order_.draw(rng);
+        order_.draw(rng, most);
         screen(search, order_.drawn());
         decide(search, order_.drawn(), nullptr, split);
       }
