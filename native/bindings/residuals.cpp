@@ -1,6 +1,10 @@
 #include "core/residuals.hpp"
 
+#include <nanobind/stl/vector.h>
+
 #include <stdexcept>
+#include <tuple>
+#include <vector>
 
 #include "bindings/arrays.hpp"
 #include "bindings/interrupt.hpp"
@@ -57,6 +61,26 @@ Result<double> subtract_means_from_gram_binding(const Mutable<double, 2>& gram,
   return to_numpy(std::move(sums));
 }
 
+// The four arrays of the leaves of a tree, and its scale.
+using Leaves = std::tuple<Vector<std::int64_t>, Vector<std::int32_t>, Vector<double>,
+                          Vector<std::int32_t>, double>;
+
+Result<double, 2> leaf_coefficients_binding(const std::vector<Leaves>& trees,
+                                            const Vector<double>& initial, int n_threads) {
+  const std::size_t n = initial.size();
+  std::vector<LeavesView> views;
+  for (const auto& [offsets, members, weights, places, scale] : trees) {
+    views.push_back(
+        leaves_of(static_cast<std::int64_t>(n), offsets, members, weights, places, scale));
+  }
+  std::vector<double> coefficients;
+  interruptible([&](Watch& watch) {
+    coefficients = leaf_coefficients(views, view(initial), n_threads, watch);
+  });
+  const std::size_t n_leaves = n == 0 ? 0 : coefficients.size() / n;
+  return to_numpy<double, 2>(std::move(coefficients), {n_leaves, n});
+}
+
 }  // namespace
 
 void bind_residuals(nb::module_& m) {
@@ -67,6 +91,8 @@ void bind_residuals(nb::module_& m) {
   m.def("subtract_means_from_gram", &subtract_means_from_gram_binding, "gram"_a.noconvert(),
         "offsets"_a.noconvert(), "members"_a.noconvert(), "weights"_a.noconvert(),
         "places"_a.noconvert(), "scale"_a, "n_threads"_a);
+  m.def("leaf_coefficients", &leaf_coefficients_binding, "trees"_a.noconvert(),
+        "initial"_a.noconvert(), "n_threads"_a);
 }
 
 }  // namespace okforest

@@ -1,7 +1,6 @@
 #include "core/forest.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 namespace okforest {
 
@@ -26,28 +25,6 @@ void Tree::graft(std::int32_t leaf, const Tree& branch) {
   }
 }
 
-void Tree::number_by_level() {
-  std::vector<TreeNode> ordered(nodes.size());
-  std::vector<std::uint64_t> words;
-  ordered[0] = nodes[0];
-  std::int32_t n_ordered = 1;
-  // Nodes that are split and not yet visited have the old number of their left child.
-  for (std::int32_t k = 0; k < n_ordered; ++k) {
-    TreeNode& node = ordered[k];
-    if (node.left < 0) continue;
-    ordered[n_ordered] = nodes[node.left];
-    ordered[n_ordered + 1] = nodes[node.left + 1];
-    node.left = n_ordered;
-    n_ordered += 2;
-    if (node.subset < 0) continue;
-    const auto first = subset_words.begin() + node.subset;
-    node.subset = static_cast<std::int32_t>(words.size());
-    words.insert(words.end(), first, first + node.n_words);
-  }
-  nodes.swap(ordered);
-  subset_words.swap(words);
-}
-
 void Joiner::add(std::int64_t number, const Tree& tree) {
   std::lock_guard lock(mutex_);
   if (number != static_cast<std::int64_t>(n_joined_)) {
@@ -61,37 +38,61 @@ void Joiner::add(std::int64_t number, const Tree& tree) {
 }
 
 void Joiner::append(const Tree& tree) {
-  const auto field = [&](auto TreeNode::* of) { return std::views::transform(tree.nodes, of); };
-  extend(forest_.feature, field(&TreeNode::feature));
-  extend(forest_.subset, field(&TreeNode::subset));
-  extend(forest_.left, field(&TreeNode::left));
-  extend(forest_.begin, field(&TreeNode::begin));
-  extend(forest_.end, field(&TreeNode::end));
-  extend(forest_.missing_left, field(&TreeNode::missing_left));
-  extend(forest_.threshold, field(&TreeNode::threshold));
-  extend(forest_.weight, field(&TreeNode::weight));
-  extend(forest_.variance, field(&TreeNode::variance));
-  extend(forest_.members, tree.members);
-  extend(forest_.times, tree.times);
-  extend(forest_.subset_words, tree.subset_words);
-  const auto end = [](const auto& all) { return static_cast<std::int64_t>(all.size()); };
-  forest_.node_offsets.push_back(end(forest_.feature));
-  forest_.member_offsets.push_back(end(forest_.members));
-  forest_.subset_offsets.push_back(end(forest_.subset_words));
+  const std::size_t n_nodes = tree.nodes.size();
+  std::int32_t* const feature = extend(forest_.feature, n_nodes);
+  std::int32_t* const subset = extend(forest_.subset, n_nodes);
+  std::int32_t* const left = extend(forest_.left, n_nodes);
+  std::int32_t* const begin = extend(forest_.begin, n_nodes);
+  std::int32_t* const end = extend(forest_.end, n_nodes);
+  char* const missing_left = extend(forest_.missing_left, n_nodes);
+  double* const threshold = extend(forest_.threshold, n_nodes);
+  double* const weight = extend(forest_.weight, n_nodes);
+  double* const variance = extend(forest_.variance, n_nodes);
+  std::uint64_t* const words = extend(forest_.subset_words, tree.subset_words.size());
+  std::ranges::copy(tree.members, extend(forest_.members, tree.members.size()));
+  std::ranges::copy(tree.times, extend(forest_.times, tree.times.size()));
+
+  // Nodes are numbered by level, from left to right, whatever the order of growth. Until a node is
+  // visited, `left` has its number in the tree, which is zero for the root.
+  std::int32_t n_numbered = 1, n_words = 0;
+  for (std::size_t k = 0; k < n_nodes; ++k) {
+    const TreeNode& node = tree.nodes[left[k]];
+    feature[k] = node.feature;
+    begin[k] = node.begin;
+    end[k] = node.end;
+    missing_left[k] = node.missing_left;
+    threshold[k] = node.threshold;
+    weight[k] = node.weight;
+    variance[k] = node.variance;
+    left[k] = subset[k] = -1;
+    if (node.left < 0) continue;
+    left[k] = n_numbered;
+    left[n_numbered++] = node.left;
+    left[n_numbered++] = node.left + 1;
+    if (node.subset < 0) continue;
+    subset[k] = n_words;
+    std::copy_n(tree.subset_words.begin() + node.subset, node.n_words, words + n_words);
+    n_words += node.n_words;
+  }
+  const auto size = [](const auto& all) { return static_cast<std::int64_t>(all.size()); };
+  forest_.node_offsets.push_back(size(forest_.feature));
+  forest_.member_offsets.push_back(size(forest_.members));
+  forest_.subset_offsets.push_back(size(forest_.subset_words));
   ++n_joined_;
 }
 
-// Reserves memory for all trees, assuming that the rest are as large as those so far. Reserved
-// memory that is never written to is not used.
-template <class Range, class Field>
-void Joiner::extend(Field& all, const Range& more) const {
-  const std::size_t n = all.size() + std::ranges::size(more);
-  if (n > all.capacity()) {
-    const double per_tree = static_cast<double>(n) / static_cast<double>(n_joined_ + 1);
+// Adds n zeros and returns where they begin. Reserves memory for all trees, assuming that the rest
+// are as large as those so far. Reserved memory that is never written to is not used.
+template <class T>
+T* Joiner::extend(std::vector<T>& all, std::size_t n) const {
+  const std::size_t old_size = all.size(), size = old_size + n;
+  if (size > all.capacity()) {
+    const double per_tree = static_cast<double>(size) / static_cast<double>(n_joined_ + 1);
     const double expected = 1.05 * per_tree * static_cast<double>(waiting_.size());
-    all.reserve(std::max(n, static_cast<std::size_t>(expected)));
+    all.reserve(std::max(size, static_cast<std::size_t>(expected)));
   }
-  all.insert(all.end(), std::ranges::begin(more), std::ranges::end(more));
+  all.resize(size);
+  return all.data() + old_size;
 }
 
 }  // namespace okforest

@@ -26,9 +26,6 @@ struct Tree {
 
   // Puts a tree, grown from some of the members, in the place of a leaf that holds them.
   void graft(std::int32_t leaf, const Tree& branch);
-
-  // Numbers the nodes by level, from left to right, whatever the order of growth.
-  void number_by_level();
 };
 
 // All trees, concatenated: an array for each field of ForestView.
@@ -53,8 +50,8 @@ class Joiner {
 
  private:
   void append(const Tree& tree);
-  template <class Range, class Field>
-  void extend(Field& all, const Range& more) const;
+  template <class T>
+  T* extend(std::vector<T>& all, std::size_t n) const;
 
   std::mutex mutex_;
   Forest forest_;

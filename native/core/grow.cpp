@@ -76,7 +76,6 @@ TreeSample draw_sample(const Bootstrap& bootstrap, const Rowset& all, std::int32
 }
 
 void finish(Tree& tree, const std::optional<TreeSample>& drawn, int exponent) {
-  tree.number_by_level();
   if (drawn) {
     for (const auto member : tree.members) tree.times.push_back(drawn->times[member]);
     return;

@@ -220,6 +220,15 @@ void prefix_norms(const double* phi, std::int64_t n_cols, Rows rows, Rows length
   }
 }
 
+void add_scaled(double* __restrict sum, const double* __restrict x, double scale, std::int64_t n) {
+  for (std::int64_t k = 0; k < n; ++k) sum[k] += scale * x[k];
+}
+
+void subtract_and_add(double* __restrict x, const double* __restrict mean, double scale,
+                      double* __restrict sum, std::int64_t n) {
+  for (std::int64_t k = 0; k < n; ++k) sum[k] += scale * (x[k] -= mean[k]);
+}
+
 // The sum of four rows at a time.
 void sum_rows(const double* matrix, std::int64_t n_cols, Rows rows, const double* weight,
               double* sum) {
@@ -241,10 +250,7 @@ void sum_rows(const double* matrix, std::int64_t n_cols, Rows rows, const double
       }
     }
   }
-  for (; k < n; ++k) {
-    const double *a = row(k), u = weight == nullptr ? 1.0 : weight[k];
-    for (std::int64_t j = 0; j < n_cols; ++j) sum[j] += u * a[j];
-  }
+  for (; k < n; ++k) add_scaled(sum, row(k), weight == nullptr ? 1.0 : weight[k], n_cols);
 }
 
 // The inner products of two rows with kTile others.
@@ -331,10 +337,6 @@ float panel_scores(const float* panel, const std::int32_t* rows, const float* we
   return largest;
 }
 
-void add_scaled(double* __restrict sum, const double* __restrict x, double scale, std::int64_t n) {
-  for (std::int64_t k = 0; k < n; ++k) sum[k] += scale * x[k];
-}
-
 double squared_distance(const double* a, const double* b, double scale, std::int64_t n) {
   auto sum = fill<double, 8>(0.0);
   std::int64_t k = 0;
@@ -390,6 +392,7 @@ const Kernels level_kernels = {OKFOREST_LEVEL_NAME,
                                {sums_before<false>, sums_before<true>},
                                panel_scores,
                                add_scaled,
+                               subtract_and_add,
                                squared_distance,
                                subtract_both};
 

@@ -180,8 +180,11 @@ struct Kernels {
   float (*panel_scores)(const float* panel, const std::int32_t* rows, const float* weight,
                         std::size_t n, const float* offset, float* scores);
 
-  // sum[k] += scale * x[k], and the squared distance between a and scale * b.
+  // sum[k] += scale * x[k], the same after x[k] -= mean[k], and the squared distance between a and
+  // scale * b.
   void (*add_scaled)(double* sum, const double* x, double scale, std::int64_t n);
+  void (*subtract_and_add)(double* x, const double* mean, double scale, double* sum,
+                           std::int64_t n);
   double (*squared_distance)(const double* a, const double* b, double scale, std::int64_t n);
 
   // matrix[i][j] -= lines[places[i]][j] + lines[places[j]][i] in some rows of an n x n matrix, and

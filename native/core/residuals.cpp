@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/aligned_array.hpp"
 #include "core/kernels.hpp"
 #include "core/parallel.hpp"
 
@@ -51,30 +52,22 @@ void add_panel(const MutableMatrix& values, std::int64_t begin, std::int64_t end
   }
 }
 
-template <class Body>
-void for_panels(std::int64_t n_cols, int n_threads, Watch& watch, Body&& body) {
-  const std::int64_t n_panels = (n_cols + kPanel - 1) / kPanel;
-  parallel_for(n_panels, n_threads, watch, [&](std::int64_t panel, Pace& pace) {
-    body(panel * kPanel, std::min(n_cols, (panel + 1) * kPanel), pace);
-  });
-}
-
 }  // namespace
 
 std::vector<double> subtract_means(const MutableMatrix& values, const LeavesView& leaves,
                                    int n_threads, Watch& watch) {
   std::vector<double> means(static_cast<std::size_t>(leaves.n_leaves() * values.n_cols), 0.0);
   const std::vector<double> scaled = scaled_weights(leaves);
-  for_panels(values.n_cols, n_threads, watch,
-             [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-               add_panel(values, begin, end, leaves, scaled.data(), means.data(), pace);
-               for (std::int64_t i = 0; i < values.n_rows; ++i) {
-                 kernels().add_scaled(values.row(i) + begin,
-                                      means.data() + leaves.places[i] * values.n_cols + begin, -1.0,
-                                      end - begin);
-                 pace.advance(end - begin);
-               }
-             });
+  const auto subtract = [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+    add_panel(values, begin, end, leaves, scaled.data(), means.data(), pace);
+    for (std::int64_t i = 0; i < values.n_rows; ++i) {
+      kernels().add_scaled(values.row(i) + begin,
+                           means.data() + leaves.places[i] * values.n_cols + begin, -1.0,
+                           end - begin);
+      pace.advance(end - begin);
+    }
+  };
+  parallel_blocks(values.n_cols, kPanel, n_threads, watch, subtract);
   return means;
 }
 
@@ -115,6 +108,52 @@ std::vector<double> subtract_means_from_gram(const MutableMatrix& gram, const Le
     of_thread.advance(kRows * n);
   });
   return sums;
+}
+
+std::vector<double> leaf_coefficients(std::span<const LeavesView> trees,
+                                      std::span<const double> initial, int n_threads,
+                                      Watch& watch) {
+  const auto n = static_cast<std::int64_t>(initial.size());
+  std::int64_t n_leaves = 0;
+  for (const LeavesView& leaves : trees) n_leaves += leaves.n_leaves();
+  std::vector<double> coefficients(static_cast<std::size_t>(n_leaves * n));
+  const auto add_columns = [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+    const std::int64_t width = end - begin;
+    AlignedArray<double> residuals(static_cast<std::size_t>(n * width)), last_means;
+    for (std::int64_t j = 0; j < width; ++j) residuals[(begin + j) * width + j] = 1.0;
+    // The mean that boosting starts from is that of a tree with a single leaf.
+    AlignedArray<double> means(initial.begin() + begin, initial.begin() + end);
+    std::vector<std::int32_t> places(static_cast<std::size_t>(n), 0);
+    std::vector<char> is_member(static_cast<std::size_t>(n));
+    double* out = coefficients.data() + begin;
+    for (const LeavesView& leaves : trees) {
+      // The means of the tree before are subtracted from a row just before it is added up.
+      means.swap(last_means);
+      means.assign(static_cast<std::size_t>(leaves.n_leaves() * width), 0.0);
+      std::ranges::fill(is_member, 0);
+      const auto row = [&](std::int64_t i) { return residuals.data() + i * width; };
+      const auto last_mean = [&](std::int64_t i) { return last_means.data() + places[i] * width; };
+      for (std::int64_t leaf = 0; leaf < leaves.n_leaves(); ++leaf, out += n) {
+        double* const mean = means.data() + leaf * width;
+        for (std::int64_t m = leaves.offsets[leaf]; m < leaves.offsets[leaf + 1]; ++m) {
+          const std::int32_t i = leaves.members[m];
+          kernels().subtract_and_add(row(i), last_mean(i), leaves.scale * leaves.weights[m], mean,
+                                     width);
+          is_member[i] = 1;
+          pace.advance(width);
+        }
+        std::copy_n(mean, width, out);
+      }
+      for (std::int64_t i = 0; i < n; ++i) {
+        if (is_member[i]) continue;
+        kernels().add_scaled(row(i), last_mean(i), -1.0, width);
+        pace.advance(width);
+      }
+      std::ranges::copy(leaves.places, places.begin());
+    }
+  };
+  parallel_blocks(n, kPanel, n_threads, watch, add_columns);
+  return coefficients;
 }
 
 }  // namespace okforest

@@ -1,6 +1,6 @@
 // A round of boosting: subtracts the means of a tree's leaves from the residuals, given as vectors
-// or as a Gram matrix. Both functions work in place. If the watch stops them, they throw Stopped
-// and leave the matrix partly modified.
+// or as a Gram matrix, in place; and the means of all rounds as weights. If the watch stops them,
+// functions throw Stopped and leave a matrix partly modified.
 #pragma once
 
 #include <cstdint>
@@ -41,5 +41,11 @@ std::vector<double> subtract_means(const MutableMatrix& values, const LeavesView
 // the sums of its rows.
 std::vector<double> subtract_means_from_gram(const MutableMatrix& gram, const LeavesView& leaves,
                                              int n_threads, Watch& watch);
+
+// Subtracts the means of all trees, one after the other, from the weights of the residuals over the
+// training outputs, which are I - 1 initial^T at first. No row is a member twice. Returns the
+// scaled means, of shape (n_leaves of all trees, n).
+std::vector<double> leaf_coefficients(std::span<const LeavesView> trees,
+                                      std::span<const double> initial, int n_threads, Watch& watch);
 
 }  // namespace okforest

@@ -89,6 +89,11 @@ def subtract_means_from_gram(n_threads):
     return call
 
 
+def leaf_coefficients(n_threads):
+    trees = [(*many_members(1000, 10, 2_000_000), 0.1)] * 20
+    return lambda: _core.leaf_coefficients(trees, np.ones(1000), n_threads)
+
+
 def pruning_path(n_threads):
     tree = chain(200_000)
     return lambda: _core.pruning_path(tree)
@@ -118,6 +123,7 @@ CALLS = (
     leaf_means,
     subtract_means,
     subtract_means_from_gram,
+    leaf_coefficients,
     pruning_path,
     prune,
     cut_subwindows,

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from growing import grow
 from okforest.engine import GrowthRules, LeafPartition
-from okforest.engine.cpu import subtract_means, subtract_means_from_gram
+from okforest.engine.cpu import leaf_coefficients, subtract_means, subtract_means_from_gram
 
 
-def leaves_of(seed, n, n_leaves):
+def leaves_of(seed, n, n_leaves, share=0.5):
     """Return random leaves: the rows that reach them, and the weights of some that are members."""
     rng = np.random.default_rng(seed)
     places = rng.integers(0, n_leaves, n).astype(np.int32)
-    members = rng.permutation(n)[: max(1, n // 2)]
+    members = rng.permutation(n)[: max(1, int(share * n))]
     members = members[np.argsort(places[members], kind="stable")].astype(np.int32)
     offsets = np.searchsorted(places[members], np.arange(n_leaves + 1)).astype(np.int64)
     return LeafPartition(offsets, members, rng.uniform(0.1, 1.0, len(members)), places)
@@ -63,6 +63,32 @@ def test_both_forms_by_matrices(seed, n, q, n_leaves, n_threads):
     error = n * np.finfo(float).eps * np.abs(gram).sum(axis=1)
     assert (np.abs(sums - [math.fsum(row) for row in gram]) <= error).all()
     assert np.array_equal(sums, subtract_means_from_gram(leaves, again, scale, 2))
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 300),
+    shares=st.lists(st.sampled_from([0.5, 1.0]), max_size=4),
+    n_threads=st.sampled_from([1, 3]),
+)
+@example(seed=0, n=300, shares=[1.0, 0.5, 1.0], n_threads=3)
+def test_coefficients_by_matrices(seed, n, shares, n_threads):
+    """Each tree adds sAR, and turns R into R − sPAR; at first, R is I − 1wᵀ."""
+    rng = np.random.default_rng(seed)
+    initial = rng.dirichlet(np.ones(n))
+    trees = [
+        (leaves_of(seed + t, n, int(rng.integers(1, 40)), share), rng.uniform(0.01, 1.0))
+        for t, share in enumerate(shares)
+    ]
+    left, expected = np.eye(n) - initial, [np.empty((0, n))]
+    for leaves, scale in trees:
+        A, P = averaging(leaves)
+        expected.append(scale * A @ left)
+        left = left - P @ expected[-1]
+    coefficients = leaf_coefficients(trees, initial, n_threads)
+    size = 1.0 + max(np.abs(of_tree).max(initial=0.0) for of_tree in expected)
+    np.testing.assert_allclose(coefficients, np.concatenate(expected), atol=1e-12 * size)
+    assert np.array_equal(coefficients, leaf_coefficients(trees, initial, 2))
 
 
 @pytest.mark.parametrize("size", [1e-100, 1.0, 1e100])
@@ -137,5 +163,7 @@ def test_wrong_arrays_are_refused(name, value):
         subtract_means(leaves, np.ones((4, 2)), 1.0)
     with pytest.raises(ValueError, match="arrays of the leaves are inconsistent"):
         subtract_means_from_gram(leaves, np.ones((4, 4)), 1.0)
+    with pytest.raises(ValueError, match="arrays of the leaves are inconsistent"):
+        leaf_coefficients([(LeafPartition(**arrays), 1.0), (leaves, 1.0)], np.ones(4))
     with pytest.raises(ValueError, match="square"):
         subtract_means_from_gram(LeafPartition(**arrays), np.ones((4, 3)), 1.0)

@@ -8,6 +8,7 @@ from okforest.engine import GrowthRules, LeafPartition
 from okforest.engine.cpu import (
     SIMD_LEVELS,
     choose_simd_level,
+    leaf_coefficients,
     simd_level,
     subtract_means_from_gram,
 )
@@ -80,14 +81,15 @@ def test_levels_update_residuals_alike(n):
     offsets = np.searchsorted(places, np.arange(5)).astype(np.int64)
     leaves = LeafPartition(offsets, np.arange(n, dtype=np.int32), rng.uniform(size=n), places)
     K = rng.normal(size=(n, n))
-    updated, sums = [], []
+    updated, sums, coefficients = [], [], []
     for level in LEVELS:
         assert choose_simd_level(level)
         updated.append((K + K.T).copy())
         sums.append(subtract_means_from_gram(leaves, updated[-1], 0.3))
-    for gram, sums_of_rows in zip(updated, sums, strict=True):
-        assert np.array_equal(gram, updated[0])
-        assert np.array_equal(sums_of_rows, sums[0])
+        coefficients.append(leaf_coefficients([(leaves, 0.3)] * 3, np.full(n, 1 / n)))
+    for results in (updated, sums, coefficients):
+        for result in results:
+            assert np.array_equal(result, results[0])
 
 
 def test_unknown_levels():

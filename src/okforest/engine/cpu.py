@@ -182,6 +182,27 @@ def subtract_means_from_gram(
     return _core.subtract_means_from_gram(gram, *leaves.arrays(), scale, n_threads)
 
 
+def leaf_coefficients(
+    trees: Sequence[tuple[LeafPartition, float]], initial: Floats, n_threads: int = 1
+) -> Floats:
+    """Return the weights of rows in the scaled means of all leaves, of shape (n_leaves, n).
+
+    The means of trees, given by their leaves and scales, are subtracted one after the other, as
+    :func:`subtract_means` does, from the weights of the rows around their mean.
+
+    Parameters
+    ----------
+    trees : sequence of (LeafPartition, float)
+        The leaves of each tree, and the factor of their means.
+    initial : ndarray of shape (n,)
+        The weights of the mean, from which boosting starts.
+    n_threads : int
+        Number of threads.
+    """
+    arrays = [(*leaves.arrays(), float(scale)) for leaves, scale in trees]
+    return _core.leaf_coefficients(arrays, initial, n_threads)
+
+
 def simd_level() -> str:
     """Return the instruction set in use: ``"avx512"``, ``"avx2"`` or ``"baseline"``."""
     return _core.simd_level()

@@ -86,9 +86,8 @@ class GramResiduals:
 Residuals = VectorResiduals | GramResiduals
 
 
-def initial_residuals(initial: Floats, columns: slice = slice(None)) -> Floats:
-    """Return the weights of φ − mean over the training outputs, or over some: I − 1wᵀ."""
-    places = np.arange(len(initial))[columns]
-    residuals = np.tile(-initial[places], (len(initial), 1))
-    residuals[places, np.arange(len(places))] += 1.0
+def initial_residuals(initial: Floats) -> Floats:
+    """Return the weights of φ − mean over the training outputs: I − 1wᵀ."""
+    residuals = np.eye(len(initial))
+    residuals -= initial
     return residuals

@@ -3,7 +3,7 @@
 The leaves of a tree are numbered in the order of their members.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
@@ -25,11 +25,11 @@ from okforest.engine import (
     grow,
     start_rounds,
 )
-from okforest.engine.cpu import subtract_means, subtract_means_from_gram
+from okforest.engine.cpu import leaf_coefficients, subtract_means, subtract_means_from_gram
 from okforest.engine.inputs import Inputs, Layouts
 from okforest.models._growing import sample_count
 from okforest.models.boosting.plan import BoostPlan
-from okforest.models.boosting.residuals import GramResiduals, VectorResiduals, initial_residuals
+from okforest.models.boosting.residuals import GramResiduals, VectorResiduals
 from okforest.models.boosting.rounds import Round, RoundLearner, Rounds
 from okforest.models.boosting.weights import BoostedWeights, FeatureWeights
 from okforest.weights import Span, WeightMatrix
@@ -38,7 +38,6 @@ LeafNumbers = npt.NDArray[np.integer]
 
 # What leaves add to the weights of predictions is kept if it takes at most this many bytes.
 COEFFICIENTS_BYTES = 2**28
-PANEL = 128  # training outputs whose weights are computed at a time, by each thread
 # Residuals of at least this many numbers are updated by several threads.
 MANY = 2**18
 
@@ -292,13 +291,16 @@ class TreeLearner(RoundLearner):
 
     def rounds(self) -> TreeRounds:
         """Return all trees so far."""
+        steps = [(step.leaves, step.scale) for step in self.steps]
         return TreeRounds(
             Trees.join(self.trees),
             np.array(self.training_leaves),
             np.array(self.scales),
             self.initial,
             leaf_means=np.concatenate(self.leaf_vectors) if self.leaf_vectors else None,
-            leaf_coefficients=leaf_coefficients(self.steps, self.initial) if self.steps else None,
+            leaf_coefficients=(
+                leaf_coefficients(steps, self.initial, self.n_threads) if steps else None
+            ),
         )
 
 
@@ -306,25 +308,6 @@ def _keeps_coefficients(embedding: Embedding, n_rounds: int, max_splits: int) ->
     n = len(embedding.values)
     n_leaves = n_rounds * min(max_splits + 1, n)
     return embedding.kind == "gram" and 8 * n * n_leaves <= COEFFICIENTS_BYTES
-
-
-def leaf_coefficients(steps: Sequence[LeafRound], initial: Floats) -> Floats:
-    """Return what the leaves of all trees add to weights of predictions, (n_leaves, n_train).
-
-    All trees are subtracted from the weights of the residuals over some of the training outputs,
-    which stay in cache, before the next.
-    """
-    n = len(initial)
-    coefficients = np.empty((sum(len(step.leaves) for step in steps), n))
-    width = PANEL * steps[0].n_threads
-    for start in range(0, n, width):
-        columns = slice(start, start + width)
-        residuals = initial_residuals(initial, columns)
-        end = 0
-        for step in steps:
-            begin, end = end, end + len(step.leaves)
-            coefficients[begin:end, columns] = step.subtract(residuals)
-    return coefficients
 
 
 def leaf_partition(tree: Trees, training_leaves: LeafNumbers | None = None) -> LeafPartition:
