@@ -1,15 +1,20 @@
 """How much memory a computation may take."""
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 
+from okforest._namespace import on_gpu
 from okforest._typing import Floats
 
 SHARE = 0.5  # of the machine's memory that one array may take
 ESTIMATED = 2**30  # bytes from which the size of a matrix of weights is estimated ...
 SAMPLE = 16  # ... from this number of rows
+BLOCK_BYTES = 2**18  # of rows that are processed together, and stay in the cache of a core
+BLOCK_BYTES_THERE = 2**28  # on a GPU
 
 
 def machine_memory() -> int:
@@ -33,6 +38,12 @@ def empty_lines(shape: tuple[int, ...]) -> Floats:
     buffer = np.empty(n + per_line - 1)
     first = -(buffer.ctypes.data // buffer.itemsize) % per_line
     return buffer[first : first + n].reshape(shape)
+
+
+def row_blocks(array: Any) -> Iterator[slice]:
+    """Return slices of the rows of an array, so small that several passes over one are cheap."""
+    size = BLOCK_BYTES_THERE if on_gpu(array) else BLOCK_BYTES
+    return gen_batches(len(array), max(1, size * len(array) // max(1, array.nbytes)))
 
 
 def csr_bytes(W: Any) -> int:

@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from okforest._memory import row_blocks
 from okforest._namespace import namespace, to_host
-from okforest._typing import Outputs
+from okforest._typing import Floats, Outputs
 
 Positions = npt.NDArray[np.intp]
-
-HASH_BYTES = 2**22  # of outputs hashed at a time
 
 
 class Distinct(NamedTuple):
@@ -50,18 +49,22 @@ def check_same_type(outputs: Outputs, training: Outputs, name: str) -> None:
 
 def distinct(outputs: Outputs) -> Distinct:
     """Find the different outputs. Objects that can be neither hashed nor pickled all differ."""
-    if outputs.dtype.kind == "O":
-        group = _group_objects(outputs)
-    elif outputs.dtype.kind == "f":
-        group = _group_floats(outputs)
+    if outputs.dtype.kind == "f":
+        first, group = _group_floats(outputs)
     else:
-        group = np.unique(outputs, axis=0, return_inverse=True)[1].ravel()
+        first, group = _unique(_group_objects(outputs) if outputs.dtype.kind == "O" else outputs)
     xp = namespace(group)
-    _, first, group = xp.unique(group, return_index=True, return_inverse=True)
     order = xp.argsort(first)
     rank = xp.empty_like(order)
     rank[order] = xp.arange(len(order))
     return Distinct(first[order], rank[group])
+
+
+def _unique(values: Outputs) -> tuple[Positions, Positions]:
+    """Return where each different row or number is found first, and which of them each equals."""
+    axis = 0 if values.ndim > 1 else None
+    found = namespace(values).unique(values, return_index=True, return_inverse=True, axis=axis)
+    return found[1], found[2].ravel()
 
 
 def _group_objects(outputs: Outputs) -> Positions:
@@ -80,21 +83,25 @@ def _hashable(output: object) -> object:
     return type(output), output
 
 
-def _group_floats(outputs: Outputs) -> Positions:
+def _group_floats(outputs: Outputs) -> tuple[Positions, Positions]:
     """Group rows by a hash of their bits: much faster than sorting them."""
     xp = namespace(outputs)
     rows = xp.ascontiguousarray(outputs, dtype=np.float64).reshape(len(outputs), -1)
     factors = np.random.default_rng(0).integers(2**63, size=rows.shape[1], dtype=np.uint64) * 2 + 1
     factors = xp.asarray(factors)
     hashes = xp.empty(len(rows), dtype=np.uint64)
-    size = max(1, HASH_BYTES // (8 * max(1, rows.shape[1])))
-    for i in range(0, len(rows), size):
-        bits = (rows[i : i + size] + 0.0).view(np.uint64)  # −0.0 becomes 0.0
+    for block in row_blocks(rows):
+        bits = _bits(rows[block])
         bits ^= bits >> np.uint64(29)
         bits *= factors
-        hashes[i : i + size] = bits.sum(axis=1, dtype=np.uint64)
-    _, first, group = xp.unique(hashes, return_index=True, return_inverse=True)
-    if xp.array_equal(rows, rows[first[group]], equal_nan=True):
-        return group
-    # Two hashes collided.
-    return xp.asarray(np.unique(to_host(rows), axis=0, return_inverse=True)[1].ravel())
+        hashes[block] = bits.sum(axis=1, dtype=np.uint64)
+    first, group = _unique(hashes)
+    again = first[group] != xp.arange(len(rows))
+    if xp.array_equal(_bits(rows[again]), _bits(rows[first[group[again]]])):
+        return first, group
+    first, group = _unique(to_host(rows))  # two hashes collided
+    return xp.asarray(first), xp.asarray(group)
+
+
+def _bits(rows: Floats) -> Any:
+    return (rows + 0.0).view(np.uint64)  # −0.0 becomes 0.0

@@ -122,6 +122,18 @@ def test_the_origin_is_the_mean_of_the_central_half():
         assert np.median(np.diagonal(K)) < 10
 
 
+def test_equal_outputs_have_equal_rows():
+    """Centring a Gram matrix does not tell equal outputs apart, nor rows from columns."""
+    rng = np.random.default_rng(0)
+    B = rng.normal(size=(3, 5))
+    for n in (101, 1003):  # beyond the last full SIMD vector, too
+        y = rng.integers(3, size=n)
+        K = embed(Precomputed(B @ B.T + 1e4), y, "gram").values
+        np.testing.assert_array_equal(K, K.T)
+        for i in range(3):
+            assert (K[y == i] == K[y.tolist().index(i)]).all()
+
+
 def test_digits_are_kept():
     """Neither an outlier nor a large offset costs digits of the differences between outputs."""
     y = np.round(Y * 8)

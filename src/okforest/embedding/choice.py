@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg.lapack as lapack
-from sklearn.utils import gen_batches
 
-from okforest._memory import check_memory, empty_lines
+from okforest._memory import check_memory, empty_lines, row_blocks
 from okforest._namespace import namespace, on_gpu, to_host
 from okforest._typing import Floats, Outputs
 from okforest.embedding.low_rank import DEFAULT_RANK, LowRankKind, low_rank_factor
@@ -28,9 +26,6 @@ LOW_RANK_KINDS = get_args(LowRankKind)
 LOW_RANK = 0.25
 # A Gram matrix is computed from explicit features if their dimension is at most this multiple of N.
 FEATURES = 4
-# Rows of features that are processed together, to avoid a second copy of all features.
-BLOCK = 1024
-BLOCK_THERE = 2**18  # on a GPU
 # Squared norms that trees can be grown from. Growth squares sums over rows, whose weights it scales
 # to at most 2: with up to 2³¹ rows, results stay within 1e308, and differences of 16 digits above
 # the smallest normal number. The Frobenius criterion squares kernel values, too.
@@ -144,16 +139,21 @@ def _check_gram_memory(n: int, advice: str = APPROXIMATE) -> None:
 def centred_features(features: Floats) -> Floats:
     """Return features of φ(y) around their centre; indicators of classes as they are."""
     xp = namespace(features)
-    if xp.count_nonzero(features) == len(features) and (features.max(axis=1) == 1.0).all():
+    if (
+        xp.count_nonzero(features[:1]) == 1
+        and xp.count_nonzero(features) == len(features)
+        and (features.max(axis=1) == 1.0).all()
+    ):
         return xp.ascontiguousarray(features)  # the engine counts classes
     mean = features.mean(axis=0)
     squares = xp.empty(len(features))
-    for rows in gen_batches(len(features), BLOCK_THERE if on_gpu(features) else BLOCK):
+    for rows in row_blocks(features):
         around_mean = features[rows] - mean
         squares[rows] = Linear().diag(around_mean)
-    _check_scale(squares, is_zero=not (features != mean).any())
+    _check_scale(squares, is_zero=not (squares.any() or (features != mean).any()))
     # From the original features: subtracting a mean moved by outliers would lose digits.
-    centre = features[_central(squares)].mean(axis=0)
+    central = _central(squares)
+    centre = central @ features / central.sum()
     if on_gpu(features):
         return xp.ascontiguousarray(features - centre)
     return np.subtract(features, centre, out=empty_lines(features.shape))
@@ -179,28 +179,30 @@ def gram_of(
 def _centred_gram(kernel: OutputKernel, y: Outputs) -> Floats:
     """Return the Gram matrix of φ(y) around their centre."""
     K = gram_of(kernel, y)
-    _centre(K, slice(None))  # not an array of all rows, which would copy them
-    _centre(K, _central(np.diagonal(K)))
+    xp = namespace(K)
+    central = _central(np.diagonal(K) - 2.0 * K.mean(axis=0))
+    # Not central @ K, whose entries for equal outputs may differ in the last digit.
+    inner = np.einsum("i,ij->j", central, K) / central.sum()
+    half, ones = inner - central @ inner / central.sum() / 2.0, xp.ones(len(K))
+    # All sums of two halves, as a product of matrices: faster than broadcasting.
+    left, right = xp.stack([half, ones], axis=1), xp.stack([ones, half])
+    for rows in row_blocks(K):
+        K[rows] -= left[rows] @ right
     return K
 
 
-def _centre(K: Floats, rows: npt.NDArray[np.intp] | slice) -> None:
-    """Move the origin of a Gram matrix, in place, to the mean of some outputs."""
-    inner = K[rows].mean(axis=0)
-    norm = inner[rows].mean()
-    K -= inner[:, None]
-    K -= inner[None, :]
-    K += norm
-
-
-def _central(squares: Floats) -> npt.NDArray[np.intp]:
-    """Return the half of the outputs nearest to the mean.
+def _central(squares: Floats) -> Floats:
+    """Return ones for the half of the outputs nearest to the mean, and zeros for the others.
 
     Their own mean is the centre, so that a few outliers do not move it away from all the others.
+    Squared distances to the mean are given, up to a constant.
     """
-    if on_gpu(squares):  # which sorts faster than it finds the median
-        return squares.argsort()[: len(squares) // 2 + 1]
-    return np.argpartition(squares, len(squares) // 2)[: len(squares) // 2 + 1]
+    half = len(squares) // 2
+    # A GPU sorts faster than it finds the median.
+    order = squares.argsort() if on_gpu(squares) else np.argpartition(squares, half)
+    central: Floats = namespace(squares).zeros(len(squares))
+    central[order[: half + 1]] = 1.0
+    return central
 
 
 def _check_scale(squares: Floats, *, is_zero: bool, frobenius: bool = False) -> None:

@@ -1,11 +1,13 @@
 """Distances between vectors, their median, and their limits in float64."""
 
+import sys
 from typing import Any
 
 import numpy as np
-from sklearn.metrics.pairwise import manhattan_distances
+from scipy.spatial.distance import cdist, squareform
 
-from okforest._namespace import namespace, on_gpu
+from okforest._memory import row_blocks
+from okforest._namespace import namespace, on_gpu, to_host
 from okforest._typing import Floats, Outputs
 
 MEDIAN_SAMPLE = 1000  # sigma="median" is computed from at most this number of outputs
@@ -31,23 +33,58 @@ def is_median(sigma: Any) -> bool:
     return isinstance(sigma, str) and sigma == "median"
 
 
+def between(distances: Floats) -> Floats:
+    """Return the distances between different outputs, each once, given those of all pairs."""
+    pairs: Floats = squareform(to_host(distances), checks=False)
+    return pairs
+
+
 def median_distance(distances: Floats) -> float:
     """Return the median of the positive distances between outputs, or 1 if all are zero."""
-    between = distances[np.triu_indices_from(distances, k=1)]
-    between = between[between > 0]
-    return float(np.median(between)) if len(between) else 1.0
+    distances = distances[distances > 0]
+    return float(np.median(distances, overwrite_input=True)) if len(distances) else 1.0
 
 
 def manhattan(a: Floats, b: Floats | None = None) -> Floats:
     """Return the sums of absolute differences between rows."""
-    b = a if b is None else b
-    if not on_gpu(a):
-        distances: Floats = manhattan_distances(a, b)
+    if on_gpu(a):
+        b = a if b is None else b
+        total: Floats = namespace(a).zeros((len(a), len(b)))
+        for j in range(a.shape[1]):
+            total += abs(a[:, j, None] - b[None, :, j])
+        return total
+    if b is not None:
+        distances: Floats = cdist(a, b, "cityblock")
         return distances
-    total = namespace(a).zeros((len(a), len(b)))
-    for j in range(a.shape[1]):
-        total += abs(a[:, j, None] - b[None, :, j])
-    return total
+    distances = np.empty((len(a), len(a)))
+    for rows in row_blocks(distances):
+        distances[rows, : rows.stop] = cdist(a[rows], a[: rows.stop], "cityblock")
+        distances[: rows.start, rows] = distances[rows, : rows.start].T  # above the diagonal
+    return distances
+
+
+def negative_halves(products: Floats, norms: Floats, other_norms: Floats) -> Floats:
+    """Return −d² / 2 in place of inner products, given squared norms."""
+    norms, other_norms = norms / 2.0, other_norms / 2.0
+    for rows in row_blocks(products):
+        part = products[rows]
+        part -= norms[rows, None]
+        part -= other_norms
+        np.clip(part, -np.inf, 0.0, out=part)
+    return products
+
+
+def gaussian(halves: Floats, sigma: float) -> Floats:
+    """Return exp(−d² / 2σ²) in place of −d² / 2."""
+    # A subnormal sigma has no reciprocal; the smallest normal one gives the same zeros and ones.
+    scale = 1.0 / max(sigma, sys.float_info.min)
+    with np.errstate(over="ignore"):  # exp(−∞) is 0
+        for rows in row_blocks(halves):
+            part = halves[rows]
+            part *= scale
+            part *= scale
+            np.exp(part, out=part)
+    return halves
 
 
 def needs_differences(sigma: float, squares: Floats, other_squares: Floats) -> bool:
@@ -73,7 +110,8 @@ def check_spread(name: str, y: Outputs, power: int, *, may_be_zero: bool) -> Non
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         spread = float((abs(rows - rows[0]) ** power).sum(axis=1).max())
     what = "squared distances" if power == 2 else "distances"
-    check_limits(name, what, spread, is_zero=may_be_zero or not (rows != rows[0]).any())
+    is_zero = may_be_zero or not (spread or (rows != rows[0]).any())
+    check_limits(name, what, spread, is_zero=is_zero)
 
 
 def check_limits(name: str, what: str, largest: float, *, is_zero: bool) -> None:

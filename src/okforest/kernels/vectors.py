@@ -18,13 +18,16 @@ from okforest.kernels._base import OutputKernel
 from okforest.kernels._distances import (
     SMALLEST,
     as_rows,
+    between,
     check_limits,
     check_spread,
     evenly_spaced,
+    gaussian,
     is_median,
     manhattan,
     median_distance,
     needs_differences,
+    negative_halves,
 )
 from okforest.kernels._gram_checks import check_symmetric
 from okforest.kernels._outputs import read_numbers
@@ -67,7 +70,8 @@ class Linear(_VectorKernel):
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        return as_rows(a) @ as_rows(a if b is None else b).T
+        rows = as_rows(a)
+        return rows @ (rows if b is None else as_rows(b)).T
 
     def pairs(self, a: Outputs, b: Outputs) -> Floats:
         """Return k(a_i, b_i)."""
@@ -150,9 +154,9 @@ class RBF(OutputKernel):
             wide = not median and float(sigma) >= sqrt(SMALLEST)
             check_spread("RBF", y, 2, may_be_zero=wide)
         if median:
-            squares = RBF(1.0, base)._squared_distances(evenly_spaced(y))
+            squares = -2.0 * between(RBF(1.0, base)._negative_halves(evenly_spaced(y)))
             if base is not None:
-                largest = float(squares.max())
+                largest = float(squares.max(initial=0.0))
                 check_limits("RBF", "squared distances", largest, is_zero=largest == 0)
             sigma = median_distance(np.sqrt(squares))
         return RBF(sigma, base)
@@ -165,11 +169,7 @@ class RBF(OutputKernel):
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
         _check_sigma(self, self.sigma)
-        K = self._squared_distances(a, b, float(self.sigma))
-        with np.errstate(over="ignore"):  # exp(−∞) is 0
-            K /= float(self.sigma)
-            K /= -2.0 * float(self.sigma)
-        return np.exp(K, out=K)
+        return gaussian(self._negative_halves(a, b, float(self.sigma)), float(self.sigma))
 
     def diag(self, a: Outputs) -> Floats:
         """Return ones."""
@@ -180,10 +180,10 @@ class RBF(OutputKernel):
         _check_sigma(self, self.sigma)
         base = self._base
         if self.base is None:
-            squares = ((as_rows(a) - as_rows(b)) ** 2).sum(axis=1)
+            halves = ((as_rows(a) - as_rows(b)) ** 2).sum(axis=1) / -2.0
         else:
-            squares = np.maximum(base.diag(a) + base.diag(b) - 2.0 * base.pairs(a, b), 0.0)
-        return np.exp(squares / float(self.sigma) / (-2.0 * float(self.sigma)))
+            halves = np.minimum(base.pairs(a, b) - (base.diag(a) + base.diag(b)) / 2.0, 0.0)
+        return gaussian(halves, float(self.sigma))
 
     def phases(self, a: Outputs, n: int, rng: np.random.Generator) -> Floats:
         """Return the features of the base kernel times normal frequencies of variance 1 / σ²."""
@@ -193,10 +193,10 @@ class RBF(OutputKernel):
         frequencies = rng.standard_normal((features.shape[1], n)) / float(self.sigma)
         return features @ namespace(features).asarray(frequencies)
 
-    def _squared_distances(
+    def _negative_halves(
         self, a: Outputs, b: Outputs | None = None, sigma: float = np.inf
     ) -> Floats:
-        """Return squared distances that are exact enough for this sigma."""
+        """Return −d² / 2 for distances d that are exact enough for this sigma."""
         base, first, second = self._base, a, a if b is None else b
         if self.base is None:  # centring reduces rounding errors
             origin = as_rows(a).mean(axis=0)
@@ -205,14 +205,12 @@ class RBF(OutputKernel):
         other_norms = norms if b is None else base.diag(b)
         if self.base is None and needs_differences(sigma, norms, other_norms):
             exact: Floats = cdist(as_rows(first), as_rows(second), "sqeuclidean")
+            exact /= -2.0
             return exact
-        squares = base(a, b)
-        squares *= -2.0
-        squares += norms[:, None]
-        squares += other_norms[None, :]
+        halves = negative_halves(base(a, b), norms, other_norms)
         if b is None:
-            np.fill_diagonal(squares, 0.0)
-        return np.maximum(squares, 0.0, out=squares)
+            np.fill_diagonal(halves, 0.0)
+        return halves
 
 
 class Laplacian(_VectorKernel):
@@ -247,13 +245,13 @@ class Laplacian(_VectorKernel):
         wide = not median and float(sigma) >= SMALLEST
         check_spread("Laplacian", y, 1, may_be_zero=wide)
         if median:
-            sigma = median_distance(manhattan(as_rows(evenly_spaced(y))))
+            sigma = median_distance(between(manhattan(as_rows(evenly_spaced(y)))))
         return Laplacian(sigma)
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
         _check_sigma(self, self.sigma)
-        K = manhattan(as_rows(a), as_rows(a if b is None else b))
+        K = manhattan(as_rows(a), None if b is None else as_rows(b))
         K /= -float(self.sigma)
         return np.exp(K, out=K)
 
@@ -308,7 +306,11 @@ class Polynomial(_VectorKernel):
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        return (self.gamma * Linear()(a, b) + self.coef0) ** self.degree
+        K = Linear()(a, b)
+        K *= self.gamma
+        K += self.coef0
+        K **= self.degree
+        return K
 
     def pairs(self, a: Outputs, b: Outputs) -> Floats:
         """Return k(a_i, b_i)."""
