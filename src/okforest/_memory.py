@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import gen_batches
 
-from okforest._namespace import on_gpu
+from okforest._namespace import namespace, on_gpu
 from okforest._typing import Floats
 
 SHARE = 0.5  # of the machine's memory that one array may take
@@ -44,6 +44,15 @@ def row_blocks(array: Any) -> Iterator[slice]:
     """Return slices of the rows of an array, so small that several passes over one are cheap."""
     size = BLOCK_BYTES_THERE if on_gpu(array) else BLOCK_BYTES
     return gen_batches(len(array), max(1, size * len(array) // max(1, array.nbytes)))
+
+
+def blocks_with_sums(K: Floats, a: Floats, b: Floats) -> Iterator[tuple[Floats, Floats]]:
+    """Yield blocks of rows of a matrix, each with the sums a_i + b_j of its entries."""
+    xp = namespace(K)
+    # As a product of matrices: faster than broadcasting, and rounded only once.
+    left, right = xp.stack([a, xp.ones(len(a))], axis=1), xp.stack([xp.ones(len(b)), b])
+    for rows in row_blocks(K):
+        yield K[rows], left[rows] @ right
 
 
 def csr_bytes(W: Any) -> int:

@@ -12,12 +12,11 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 FUNCTIONS = [
     *("abs", "all", "any", "arange", "argpartition", "argsort", "array", "array_equal", "asarray"),
-    *("ascontiguousarray", "clip", "concatenate", "cos", "count_nonzero", "cumsum", "diagonal"),
-    *("diff", "einsum", "empty", "empty_like", "exp", "eye", "fill_diagonal", "full", "hstack"),
-    *("isfinite", "isinf", "isnan", "linspace", "max", "maximum", "mean", "median", "min"),
-    *("minimum", "ones", "repeat", "searchsorted", "sin", "sort", "sqrt", "stack", "sum"),
-    *("take_along_axis", "tile", "tensordot", "triu_indices_from", "unique", "vdot", "vstack"),
-    *("where", "zeros", "zeros_like"),
+    *("ascontiguousarray", "concatenate", "cos", "count_nonzero", "cumsum", "diagonal", "diff"),
+    *("einsum", "empty", "empty_like", "exp", "eye", "fill_diagonal", "full", "hstack", "isfinite"),
+    *("isinf", "isnan", "linspace", "max", "maximum", "mean", "median", "min", "minimum", "ones"),
+    *("repeat", "searchsorted", "sin", "sort", "sqrt", "stack", "sum", "take_along_axis", "tile"),
+    *("tensordot", "triu_indices_from", "unique", "vdot", "vstack", "where", "zeros", "zeros_like"),
 ]
 METHODS = [
     *("all", "any", "argmax", "argmin", "argsort", "astype", "copy", "cumsum", "diagonal", "dot"),

@@ -64,14 +64,21 @@ def test_narrow_widths_keep_the_digits_of_distances():
         RBF(1e-6)(y, shifted).diagonal(), RBF(1e-6).pairs(y, shifted), rtol=1e-6
     )
     centred = y - y.mean(axis=0)
-    squares = centred @ centred.T
-    squares *= -2.0
-    squares += Linear().diag(centred)[:, None]
-    squares += Linear().diag(centred)[None, :]
+    norms = Linear().diag(centred)
+    squares = norms[:, None] + norms[None, :] - 2.0 * (centred @ centred.T)
     np.fill_diagonal(squares, 0.0)
     np.testing.assert_array_equal(
         RBF(0.5)(y), np.exp(np.maximum(squares, 0.0) / 0.5 / (-2.0 * 0.5))
     )
+
+
+def test_gram_matrices_are_symmetric():
+    """To the last bit, with a diagonal of ones."""
+    y = rng.normal(size=(301, 7)) + 10.0
+    for kernel in (RBF(2.0), RBF(2.0, base=Linear()), RBF(1e-9), Laplacian(2.0)):
+        K = kernel(y)
+        np.testing.assert_array_equal(K, K.T)
+        np.testing.assert_array_equal(K.diagonal(), np.ones(301))
 
 
 def test_median_width_of_many_outputs_needs_no_large_matrix():

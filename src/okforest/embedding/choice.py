@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 import scipy.linalg.lapack as lapack
 
-from okforest._memory import check_memory, empty_lines, row_blocks
+from okforest._memory import blocks_with_sums, check_memory, empty_lines, row_blocks
 from okforest._namespace import namespace, on_gpu, to_host
 from okforest._typing import Floats, Outputs
 from okforest.embedding.low_rank import DEFAULT_RANK, LowRankKind, low_rank_factor
@@ -179,15 +179,12 @@ def gram_of(
 def _centred_gram(kernel: OutputKernel, y: Outputs) -> Floats:
     """Return the Gram matrix of φ(y) around their centre."""
     K = gram_of(kernel, y)
-    xp = namespace(K)
     central = _central(np.diagonal(K) - 2.0 * K.mean(axis=0))
     # Not central @ K, whose entries for equal outputs may differ in the last digit.
     inner = np.einsum("i,ij->j", central, K) / central.sum()
-    half, ones = inner - central @ inner / central.sum() / 2.0, xp.ones(len(K))
-    # All sums of two halves, as a product of matrices: faster than broadcasting.
-    left, right = xp.stack([half, ones], axis=1), xp.stack([ones, half])
-    for rows in row_blocks(K):
-        K[rows] -= left[rows] @ right
+    half = inner - central @ inner / central.sum() / 2.0
+    for part, sums in blocks_with_sums(K, half, half):
+        part -= sums
     return K
 
 

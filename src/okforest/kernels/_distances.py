@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist, squareform
 
-from okforest._memory import row_blocks
+from okforest._memory import blocks_with_sums, row_blocks
 from okforest._namespace import namespace, on_gpu, to_host
 from okforest._typing import Floats, Outputs
 
@@ -65,12 +65,9 @@ def manhattan(a: Floats, b: Floats | None = None) -> Floats:
 
 def negative_halves(products: Floats, norms: Floats, other_norms: Floats) -> Floats:
     """Return −d² / 2 in place of inner products, given squared norms."""
-    norms, other_norms = norms / 2.0, other_norms / 2.0
-    for rows in row_blocks(products):
-        part = products[rows]
-        part -= norms[rows, None]
-        part -= other_norms
-        np.clip(part, -np.inf, 0.0, out=part)
+    for part, sums in blocks_with_sums(products, norms / 2.0, other_norms / 2.0):
+        np.minimum(part, sums, out=part)
+        part -= sums
     return products
 
 
