@@ -15,6 +15,12 @@
 
 namespace okforest {
 
+// The smaller side of a cut, by weight.
+struct Smaller {
+  Side side{};
+  bool is_left = false;
+};
+
 template <class T>
 class Cuts {
  public:
@@ -95,12 +101,6 @@ class Cuts {
     grow_to(counts_, shares.size());
     of_type().class_gains(cut(lines_), classes, shares, rows, gain, counts_.data()->x, out);
   }
-
-  // The smaller side of a cut, by weight.
-  struct Smaller {
-    Side side;
-    bool is_left;
-  };
 
   // Lists the smaller sides of all cuts; those of constant features and of features with missing
   // values are empty. The lists are valid until the next call.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -154,6 +155,32 @@ struct ColumnInputs {
   std::int64_t n_rows;
   std::int64_t n_cols;
 
+  // Whether it pays off to list the values of a feature other than zero.
+  bool mostly_zeros() const { return 8.0 * data.size() <= 1.0 * n_rows * n_cols; }
+
+  // Gathers a feature's values other than zero in some rows, and returns how many there are. The
+  // "row" of a value is its place among these rows, which `place` gives for each of them.
+  std::size_t gather_stored(std::int32_t col, std::span<const std::int32_t> rows,
+                            const std::int32_t* place, Value<T>* out) const {
+    std::size_t n = 0;
+    const std::int64_t begin = offsets[col], end = offsets[col + 1];
+    if (end - begin > 8 * static_cast<std::int64_t>(rows.size())) {
+      visit_stored(col, rows, [&](std::size_t k, T x) {
+        out[n] = {x, static_cast<std::int32_t>(k)};
+        n += x != 0;
+      });
+      return n;
+    }
+    // The place of a row that is not among them is that of another one, or none.
+    for (std::int64_t s = begin; s < end; ++s) {
+      const auto k = static_cast<std::size_t>(place[rows_of_data[s]]);
+      if (k >= rows.size() || rows[k] != rows_of_data[s]) continue;
+      out[n] = {data[s], static_cast<std::int32_t>(k)};
+      n += data[s] != 0;
+    }
+    return n;
+  }
+
   void gather(std::int32_t col, std::span<const std::int32_t> rows, Value<T>* out) const {
     for (std::size_t k = 0; k < rows.size(); ++k) out[k] = {T{0}, rows[k]};
     visit_stored(col, rows, [&](std::size_t k, T x) { out[k].x = x; });
@@ -177,8 +204,7 @@ struct ColumnInputs {
     // The numbers of the shorter list are searched in the longer one; or both are passed through,
     // whichever is less work.
     const auto in_both = [](auto few, auto many, auto&& take) {
-      const auto steps = static_cast<double>(few.size()) * std::log2(1.0 + many.size());
-      const bool search = steps < static_cast<double>(many.size());
+      const bool search = few.size() * std::bit_width(many.size()) < many.size();
       auto at = many.begin();
       for (std::size_t k = 0; k < few.size(); ++k) {
         if (search) {

@@ -12,6 +12,7 @@
 #include "core/cuts.hpp"
 #include "core/feature_order.hpp"
 #include "core/feature_splits.hpp"
+#include "core/stored_values.hpp"
 
 namespace okforest {
 
@@ -39,7 +40,8 @@ class Splitter {
         stopped_(stopped),
         any_category_(std::ranges::any_of(rules.n_categories, [](auto n) { return n > 0; })),
         order_(X.n_cols),
-        splits_(X, scorer, rules, ranks) {
+        splits_(X, scorer, rules, ranks),
+        stored_(X) {
     found_.resize(order_.size() + kCutWidth);
   }
 
@@ -71,6 +73,7 @@ class Splitter {
                                compared || needs_gains()};
     Rng rng(node.seed);
     splits_.enter(rows);
+    stored_.enter(sample_, rows, node.weight);
     if (compared && most == order_.size()) {
       screen(search, order_.natural());
       decide(search, order_.natural(), &rng, split);
@@ -81,7 +84,8 @@ class Splitter {
         decide(search, order_.drawn(), nullptr, split);
       }
       while (!split.found() && order_.n_drawn() < order_.size() && !stopped_) {
-        take_best(search, order_.draw(rng), split);
+        const std::int32_t feature = order_.draw(rng);
+        if (!stored_.all_zeros(feature)) take_best(search, feature, split);
       }
     }
     order_.put_back();
@@ -113,6 +117,8 @@ class Splitter {
   void screen(const Search<Frame>& search, Rows features) {
     if (rules_.split_kind == SplitKind::best) {
       screen_sweeps(search, features);
+    } else if (stored_.in_use()) {
+      screen_stored_cuts(search, features);
     } else {
       screen_cuts(search, features);
     }
@@ -157,7 +163,8 @@ class Splitter {
         cuts_.score_classes(classes_.data(), std::span(values_).first(n_classes), weights,
                             search.gain, gains);
       } else if (!small) {
-        precision = score_sides(search, gains, precision);
+        precision =
+            score_sides(search, cuts_.list_sides(sample_, search.node.weight), gains, precision);
       } else if (!in_floats) {
         cuts_.score(values_.data(), weights, search.gain, gains);
       } else {
@@ -172,12 +179,15 @@ class Splitter {
         if (cuts_.has_missing(c)) found_.gain[slot + c] = kUnknown;
       }
     }
-    // The norms are those of the smaller sides, so that W / (W - W_side) <= 2. Errors grow with the
-    // gain: that of the largest bounds them all.
-    const double error =
-        precision.exact() ? 0.0 : precision.error(largest_of(features.size()), 2.0);
-    std::fill_n(found_.error.begin(), features.size(), error);
-    std::fill_n(found_.settled.begin(), features.size(), true);
+    settle_cuts(features.size(), precision);
+  }
+
+  // Bounds the errors of the gains of cuts. The norms are those of the smaller sides, so that W /
+  // (W - W_side) <= 2. Errors grow with the gain: that of the largest bounds them all.
+  void settle_cuts(std::size_t n_slots, const Precision& precision) {
+    const double error = precision.exact() ? 0.0 : precision.error(largest_of(n_slots), 2.0);
+    std::fill_n(found_.error.begin(), n_slots, error);
+    std::fill_n(found_.settled.begin(), n_slots, true);
   }
 
   double largest_of(std::size_t n_slots) const {
@@ -186,9 +196,33 @@ class Splitter {
     return largest;
   }
 
-  // Returns the precision of these cuts, or the given one if none of them divides the node.
-  Precision score_sides(const Search<Frame>& search, CutGains& gains, const Precision& before) {
-    const auto smaller = cuts_.list_sides(sample_, search.node.weight);
+  // One random cut of each numeric feature of sparse inputs.
+  void screen_stored_cuts(const Search<Frame>& search, Rows features) {
+    Precision precision;
+    for (std::size_t slot = 0; slot < features.size() && !stopped_; slot += kCutWidth) {
+      const Rows some = features.subspan(slot, std::min(kCutWidth, features.size() - slot));
+      const auto cuts =
+          stored_.cut(some, [&](std::int32_t feature) { return search.draws_of(feature); });
+      Smaller sides[kCutWidth];
+      for (std::size_t c = 0; c < cuts.size(); ++c) {
+        if (cuts[c]) sides[c] = *cuts[c];
+        found_.threshold[slot + c] = cuts[c] ? cuts[c]->threshold : 0.0;
+      }
+      CutGains gains;
+      precision = score_sides(search, {sides, cuts.size()}, gains, precision);
+      std::copy_n(gains.gain, cuts.size(), &found_.gain[slot]);
+      std::copy_n(gains.left_weight, cuts.size(), &found_.left_weight[slot]);
+      for (std::size_t c = 0; c < cuts.size(); ++c) {
+        if (!cuts[c]) found_.gain[slot + c] = kUnknown;
+      }
+    }
+    settle_cuts(features.size(), precision);
+  }
+
+  // Scores the smaller sides of some cuts, which may be empty. Returns their precision, or the
+  // given one if all are.
+  Precision score_sides(const Search<Frame>& search, std::span<const Smaller> smaller,
+                        CutGains& gains, const Precision& before) {
     Side sides[kCutWidth];
     std::size_t place[kCutWidth], n = 0;
     for (std::size_t c = 0; c < smaller.size(); ++c) {
@@ -243,6 +277,14 @@ class Splitter {
     if (in_lanes && !cuts_.has_missing(c)) {
       if (!cuts_.is_constant(c)) sweep_.add(slot, cuts_.sorted(c), {});
       return;
+    }
+    if (stored_.in_use()) {
+      if (const auto values = stored_.sorted(feature, kMostListed * search.node.weight)) {
+        sweep_.add_around_zeros(slot, *values);
+        // Other rows are summed than in the exact search: among equal features, it decides.
+        found_.error[slot] = search.node.noise;
+        return;
+      }
     }
     const auto [values, missing] = splits_.sorted(search.rows, feature);
     sweep_.add(slot, values, missing);
@@ -338,6 +380,7 @@ class Splitter {
   Sample sample_{};
   FeatureOrder order_;
   FeatureSplits<Inputs, S> splits_;
+  StoredValues<Inputs> stored_;
 
   // Scratch memory:
   Found found_;

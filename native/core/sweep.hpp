@@ -64,6 +64,30 @@ class Sweep {
     if (!missing.empty() && values.front().x < values.back().x) add(slot, values, missing, true);
   }
 
+  // The same, without missing values, for sorted values other than zero: all other rows, which have
+  // at least an eighth of the weight, have the value zero and are not listed.
+  void add_around_zeros(std::size_t slot, std::span<const Value<T>> values) {
+    const std::size_t first_cut = n_cuts_, n = values.size();
+    std::size_t n_below = 0;
+    List left(*this);
+    for (; n_below < n && values[n_below].x < 0; ++n_below) {
+      const bool more = n_below + 1 < n && values[n_below + 1].x < 0;
+      const Edge edge{values[n_below].x, more ? values[n_below + 1].x : 0};
+      left.append(values[n_below].row);
+      left.cut(edge, edge.below < edge.above);
+    }
+    left.finish(*this);
+    const std::size_t n_left = n_cuts_ - first_cut;
+    List right(*this);
+    for (std::size_t l = n; l-- > n_below;) {
+      const Edge edge{l > n_below ? values[l - 1].x : 0, values[l].x};
+      right.append(values[l].row);
+      right.cut(edge, edge.below < edge.above);
+    }
+    right.finish(*this);
+    close(slot, false, false, first_cut, n_left);
+  }
+
   std::size_t size() const { return listings_.size(); }
   auto begin() const { return listings_.begin(); }
   auto end() const { return listings_.end(); }
@@ -176,12 +200,14 @@ class Sweep {
       right.cut({values[l - 1].x, values[l].x}, differ(l));
     }
     right.finish(*this);
-    if (n_cuts_ == first_cut) {
-      prefixes_.resize(prefixes_.size() - 2);
-      return;
-    }
-    listings_.push_back(
-        {slot, missing_left, !missing.empty(), first_cut, n_cuts_ - first_cut, n_left});
+    close(slot, missing_left, !missing.empty(), first_cut, n_left);
+  }
+
+  // Makes a listing of the last two lists, unless they have no cut.
+  void close(std::size_t slot, bool missing_left, bool any_missing, std::size_t first_cut,
+             std::size_t n_left) {
+    if (n_cuts_ == first_cut) return prefixes_.resize(prefixes_.size() - 2);
+    listings_.push_back({slot, missing_left, any_missing, first_cut, n_cuts_ - first_cut, n_left});
   }
 
   static Edge last_edge(std::span<const Value<T>> values) {

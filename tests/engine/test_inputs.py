@@ -1,4 +1,4 @@
-"""Missing values, categorical features and sparse inputs, by the oracle and by each other."""
+"""Missing values and categorical features, by the oracle and by each other."""
 
 from dataclasses import replace
 
@@ -164,49 +164,6 @@ def test_many_categories_are_ordered_optimally_for_scalar_outputs():
     seen = set(codes)
     groups = {c for c in seen if effect[c] > 0}, {c for c in seen if effect[c] == 0}
     assert left & seen in groups
-
-
-@given(
-    seed=st.integers(0, 2**32),
-    density=st.sampled_from([0.02, 0.2, 0.8]),
-    rules=st.sampled_from(list(RULES.values())),
-    dtype=st.sampled_from([np.float32, np.float64]),
-    n_draws=st.sampled_from([0, 60]),
-)
-def test_sparse_inputs_grow_the_forest_of_dense_ones(seed, density, rules, dtype, n_draws):
-    """Sparse columns and rows, with stored zeros and missing values, give the same trees."""
-    rng = np.random.default_rng(seed)
-    X = sp.csc_array(rng.normal(size=(60, 5)) * (rng.uniform(size=(60, 5)) < density), dtype=dtype)
-    X.data[rng.uniform(size=X.nnz) < 0.1] = np.nan
-    X.data[rng.uniform(size=X.nnz) < 0.1] = 0.0
-    phi = rng.normal(size=(60, 3))
-    options = {"rules": rules, "seed": seed, "n_trees": 2, "n_draws": n_draws}
-    dense = grow(X.toarray(), phi, **options)
-    for X_sparse in (X, X.tocsr()):
-        sparse = grow(X_sparse, phi, **options)
-        for name in ARRAYS:
-            assert np.array_equal(getattr(sparse, name), getattr(dense, name)), name
-        assert np.array_equal(apply(sparse, X_sparse), apply(dense, X.toarray()))
-
-
-def test_large_sparse_inputs_are_not_made_dense():
-    """A matrix with a million rows and columns would take 8 TB if dense."""
-    n = 1_000_000
-    rng = np.random.default_rng(0)
-    X = sp.csr_array(
-        (np.ones(2000), (rng.integers(0, n, 2000), rng.integers(0, n, 2000))), shape=(n, n)
-    )
-    y = rng.normal(size=(n, 1))
-    trees = grow(X, y, GrowthRules(max_depth=1, max_features=5, random_splits=True))
-    assert apply(trees, X[:10]).shape == (10, 1)
-
-
-def test_invalid_sparse_matrices_are_refused():
-    """Indices out of range are refused, not read out of bounds."""
-    X = sp.csc_array(np.eye(5))
-    X.indices[2] = 77
-    with pytest.raises(ValueError, match="canonical format"):
-        grow(X, np.eye(5), GrowthRules())
 
 
 @pytest.mark.parametrize("seed", range(5))
