@@ -202,67 +202,63 @@ OKFOREST_INLINE void store_gains(const Lanes<double>& norm, const SideWeights<co
   store(sides.left, gains.left_weight);
 }
 
-// In float32, or if weights differ, sums over the smaller side, by weight, of each cut: around the
-// node's mean, the sums of the two sides are opposite, and the rounding errors of the smaller one's
-// are smaller.
-template <bool counted, class T, class Real>
-OKFOREST_INLINE void add_pairs(const CutLines<T>& cuts, const Real* gram, const RowWeights& rows,
-                               const Gain& gain, CutGains& gains) {
-  const std::size_t n = cuts.n;
-  constexpr auto constant = [](Real x) OKFOREST_LAMBDA { return fill<Real, kWidth>(x); };
-  alignas(64) Real in_side[(kSmallNode + 1) * kWidth];
-  SideWeights<counted> sides;
-  for (std::size_t k = 0; k < n; ++k) {
-    Real* const in = in_side + k * kWidth;
-    for (int c = 0; c < kWidth; ++c) {
-      in[c] = cuts.lines[k * kWidth + c] <= cuts.threshold[c] ? Real{1} : Real{0};
-    }
-    sides.add(widen(load<Real, kWidth>(in)), rows, k);
-  }
-  sides.finish(gain);
-  if constexpr (counted || sizeof(Real) == 4) {
-    const auto one = fill<double, kWidth>(1.0), zero = fill<double, kWidth>(0.0);
-    const auto shift = convert<Real>(select_at_most(sides.left, sides.right, zero, one));
-    const auto sign = constant(1) - shift - shift;
-    for (std::size_t k = 0; k < n; ++k) {
-      store(shift + sign * load<Real, kWidth>(in_side + k * kWidth), in_side + k * kWidth);
-    }
-  }
-  store(constant(0), in_side + n * kWidth);
-  // Two rows of the lower triangle at a time. Each adds to the norm twice its sum over the rows
-  // before it, and its diagonal entry.
-  auto norm = constant(0);
-  for (std::size_t i = 0; i < n; i += 2) {
-    const Real* const a = gram + i * n;
-    const Real* const b = i + 1 < n ? a + n : a;
-    auto sum_a = constant(0), sum_b = constant(0);
-    for (std::size_t j = 0; j < i; ++j) {
-      const auto in = load<Real, kWidth>(in_side + j * kWidth);
-      sum_a = sum_a + constant(a[j]) * in;
-      sum_b = sum_b + constant(b[j]) * in;
-    }
-    const auto in_a = load<Real, kWidth>(in_side + i * kWidth);
-    const auto in_b = load<Real, kWidth>(in_side + (i + 1) * kWidth);
-    norm = norm + in_a * (sum_a + sum_a + constant(a[i]));
-    sum_b = sum_b + constant(b[i]) * in_a;
-    norm = norm + in_b * (sum_b + sum_b + constant(i + 1 < n ? b[i + 1] : Real{0}));
-  }
-  store_gains(widen(norm), sides, gain, cuts, gains);
-}
-
-template <class T, class Real>
-void small_gains(const CutLines<T>& cuts, const Real* gram, const RowWeights& rows,
-                 const Gain& gain, CutGains& gains) {
-  with_counts(rows, [&](auto counted)
-                        OKFOREST_LAMBDA { add_pairs<counted>(cuts, gram, rows, gain, gains); });
-}
-
 // One for each cut that has a row on its left, else zero.
 template <class T>
 OKFOREST_INLINE Lanes<double> ones_on_left(const CutLines<T>& cuts, std::size_t row) {
   const auto one = fill<T, kWidth>(1), zero = fill<T, kWidth>(0);
   return widen(select_at_most(load<T, kWidth>(cuts.lines + row * kWidth),
                               load<T, kWidth>(cuts.threshold), one, zero));
+}
+
+// If weights differ, sums over the lighter side of each cut: around the node's mean, the sums of
+// the two sides are opposite, and the rounding errors of the lighter one's are smaller.
+template <class T>
+void small_gains(const CutLines<T>& cuts, const SmallGram& gram, const RowWeights& rows,
+                 const Gain& gain, CutGains& gains) {
+  constexpr auto constant = [](double x) OKFOREST_LAMBDA { return fill<double, kWidth>(x); };
+  with_counts(rows, [&](auto counted) OKFOREST_LAMBDA {
+    const std::size_t n = cuts.n;
+    alignas(64) double in_side[(kSmallNode + 1) * kWidth];  // the weight of a row there, or zero
+    SideWeights<counted> sides;
+    for (std::size_t k = 0; k < n; ++k) {
+      const auto left = ones_on_left(cuts, k);
+      store(left, in_side + k * kWidth);
+      sides.add(left, rows, k);
+    }
+    sides.finish(gain);
+    auto weight = sides.left;
+    if constexpr (counted) {
+      const auto flip = select_at_most(sides.left, sides.right, constant(0.0), constant(1.0));
+      const auto sign = constant(1.0) - flip - flip;
+      for (std::size_t k = 0; k < n; ++k) {
+        const auto in = flip + sign * load<double, kWidth>(in_side + k * kWidth);
+        store(constant(rows.weight[k]) * in, in_side + k * kWidth);
+      }
+      weight = smaller(sides.left, sides.right);
+    }
+    store(constant(0.0), in_side + n * kWidth);
+    // Two rows at a time. Each adds to the norm twice its sum over the rows before it, and its
+    // product with itself.
+    auto norm = constant(0.0), reach = constant(0.0);
+    for (std::size_t i = 0; i < n; i += 2) {
+      const std::size_t next = i + 1 < n ? i + 1 : i;
+      const double *const a = gram.row(i), *const b = gram.row(next);
+      auto sum_a = constant(0.0), sum_b = constant(0.0);
+      for (std::size_t j = 0; j < i; ++j) {
+        const auto in = load<double, kWidth>(in_side + j * kWidth);
+        sum_a = sum_a + constant(a[gram.place[j]]) * in;
+        sum_b = sum_b + constant(b[gram.place[j]]) * in;
+      }
+      const auto in_a = load<double, kWidth>(in_side + i * kWidth);
+      const auto in_b = load<double, kWidth>(in_side + (i + 1) * kWidth);
+      norm = norm + in_a * (sum_a + sum_a + constant(a[gram.place[i]]) * in_a);
+      sum_b = sum_b + constant(b[gram.place[i]]) * in_a;
+      norm = norm + in_b * (sum_b + sum_b + constant(b[gram.place[next]]) * in_b);
+      reach = reach + in_a * constant(gram.reach[i]) + in_b * constant(gram.reach[next]);
+    }
+    norm = norm - weight * (reach + reach - weight * constant(gram.mean_norm));
+    store_gains(norm, sides, gain, cuts, gains);
+  });
 }
 
 // The same for nodes of any size with a single output, given w_i (y_i - mean).
@@ -321,8 +317,7 @@ constexpr CutKernels<T> cut_kernels() {
           sides<T>,
           places<T>,
           list<typename CutKernels<T>::Word>,
-          small_gains<T, float>,
-          small_gains<T, double>,
+          small_gains<T>,
           scalar_gains<T>,
           class_gains<T>};
 }

@@ -73,12 +73,10 @@ class Cuts {
   bool has_missing(std::size_t c) const { return any_missing_ && missing_[c]; }
   bool is_constant(std::size_t c) const { return !(low_.x[c] < high_.x[c]); }
 
-  // The gains of all cuts of a small node, from the inner products of its rows.
-  void score(const float* gram, const RowWeights& rows, const Gain& gain, CutGains& out) const {
-    of_type().float_gains(cut(lines_), gram, rows, gain, out);
-  }
-  void score(const double* gram, const RowWeights& rows, const Gain& gain, CutGains& out) const {
-    of_type().double_gains(cut(lines_), gram, rows, gain, out);
+  // The gains of all cuts of a small node.
+  void score_small(const SmallGram& gram, const RowWeights& rows, const Gain& gain,
+                   CutGains& out) const {
+    of_type().small_gains(cut(lines_), gram, rows, gain, out);
   }
 
   // The same for a node of any size with one output, given w_i (y_i - mean).

@@ -208,22 +208,14 @@ double GramScorer::set_norm(const Node&, const Frame& frame, Rows rows, double w
   return centred(sum, weight, reach, frame);
 }
 
-bool GramScorer::row_gram(Rows rows, const Frame& frame, double* gram) {
+bool GramScorer::small_gram(Rows rows, const Frame& frame, SmallGram& gram) const {
   const Block& of_node = block(frame);
-  const std::size_t n = rows.size();
-  double reach[kSmallNode], weight[kSmallNode];
-  std::int32_t place[kSmallNode];
-  for (std::size_t k = 0; k < n; ++k) {
-    place[k] = of_node.home[rows[k]];
-    reach[k] = frame.reach[place[k]] / frame.weight;
-    weight[k] = weight_of(rows[k]);
-  }
-  for (std::size_t a = 0; a < n; ++a) {
-    const double* const row = of_node.exact + place[a] * of_node.n;
-    const double shift = frame.mean_norm - reach[a];
-    for (std::size_t b = 0; b <= a; ++b) {
-      gram[a * n + b] = weight[a] * weight[b] * (row[place[b]] + shift - reach[b]);
-    }
+  gram.entries = of_node.exact;
+  gram.stride = of_node.n;
+  gram.mean_norm = frame.mean_norm;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    gram.place[k] = of_node.home[rows[k]];
+    gram.reach[k] = frame.reach[gram.place[k]] / frame.weight;
   }
   return true;
 }

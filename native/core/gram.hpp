@@ -37,7 +37,7 @@ class GramScorer : public ScorerDefaults<GramScorer> {
                          std::span<const Side> sides, double* norms);
   Precision search_prefixes(const Node& node, Rows rows, const Frame& frame,
                             std::span<const Prefixes> lists, double* norms);
-  bool row_gram(Rows rows, const Frame& frame, double* gram);
+  bool small_gram(Rows rows, const Frame& frame, SmallGram& gram) const;
   double set_norm(const Node& node, const Frame& frame, Rows rows, double weight);
   void prefix_norms(const Node& node, Rows rows, const Frame& frame,
                     std::span<const Prefixes> lists, double* norms);

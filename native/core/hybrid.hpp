@@ -57,8 +57,8 @@ class HybridScorer : public ScorerDefaults<HybridScorer> {
     return frame.in_branch ? gram_.search_prefixes(node, rows, frame.gram, lists, norms)
                            : factor_.search_prefixes(node, rows, frame.factor, lists, norms);
   }
-  bool row_gram(Rows rows, const Frame& frame, double* gram) {
-    return frame.in_branch && gram_.row_gram(rows, frame.gram, gram);
+  bool small_gram(Rows rows, const Frame& frame, SmallGram& gram) const {
+    return frame.in_branch && gram_.small_gram(rows, frame.gram, gram);
   }
   double set_norm(const Node& node, const Frame& frame, Rows rows, double weight) {
     return frame.in_branch ? gram_.set_norm(node, frame.gram, rows, weight)

@@ -21,6 +21,18 @@ inline constexpr std::size_t kCutWidth = 16;
 // In nodes of at most this many rows, all cuts are scored at once from inner products.
 inline constexpr std::size_t kSmallNode = 32;
 
+// The inner products of the rows of a small node, around any origin: entries[place[k] * stride +
+// place[l]] is <phi_k, phi_l>.
+struct SmallGram {
+  const double* entries;
+  std::int64_t stride;
+  std::int32_t place[kSmallNode];
+  double reach[kSmallNode];  // <phi_k, node mean>
+  double mean_norm;          // ||node mean||^2
+
+  const double* row(std::size_t k) const { return entries + place[k] * stride; }
+};
+
 // A node is read in blocks of rows. Sums over a block in float32 are added to sums in float64.
 inline constexpr std::size_t kRowBlock = 256;
 struct SideSum {
@@ -112,16 +124,13 @@ struct CutKernels {
   std::size_t (*list)(const Word* words, const std::int32_t* rows, std::size_t n, bool flip,
                       std::int32_t* out, std::int32_t* block_ends);
 
-  // Gains and left weights of all cuts of a small node, from the inner products of its rows around
-  // its mean (lower triangle).
-  template <class Real>
-  using SmallGains = void(const CutLines<T>& cuts, const Real* gram, const RowWeights& rows,
-                          const Gain& gain, CutGains& gains);
-  SmallGains<float>* float_gains;
-  SmallGains<double>* double_gains;
+  // Gains and left weights of all cuts of a small node.
+  void (*small_gains)(const CutLines<T>& cuts, const SmallGram& gram, const RowWeights& rows,
+                      const Gain& gain, CutGains& gains);
 
   // The same for a node of any size with one output, given w_i (y_i - mean) instead of products.
-  SmallGains<double>* scalar_gains;
+  void (*scalar_gains)(const CutLines<T>& cuts, const double* values, const RowWeights& rows,
+                       const Gain& gain, CutGains& gains);
 
   // The same for a node of any size whose outputs are classes, given those of its rows and their
   // shares. `counts` is scratch memory: kCutWidth numbers for each class.

@@ -38,7 +38,8 @@ template <class S>
 concept Scorer = requires(S scorer, Node& node, Rows rows, typename S::Frame& frame,
                           const typename S::Frame& known, std::span<const double> weight,
                           std::span<const Side> sides, std::span<const Prefixes> lists,
-                          double* norms, std::int32_t* classes, std::span<double> sums) {
+                          SmallGram& gram, double* norms, std::int32_t* classes,
+                          std::span<double> sums) {
   typename S::Frame;
 
   // Begins a tree, or a branch of it, on some training rows; weights are those of all training
@@ -57,9 +58,9 @@ concept Scorer = requires(S scorer, Node& node, Rows rows, typename S::Frame& fr
   { scorer.search_sides(node, rows, known, sides, norms) } -> std::same_as<Precision>;
   { scorer.search_prefixes(node, rows, known, lists, norms) } -> std::same_as<Precision>;
 
-  // For a node of at most kSmallNode rows, the products of all w_i (phi_i - mean), lower triangle.
-  // Returns false where scoring a few sets is less work.
-  { scorer.row_gram(rows, known, norms) } -> std::same_as<bool>;
+  // For a node of at most kSmallNode rows, their inner products. Returns false where scoring a few
+  // sets is less work.
+  { scorer.small_gram(rows, known, gram) } -> std::same_as<bool>;
 
   // If there is a single output, w_i (y_i - mean) for each row, and true.
   { scorer.row_values(rows, known, norms) } -> std::same_as<bool>;
@@ -81,7 +82,7 @@ concept Scorer = requires(S scorer, Node& node, Rows rows, typename S::Frame& fr
 template <class S>
 class ScorerDefaults {
  public:
-  bool row_gram(Rows, const auto&, double*) const { return false; }
+  bool small_gram(Rows, const auto&, SmallGram&) const { return false; }
   bool row_values(Rows, const auto&, double*) const { return false; }
   std::size_t row_classes(Rows, const auto&, std::int32_t*, double*) const { return 0; }
 

@@ -23,9 +23,6 @@ inline constexpr std::size_t kSweptValues = 1 << 18;
 // In nodes of at most this many rows for each feature, features are sorted together.
 inline constexpr std::size_t kSortedRows = 2;
 
-// In nodes of at most this many rows, where equal splits are common, cuts are scored in float64.
-inline constexpr std::size_t kTinyNode = 16;
-
 template <class Inputs, Scorer S>
 class Splitter {
  public:
@@ -49,8 +46,8 @@ class Splitter {
   void begin(const Sample& sample) {
     sample_ = sample;
     splits_.begin(sample);
-    values_.resize(std::max(sample.rows.size(), kSmallNode * kSmallNode));
-    weight_.resize(std::max(sample.rows.size(), kSmallNode));
+    values_.resize(sample.rows.size());
+    weight_.resize(sample.rows.size());
     count_.resize(weight_.size());
     classes_.resize(weight_.size());
   }
@@ -137,7 +134,7 @@ class Splitter {
     const std::size_t n_classes =
         scorer_.row_classes(search.rows, search.frame, classes_.data(), values_.data());
     const bool small = !scalar && n_classes == 0 && n <= kSmallNode &&
-                       scorer_.row_gram(search.rows, search.frame, values_.data());
+                       scorer_.small_gram(search.rows, search.frame, small_gram_);
     const bool as_bytes = Inputs::has_bytes && n_classes > 0 && sample_.plain;
     if (!as_bytes && (scalar || small || n_classes > 0)) {
       for (std::size_t k = 0; k < n; ++k) {
@@ -146,11 +143,6 @@ class Splitter {
       }
     }
     const RowWeights weights{weight_.data(), sample_.plain ? weight_.data() : count_.data()};
-    const bool in_floats =
-        small && n > kTinyNode && fits_floats(search.node.variance, search.node.lightest);
-    for (std::size_t k = 0; in_floats && k < n; ++k) {
-      std::copy_n(values_.data() + k * n, k + 1, float_gram_ + k * n);
-    }
     Precision precision;
     for (std::size_t slot = 0; slot < features.size() && !stopped_; slot += kCutWidth) {
       const Rows some = features.subspan(slot, std::min(kCutWidth, features.size() - slot));
@@ -162,15 +154,11 @@ class Splitter {
       } else if (n_classes > 0) {
         cuts_.score_classes(classes_.data(), std::span(values_).first(n_classes), weights,
                             search.gain, gains);
-      } else if (!small) {
-        precision =
-            score_sides(search, cuts_.list_sides(sample_, search.node.weight), gains, precision);
-      } else if (!in_floats) {
-        cuts_.score(values_.data(), weights, search.gain, gains);
+      } else if (small) {
+        cuts_.score_small(small_gram_, weights, search.gain, gains);
       } else {
-        cuts_.score(float_gram_, weights, search.gain, gains);
-        // Errors of n^2 products and additions of numbers around the mean.
-        precision.flat = (2.0 * static_cast<double>(n) + 6.0) * 0x1.0p-24 * search.node.variance;
+        precision = score_sides(search, cuts_.list_sides(sample_, search.node.weight), gains,
+                                precision);
       }
       std::copy_n(gains.gain, kCutWidth, &found_.gain[slot]);
       std::copy_n(gains.left_weight, kCutWidth, &found_.left_weight[slot]);
@@ -387,10 +375,10 @@ class Splitter {
   std::vector<std::size_t> contenders_;
   Cuts<Element> cuts_;
   Sweep<Element> sweep_;
-  std::vector<double> values_;          // of the node's rows, or their products, or class shares
+  std::vector<double> values_;          // of the node's rows, or shares of their classes
   std::vector<double> weight_, count_;  // of the node's rows
   std::vector<std::int32_t> classes_;
-  float float_gram_[kSmallNode * kSmallNode];
+  SmallGram small_gram_;
 };
 
 }  // namespace okforest

@@ -38,7 +38,6 @@ void add_cuts(const Kernels& level, Checksum& sum) {
   constexpr std::size_t n = 29;
   const CutKernels<T>& cuts = level.cuts<T>();
   const auto lines = random_numbers<T>(n * kCutWidth);
-  const auto gram = random_numbers<float>(n * n);
   const auto exact = random_numbers<double>(n * n);
   const auto values = random_numbers<double>(n);
   std::vector<double> weight(n), count(n, 1.0);
@@ -60,9 +59,12 @@ void add_cuts(const Kernels& level, Checksum& sum) {
   const Gain gain{total, static_cast<double>(n), 2.0};
   const CutLines<T> cut{lines.data(), n, rounded, low, high};
   const RowWeights rows{weight.data(), count.data()};
-  cuts.float_gains(cut, gram.data(), rows, gain, gains);
-  sum.add(gains.gain, kCutWidth);
-  cuts.double_gains(cut, exact.data(), rows, gain, gains);
+  SmallGram gram{exact.data(), static_cast<std::int64_t>(n), {}, {}, 0.25};
+  for (std::size_t k = 0; k < n; ++k) {
+    gram.place[k] = static_cast<std::int32_t>(n - 1 - k);
+    gram.reach[k] = values[k];
+  }
+  cuts.small_gains(cut, gram, rows, gain, gains);
   sum.add(gains.gain, kCutWidth);
   cuts.scalar_gains(cut, values.data(), rows, gain, gains);
   sum.add(gains.gain, kCutWidth);
