@@ -312,14 +312,9 @@ void class_gains(const CutLines<T>& cuts, const std::int32_t* classes,
 
 template <class T>
 constexpr CutKernels<T> cut_kernels() {
-  return {ranges<T>,
-          thresholds<T>,
-          sides<T>,
-          places<T>,
-          list<typename CutKernels<T>::Word>,
-          small_gains<T>,
-          scalar_gains<T>,
-          class_gains<T>};
+  return {
+      ranges<T>,      thresholds<T>,   sides<T>,      places<T>, list<typename CutKernels<T>::Word>,
+      small_gains<T>, scalar_gains<T>, class_gains<T>};
 }
 
 }  // namespace

@@ -35,11 +35,10 @@ struct Prefixes {
 // norm of the sum of w_i (phi_i - node mean) over it. All numbers are exact up to rounding errors
 // of float64, except those of a search, whose errors are bounded by the Precision that it returns.
 template <class S>
-concept Scorer = requires(S scorer, Node& node, Rows rows, typename S::Frame& frame,
-                          const typename S::Frame& known, std::span<const double> weight,
-                          std::span<const Side> sides, std::span<const Prefixes> lists,
-                          SmallGram& gram, double* norms, std::int32_t* classes,
-                          std::span<double> sums) {
+concept Scorer = requires(
+    S scorer, Node& node, Rows rows, typename S::Frame& frame, const typename S::Frame& known,
+    std::span<const double> weight, std::span<const Side> sides, std::span<const Prefixes> lists,
+    double* norms, std::int32_t* classes, std::span<double> sums, SmallGram& gram) {
   typename S::Frame;
 
   // Begins a tree, or a branch of it, on some training rows; weights are those of all training

@@ -157,8 +157,8 @@ class Splitter {
       } else if (small) {
         cuts_.score_small(small_gram_, weights, search.gain, gains);
       } else {
-        precision = score_sides(search, cuts_.list_sides(sample_, search.node.weight), gains,
-                                precision);
+        precision =
+            score_sides(search, cuts_.list_sides(sample_, search.node.weight), gains, precision);
       }
       std::copy_n(gains.gain, kCutWidth, &found_.gain[slot]);
       std::copy_n(gains.left_weight, kCutWidth, &found_.left_weight[slot]);
