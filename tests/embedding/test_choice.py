@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from okforest import OKExtraTrees
 from okforest.embedding import embed
 from okforest.kernels import RBF, Dirac, FromCallable, Linear, Polynomial, Precomputed
 
@@ -132,6 +133,22 @@ def test_equal_outputs_have_equal_rows():
         np.testing.assert_array_equal(K, K.T)
         for i in range(3):
             assert (K[y == i] == K[y.tolist().index(i)]).all()
+
+
+@pytest.mark.parametrize("sigma", [0.03, 1.0, 30.0])
+def test_nodes_of_equal_outputs_are_not_split(sigma):
+    """Rounding errors of distances do not tell equal outputs apart, however narrow the kernel."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=(30, 50))[rng.integers(30, size=400)]
+    y[:300] = y[0]  # the origin: most outputs are far smaller than the entries of K
+    model = OKExtraTrees(5, kernel=RBF(sigma), embedding="gram", random_state=0)
+    trees = model.fit(rng.normal(size=(400, 4)), y).trees_
+    for tree in range(5):
+        first, last = trees.node_offsets[tree : tree + 2]
+        members = y[trees.members[trees.member_offsets[tree] :]]
+        for node in first + np.flatnonzero(trees.left[first:last] >= 0):
+            here = members[trees.begin[node] : trees.end[node]]
+            assert (here != here[0]).any()
 
 
 def test_digits_are_kept():

@@ -13,6 +13,7 @@ import scipy.linalg.lapack as lapack
 
 from okforest._memory import blocks_with_sums, check_memory, empty_lines, row_blocks
 from okforest._namespace import namespace, on_gpu, to_host
+from okforest._outputs import distinct
 from okforest._typing import Floats, Outputs
 from okforest.embedding.low_rank import DEFAULT_RANK, LowRankKind, low_rank_factor
 from okforest.kernels import Linear, OutputKernel
@@ -169,11 +170,13 @@ def gram_of(
     """
     if not on_gpu(y):
         _check_gram_memory(len(y), advice)
-    K = namespace(y).ascontiguousarray(kernel(y))
+    # Equal outputs get equal rows, to the last bit: rounding errors would make them differ.
+    different = distinct(y)
+    K = namespace(y).ascontiguousarray(kernel(y[different.first]))
     if not kernel.known_psd:
         check_gram(K, f"the Gram matrix of {describe_kernel(kernel)}")
     _check_scale(np.diagonal(K), is_zero=not K.diagonal().any(), frobenius=frobenius)
-    return K
+    return K if len(different) == len(y) else K[different.group[:, None], different.group]
 
 
 def _centred_gram(kernel: OutputKernel, y: Outputs) -> Floats:
