@@ -48,7 +48,8 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                  std::int32_t max_features, std::int32_t max_depth, std::int32_t max_leaf_nodes,
                  double min_samples_split, double min_samples_leaf, double min_impurity_decrease,
                  bool stop_when_pure, const Vector<std::int32_t>& n_categories, nb::object progress,
-                 const std::optional<Vector<double>>& row_sums) {
+                 const std::optional<Vector<double>>& row_sums,
+                 const std::optional<Vector<double>>& row_scales) {
   const MatrixView y = view(outputs);
   if (gram && y.n_cols != y.n_rows) throw std::invalid_argument("the Gram matrix is not square");
   check_weights(view(row_weight));
@@ -80,11 +81,12 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                     min_impurity_decrease,
                     stop_when_pure,
                     view(n_categories)};
-  std::span<const double> sums;
-  if (row_sums) {
-    sums = view(*row_sums);
-    check_length("row_sums", static_cast<std::int64_t>(sums.size()), y.n_rows);
-  }
+  const auto known = [&](const char* name, const std::optional<Vector<double>>& values) {
+    if (!values) return std::span<const double>{};
+    check_length(name, static_cast<std::int64_t>(values->size()), y.n_rows);
+    return view(*values);
+  };
+  const GramRows gram_rows{known("row_sums", row_sums), known("row_scales", row_scales)};
   const ForestPlan plan{seed, first_tree, n_trees, static_cast<std::int32_t>(n_draws), n_threads};
 
   Signals signals;
@@ -105,7 +107,7 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
       throw std::invalid_argument("the Frobenius rule does not support categorical features");
     }
     nb::gil_scoped_release nogil;
-    return grow_forest(inputs, y, gram ? OutputForm::gram : OutputForm::factor, sums,
+    return grow_forest(inputs, y, gram ? OutputForm::gram : OutputForm::factor, gram_rows,
                        view(row_weight), rules, plan, report);
   };
   Forest forest =
@@ -127,7 +129,7 @@ void bind_grow(nb::module_& m) {
         "n_threads"_a, "order"_a, "random_splits"_a, "frobenius"_a, "max_features"_a, "max_depth"_a,
         "max_leaf_nodes"_a, "min_samples_split"_a, "min_samples_leaf"_a, "min_impurity_decrease"_a,
         "stop_when_pure"_a, "n_categories"_a.noconvert(), "progress"_a.none(),
-        "row_sums"_a.noconvert() = nb::none());
+        "row_sums"_a.noconvert() = nb::none(), "row_scales"_a.noconvert() = nb::none());
 }
 
 }  // namespace okforest

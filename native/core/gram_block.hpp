@@ -15,11 +15,11 @@ namespace okforest {
 class FactorOutputs;
 
 // A matrix of inner products and, for searches, its copy in float32, or nothing if its numbers are
-// too large or too small for that. The sums of its rows are empty if they are not known.
+// too large or too small for that.
 struct GramOutputs {
   MatrixView exact;
   GramPanels search;
-  std::span<const double> row_sums = {};
+  GramRows rows = {};
 };
 
 // The panels of a Gram matrix; empty if its numbers are too large or too small.

@@ -211,7 +211,7 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
 
 template <class Inputs>
 Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
-                   std::span<const double> row_sums, std::span<const double> row_weight,
+                   const GramRows& gram_rows, std::span<const double> row_weight,
                    const Rules& given, const ForestPlan& plan,
                    const std::function<bool(std::int64_t)>& report) try {
   Watch watch([&] { return report(0); });  // while preparing, before the first tree
@@ -235,7 +235,7 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
     const bool copied = rules.split_kind == SplitKind::best || plan.n_trees > 1;
     const AlignedArray<float> panels = copied ? panels_of(outputs, pace) : AlignedArray<float>{};
     const GramOutputs gram{
-        outputs, {panels.empty() ? nullptr : panels.data(), outputs.n_rows}, row_sums};
+        outputs, {panels.empty() ? nullptr : panels.data(), outputs.n_rows}, gram_rows};
     return grow([&] { return std::make_unique<GramScorer>(gram); });
   }
   if (const auto classes = find_classes(outputs, pace)) {
@@ -257,8 +257,8 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
 }
 
 // Compiled once per type of inputs, at the same time.
-template Forest grow_forest(const OKFOREST_INPUTS&, const MatrixView&, OutputForm,
-                            std::span<const double>, std::span<const double>, const Rules&,
-                            const ForestPlan&, const std::function<bool(std::int64_t)>&);
+template Forest grow_forest(const OKFOREST_INPUTS&, const MatrixView&, OutputForm, const GramRows&,
+                            std::span<const double>, const Rules&, const ForestPlan&,
+                            const std::function<bool(std::int64_t)>&);
 
 }  // namespace okforest

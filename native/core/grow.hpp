@@ -22,12 +22,11 @@ struct ForestPlan {
 };
 
 // Grows trees on inputs X and outputs in either form. Training rows of weight zero are ignored. The
-// Frobenius rule needs a Gram matrix that is not centred. The sums of the rows of a Gram matrix may
-// be empty; they save a pass over it. Calls report(number of trees done)
+// Frobenius rule needs a Gram matrix that is not centred. Calls report(number of trees done)
 // regularly from the calling thread; if it returns false, growing stops and the forest is empty.
 template <class Inputs>
 Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
-                   std::span<const double> row_sums, std::span<const double> row_weight,
+                   const GramRows& gram_rows, std::span<const double> row_weight,
                    const Rules& rules, const ForestPlan& plan,
                    const std::function<bool(std::int64_t)>& report);
 

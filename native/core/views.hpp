@@ -71,4 +71,11 @@ struct ForestView {
   }
 };
 
+// What the caller knows about the rows of a Gram matrix; each may be empty.
+struct GramRows {
+  std::span<const double> sums;    // of the entries of a row, which save a pass over the matrix
+  std::span<const double> scales;  // what rounding errors of a row are relative to; by default, its
+                                   // entry on the diagonal
+};
+
 }  // namespace okforest

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 
 from okforest import OKExtraTrees
 from okforest.embedding import embed
@@ -135,20 +136,41 @@ def test_equal_outputs_have_equal_rows():
             assert (K[y == i] == K[y.tolist().index(i)]).all()
 
 
+def n_split_among_equals(kernel, y, group):
+    """Return how many nodes are split whose rows are all of the same group."""
+    rng = np.random.default_rng(0)
+    model = OKExtraTrees(5, kernel=kernel, embedding="gram", random_state=0)
+    trees = model.fit(rng.normal(size=(len(group), 4)), y).trees_
+    found = 0
+    for tree in range(len(trees)):
+        first, last = trees.node_offsets[tree : tree + 2]
+        members = group[trees.members[trees.member_offsets[tree] :]]
+        for node in first + np.flatnonzero(trees.left[first:last] >= 0):
+            found += len(set(members[trees.begin[node] : trees.end[node]])) == 1
+    return found
+
+
+@pytest.mark.parametrize("most_equal", [False, True])
 @pytest.mark.parametrize("sigma", [0.03, 1.0, 30.0])
-def test_nodes_of_equal_outputs_are_not_split(sigma):
+def test_nodes_of_equal_outputs_are_not_split(sigma, most_equal):
     """Rounding errors of distances do not tell equal outputs apart, however narrow the kernel."""
     rng = np.random.default_rng(0)
-    y = rng.normal(size=(30, 50))[rng.integers(30, size=400)]
-    y[:300] = y[0]  # the origin: most outputs are far smaller than the entries of K
-    model = OKExtraTrees(5, kernel=RBF(sigma), embedding="gram", random_state=0)
-    trees = model.fit(rng.normal(size=(400, 4)), y).trees_
-    for tree in range(5):
-        first, last = trees.node_offsets[tree : tree + 2]
-        members = y[trees.members[trees.member_offsets[tree] :]]
-        for node in first + np.flatnonzero(trees.left[first:last] >= 0):
-            here = members[trees.begin[node] : trees.end[node]]
-            assert (here != here[0]).any()
+    y, group = rng.normal(size=(30, 50)), rng.integers(30, size=400)
+    if most_equal:  # the centre: their inner products are far smaller than those in K
+        group[:300] = 0
+    assert n_split_among_equals(RBF(sigma), y[group], group) == 0
+
+
+@pytest.mark.parametrize("most_equal", [False, True])
+@pytest.mark.parametrize("other", [rbf_kernel, laplacian_kernel, polynomial_kernel])
+def test_nodes_of_equal_rows_of_a_precomputed_matrix_are_not_split(other, most_equal):
+    """Rounding errors of K are relative to K, not to what is left of it after centring."""
+    rng = np.random.default_rng(0)
+    y, group = rng.normal(size=(30, 50)), rng.integers(30, size=400)
+    if most_equal:
+        group[:300] = 0
+    K = other(y[group], gamma=0.01)
+    assert n_split_among_equals(Precomputed((K + K.T) / 2), np.arange(400), group) == 0
 
 
 def test_digits_are_kept():

@@ -228,3 +228,14 @@ def test_what_cannot_be_grown_is_refused():
         grow(X, X, GrowthRules(max_leaf_nodes=7))
     with pytest.raises(ValueError, match="outputs without columns need random splits"):
         grow(X, np.empty((30, 0)), GrowthRules(stop_when_pure=False))
+
+
+def test_scales_of_rounding_errors():
+    """Rows of a Gram matrix that differ by less than its errors are equal; scales must fit."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), 1e-8 * rng.normal(size=(40, 1))
+    options = {"rules": GrowthRules(random_splits=True), "gram": True}
+    assert len(grow(X, y @ y.T, **options).left) == 79
+    assert len(grow(X, y @ y.T, row_scales=np.ones(40), **options).left) == 1
+    with pytest.raises(ValueError, match="row_scales has length 39; outputs has length 40"):
+        grow(X, y @ y.T, row_scales=np.ones(39), **options)

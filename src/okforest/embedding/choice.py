@@ -51,11 +51,15 @@ class Embedding:
         Explicit features or a factor of the Gram matrix, or that matrix; C-contiguous.
     residual : float
         What an approximate factor leaves out; see :mod:`okforest.embedding.low_rank`.
+    scales : ndarray of shape (n,), optional
+        The diagonal of a Gram matrix before it was centred: rounding errors of ``values`` are
+        relative to it.
     """
 
     kind: EmbeddingKind
     values: Floats
     residual: float = 0.0
+    scales: Floats | None = None
 
     @property
     def rank(self) -> int:
@@ -100,14 +104,14 @@ def embed(
             return Embedding("factor" if kind == "factor" else "features", features)
         # Centred first: outputs far from the origin then keep their digits.
         _check_gram_memory(len(y))
-        K = features @ features.T
+        K, scales = features @ features.T, None
     else:
-        K = _centred_gram(kernel, y)
+        K, scales = _centred_gram(kernel, y)
     if kind == "factor" or (kind == "auto" and _may_have_low_rank(K)):
         exact = _exact_factor(K, len(K) if kind == "factor" else int(LOW_RANK * len(K)))
         if exact is not None:
             return Embedding("factor", exact)
-    return Embedding("gram", K)
+    return Embedding("gram", K, scales=scales)
 
 
 def embedding_bytes(
@@ -179,16 +183,17 @@ def gram_of(
     return K if len(different) == len(y) else K[different.group[:, None], different.group]
 
 
-def _centred_gram(kernel: OutputKernel, y: Outputs) -> Floats:
-    """Return the Gram matrix of φ(y) around their centre."""
+def _centred_gram(kernel: OutputKernel, y: Outputs) -> tuple[Floats, Floats]:
+    """Return the Gram matrix of φ(y) around their centre, and its diagonal around the origin."""
     K = gram_of(kernel, y)
+    diag = to_host(K.diagonal().copy())
     central = _central(np.diagonal(K) - 2.0 * K.mean(axis=0))
     # Not central @ K, whose entries for equal outputs may differ in the last digit.
     inner = np.einsum("i,ij->j", central, K) / central.sum()
     half = inner - central @ inner / central.sum() / 2.0
     for part, sums in blocks_with_sums(K, half, half):
         part -= sums
-    return K
+    return K, diag
 
 
 def _central(squares: Floats) -> Floats:

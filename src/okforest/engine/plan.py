@@ -77,6 +77,9 @@ class GrowthPlan:
         their weights; 0 to grow every tree on all rows.
     row_sums : ndarray of shape (n,), optional
         The sums of the rows of a Gram matrix, if they are known.
+    row_scales : ndarray of shape (n,), optional
+        What the rounding errors in the rows of a Gram matrix are relative to, such as its diagonal
+        before it was centred; by default, its diagonal. Outputs that differ by less are equal.
     """
 
     X: Inputs
@@ -88,3 +91,4 @@ class GrowthPlan:
     seed: int
     n_draws: int = 0
     row_sums: Floats | None = None
+    row_scales: Floats | None = None

@@ -171,6 +171,7 @@ class TreeModel(Grower):
             n_categories=category_counts(inputs.categories),
             seed=seed,
             n_draws=n_draws,
+            row_scales=None if target is None else target.search.scales,
         )
         first = self._check_continuing(inputs.X, weight, target) if self._continues() else 0
         return FitPlan(inputs, target, growth, range(first, self.n_estimators))
