@@ -30,7 +30,7 @@ class VectorResiduals:
     """
 
     is_gram = False
-    row_sums = None
+    row_sums = row_scales = None
 
     def __init__(self, embedding: Embedding, initial: Floats):
         self.values = embedding.values
@@ -73,6 +73,7 @@ class GramResiduals:
         K -= inner[None, :]
         K += initial @ inner
         self.values = K
+        self.row_scales = embedding.scales  # of the outputs: their rounding errors stay
 
     def squares(self) -> Floats:
         """Return ‖φᵐ_i‖², at least zero in spite of rounding."""
