@@ -63,12 +63,14 @@ def make_parser(doc: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("--trees", type=positive_int, default=20, help="trees in a forest")
     parser.add_argument("--samples", type=positive_int, help="maximum number of training rows")
-    parser.add_argument("--repeats", type=positive_int, default=3, help="maximum number of timings")
+    parser.add_argument(
+        "--repeats", type=positive_int, default=10, help="maximum number of timings"
+    )
     parser.add_argument(
         "--patience",
         type=float,
         default=5.0,
-        help="seconds after which a row is not timed again",
+        help="seconds after which a side of a row is not timed a third time",
     )
     parser.add_argument("--full", action="store_true", help="all trees and samples in every row")
     parser.add_argument("--only", default="", help="only rows whose name contains this text")
@@ -110,8 +112,8 @@ def compare(comparison: Comparison, options: argparse.Namespace) -> None:
     print("Versions: " + ", ".join(f"{name} {number}" for name, number in versions.items()) + ".")
     print(f"Data: {comparison.data}.")
     print(
-        f"CPU times, the best of up to {options.repeats} (one thread; no repeat after "
-        f"{options.patience:g} s). The ratio is {comparison.peer}'s time divided by okforest's."
+        f"CPU times, the best of two to {options.repeats}, as many as fit in {options.patience:g} s "
+        f"(one thread). The ratio is {comparison.peer}'s time divided by okforest's."
     )
     print("Peak memory is above that of the loaded data; both sizes are okforest / peer.\n")
     print(Table(header, [_cells(result, scored) for result in results]).markdown())
@@ -165,14 +167,22 @@ def _measure(row: Row, options: argparse.Namespace) -> dict[str, Any]:
 def time_alternately(
     sides: list[Run], repeats: int, patience: float
 ) -> list[list[tuple[float, float]]]:
-    """Return wall-clock and CPU times of each side, until repeats or patience are exhausted."""
+    """Return wall-clock and CPU times of each side, until its repeats or patience are exhausted.
+
+    Every side is timed at least twice, and a quick one goes on when a slow one has stopped.
+    """
     times: list[list[tuple[float, float]]] = [[] for _ in sides]
-    begin = time.perf_counter()
-    while len(times[0]) < repeats and (not times[0] or time.perf_counter() - begin < patience):
+
+    def goes_on(timings: list[tuple[float, float]]) -> bool:
+        spent = sum(clock for clock, _ in timings)
+        return len(timings) < min(2, repeats) or (len(timings) < repeats and spent < patience)
+
+    while any(map(goes_on, times)):
         for side, timings in zip(sides, times, strict=True):
-            start = time.perf_counter(), time.process_time()
-            side()
-            timings.append((time.perf_counter() - start[0], time.process_time() - start[1]))
+            if goes_on(timings):
+                start = time.perf_counter(), time.process_time()
+                side()
+                timings.append((time.perf_counter() - start[0], time.process_time() - start[1]))
     return times
 
 
