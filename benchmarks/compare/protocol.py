@@ -112,7 +112,7 @@ def compare(comparison: Comparison, options: argparse.Namespace) -> None:
     print("Versions: " + ", ".join(f"{name} {number}" for name, number in versions.items()) + ".")
     print(f"Data: {comparison.data}.")
     print(
-        f"CPU times, the best of two to {options.repeats}, as many as fit in {options.patience:g} s "
+        f"CPU times, the best of two to {options.repeats}, as many as {options.patience:g} s allow "
         f"(one thread). The ratio is {comparison.peer}'s time divided by okforest's."
     )
     print("Peak memory is above that of the loaded data; both sizes are okforest / peer.\n")
