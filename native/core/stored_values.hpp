@@ -68,7 +68,6 @@ class StoredValues {
   template <class Draws>
   std::span<const std::optional<Cut>> cut(Rows features, const Draws& draws_of) {
     n_blocks_ = (rows_.size() + kRowBlock - 1) / kRowBlock;
-    listed_.resize(kCutWidth);
     block_ends_.resize(kCutWidth * n_blocks_);
     for (std::size_t c = 0; c < features.size(); ++c) {
       cuts_[c] = cut(c, of(features[c]), draws_of(features[c]));
@@ -119,7 +118,7 @@ class StoredValues {
   std::vector<std::int32_t> place_;  // training row -> place in the node, of its rows
   std::vector<Value<typename Inputs::Element>> buffer_;
   std::optional<Cut> cuts_[kCutWidth];
-  std::vector<std::vector<std::int32_t>> listed_;
+  std::vector<std::int32_t> listed_[kCutWidth];
   std::vector<std::int32_t> block_ends_;
   std::size_t n_blocks_ = 0;
 };
