@@ -20,33 +20,34 @@ constexpr std::int64_t kSmallBlock = 64;
 constexpr double kLoss = 1e-3;
 constexpr double kMaxLoss = 1e3;  // in digits of sums derived by subtraction
 
+// Rounding errors of an entry of a matrix that was centred, relative to its diagonal before.
+constexpr double kEntryError = 4 * kEpsilon;
+
 }  // namespace
 
 GramScorer::GramScorer(const GramOutputs& outputs)
     : n_rows_(outputs.exact.n_rows),
       blocks_(1),
-      row_scale_(static_cast<std::size_t>(n_rows_)),
+      squared_norm_(static_cast<std::size_t>(n_rows_)),
+      row_scales_(outputs.rows.scales),
       root_reach_(outputs.rows.sums.begin(), outputs.rows.sums.end()),
-      place_(row_scale_.size()),
-      place_weight_(row_scale_.size()),
-      terms_(row_scale_.size()),
-      number_(row_scale_.size()) {
+      place_(squared_norm_.size()),
+      place_weight_(squared_norm_.size()),
+      terms_(squared_norm_.size()),
+      number_(squared_norm_.size()) {
   blocks_[0].view(outputs);
-  const std::span scales = outputs.rows.scales;
-  for (std::int32_t i = 0; i < n_rows_; ++i) {
-    row_scale_[i] = scales.empty() ? blocks_[0].diagonal(i) : scales[i];
-  }
+  for (std::int32_t i = 0; i < n_rows_; ++i) squared_norm_[i] = blocks_[0].diagonal(i);
 }
 
 GramScorer::GramScorer(const FactorOutputs& factor)
     : n_rows_(factor.n_rows()),
       factor_(&factor),
       blocks_(1),
-      row_scale_(factor.squared_norms().begin(), factor.squared_norms().end()),
-      place_(row_scale_.size()),
-      place_weight_(row_scale_.size()),
-      terms_(row_scale_.size()),
-      number_(row_scale_.size()) {}
+      squared_norm_(factor.squared_norms().begin(), factor.squared_norms().end()),
+      place_(squared_norm_.size()),
+      place_weight_(squared_norm_.size()),
+      terms_(squared_norm_.size()),
+      number_(squared_norm_.size()) {}
 
 void GramScorer::begin_branch(Rows rows) {
   blocks_[0].compute(*factor_, rows, factor_->row(rows[0]), packed_);
@@ -113,11 +114,14 @@ void GramScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame)
     node.variance = measure(block(frame), rows, frame);
   }
   node.scale = 0.0;
-  for (const auto i : rows) node.scale += weight_of(i) * row_scale_[i];
+  for (const auto i : rows) node.scale += weight_of(i) * squared_norm_[i];
   // Entries that were computed here have the rounding errors of their own size, others of K's. The
   // errors of a sum grow with its length.
   const double of_entries = factor_ != nullptr ? frame.scale : node.scale;
-  const double rounding = (kRounding + static_cast<double>(n) / 2 * kEpsilon) * of_entries;
+  double rounding = (kRounding + static_cast<double>(n) / 2 * kEpsilon) * of_entries;
+  if (!row_scales_.empty()) {
+    for (const auto i : rows) rounding += kEntryError * weight_of(i) * row_scales_[i];
+  }
   if (node.variance < rounding) node.variance = 0.0;  // equal outputs
   node.noise = std::max(kNoise * node.variance, rounding);
 }

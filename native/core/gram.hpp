@@ -66,8 +66,9 @@ class GramScorer : public ScorerDefaults<GramScorer> {
 
   std::int64_t n_rows_;
   const FactorOutputs* factor_ = nullptr;  // if inner products are computed here
-  std::vector<Block> blocks_;      // of the current branch and its ancestors, then unused ones
-  std::vector<double> row_scale_;  // of the training rows: ||phi_i||^2, or what is given instead
+  std::vector<Block> blocks_;           // of the current branch and its ancestors, then unused ones
+  std::vector<double> squared_norm_;    // ||phi_i||^2 of the training rows
+  std::span<const double> row_scales_;  // the same before K was centred; may be empty
   std::span<const double> weight_;
   bool plain_ = false;              // whether all weights are one
   std::vector<double> root_reach_;  // of all rows, without weights: the same for all trees

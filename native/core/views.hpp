@@ -74,8 +74,7 @@ struct ForestView {
 // What the caller knows about the rows of a Gram matrix; each may be empty.
 struct GramRows {
   std::span<const double> sums;    // of the entries of a row, which save a pass over the matrix
-  std::span<const double> scales;  // what rounding errors of a row are relative to; by default, its
-                                   // entry on the diagonal
+  std::span<const double> scales;  // the diagonal before the matrix was centred, if it was
 };
 
 }  // namespace okforest

@@ -52,8 +52,7 @@ class Embedding:
     residual : float
         What an approximate factor leaves out; see :mod:`okforest.embedding.low_rank`.
     scales : ndarray of shape (n,), optional
-        The diagonal of a Gram matrix before it was centred: rounding errors of ``values`` are
-        relative to it.
+        The diagonal of a Gram matrix before it was centred: its entries are rounded relative to it.
     """
 
     kind: EmbeddingKind
@@ -174,12 +173,19 @@ def gram_of(
     """
     if not on_gpu(y):
         _check_gram_memory(len(y), advice)
-    # Equal outputs get equal rows, to the last bit: rounding errors would make them differ.
-    different = distinct(y)
-    K = namespace(y).ascontiguousarray(kernel(y[different.first]))
+    K = namespace(y).ascontiguousarray(_kernel_matrix(kernel, y))
     if not kernel.known_psd:
         check_gram(K, f"the Gram matrix of {describe_kernel(kernel)}")
     _check_scale(np.diagonal(K), is_zero=not K.diagonal().any(), frobenius=frobenius)
+    return K
+
+
+def _kernel_matrix(kernel: OutputKernel, y: Outputs) -> Floats:
+    """Return the Gram matrix; equal vectors have equal rows, to the last bit."""
+    if not (kernel.numeric and kernel.known_psd and y.dtype.kind in "fiub"):
+        return kernel(y)
+    different = distinct(y)
+    K = kernel(y[different.first])
     return K if len(different) == len(y) else K[different.group[:, None], different.group]
 
 

@@ -78,8 +78,8 @@ class GrowthPlan:
     row_sums : ndarray of shape (n,), optional
         The sums of the rows of a Gram matrix, if they are known.
     row_scales : ndarray of shape (n,), optional
-        What the rounding errors in the rows of a Gram matrix are relative to, such as its diagonal
-        before it was centred; by default, its diagonal. Outputs that differ by less are equal.
+        The diagonal of a Gram matrix before it was centred, if it was: its entries may be wrong by
+        a few units in the last place of that. Outputs that differ by less are equal.
     """
 
     X: Inputs
