@@ -111,9 +111,10 @@ def test_outliers_do_not_move_the_centre():
     assert np.median(np.abs(K)) < 10
 
 
-def test_the_origin_is_the_mean_of_the_central_half():
+@pytest.mark.parametrize("offset", [0.0, 20.0])
+def test_the_origin_is_the_mean_of_the_central_half(offset):
     """Of features and of a Gram matrix: centred twice, at all outputs and at those nearby."""
-    y = np.r_[Y, [[1e3, 0.0, 0.0]] * 3]  # three outliers, which move the mean by 50
+    y = np.r_[Y, [[1e3, 0.0, 0.0]] * 3] + offset  # three outliers, which move the mean by 50
     squares = ((y - y.mean(axis=0)) ** 2).sum(axis=1)
     central = np.argsort(squares)[: len(y) // 2 + 1]
     around = y - y[central].mean(axis=0)
@@ -122,6 +123,21 @@ def test_the_origin_is_the_mean_of_the_central_half():
         K = embed(kernel, np.arange(len(y)), "gram").values
         np.testing.assert_allclose(K, around @ around.T, atol=1e-6)
         assert np.median(np.diagonal(K)) < 10
+
+
+@pytest.mark.parametrize(
+    "y",
+    [np.array([[1.0, 0, 0], [1, 1, 0], [0, 1, 1]]), np.diag([1.0, 2.0, 3.0]), Y[:, :1]],
+    ids=["sets", "weights", "numbers"],
+)
+def test_only_indicators_of_classes_are_not_centred(y):
+    """Neither sets of labels nor numbers are taken for classes."""
+    classes = np.eye(3)[[0, 2, 1, 1]]
+    np.testing.assert_array_equal(embed(Linear(), classes, "features").values, classes)
+    values = embed(Linear(), y, "features").values
+    squares = ((y - y.mean(axis=0)) ** 2).sum(axis=1)
+    nearest = np.sort(squares)[: len(y) // 2 + 1]
+    np.testing.assert_allclose(values[squares <= nearest[-1]].mean(axis=0), 0.0, atol=1e-12)
 
 
 def test_equal_outputs_have_equal_rows():
@@ -162,14 +178,15 @@ def test_nodes_of_equal_outputs_are_not_split(sigma, most_equal):
 
 
 @pytest.mark.parametrize("most_equal", [False, True])
+@pytest.mark.parametrize("gamma", [0.01, 1e-4])
 @pytest.mark.parametrize("other", [rbf_kernel, laplacian_kernel, polynomial_kernel])
-def test_nodes_of_equal_rows_of_a_precomputed_matrix_are_not_split(other, most_equal):
+def test_nodes_of_equal_rows_of_a_precomputed_matrix_are_not_split(other, gamma, most_equal):
     """Rounding errors of K are relative to K, not to what is left of it after centring."""
     rng = np.random.default_rng(0)
     y, group = rng.normal(size=(30, 50)), rng.integers(30, size=400)
     if most_equal:
         group[:300] = 0
-    K = other(y[group], gamma=0.01)
+    K = other(y[group], gamma=gamma)
     assert n_split_among_equals(Precomputed((K + K.T) / 2), np.arange(400), group) == 0
 
 

@@ -117,3 +117,25 @@ def test_heavy_values_among_zeros(random_splits):
     for seed in range(5):
         options = {"rules": rules, "seed": seed, "row_weight": weight}
         assert_same(grow(X, phi, **options), grow(X.toarray(), phi, **options))
+
+
+@pytest.mark.parametrize("random_splits", [False, True])
+@pytest.mark.parametrize("gram", [False, True])
+@pytest.mark.parametrize("light", [1e-3, 1e-6, 1e-12])
+def test_zeros_of_little_weight(light, gram, random_splits):
+    """Sums over all the other rows would leave few digits of the gain of splitting zeros off."""
+    n, n_heavy = 100, 60
+    row_weight = np.r_[np.ones(n_heavy), np.full(n - n_heavy, light)]
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = (rng.random((n, 40)) < 0.03) * rng.uniform(0.5, 1.0, size=(n, 40))
+        X[:n_heavy, :2] = 1.0
+        phi = rng.normal(size=(n, 20)) + 1000.0
+        options = {
+            "rules": GrowthRules(random_splits=random_splits),
+            "seed": seed,
+            "row_weight": row_weight,
+            "gram": gram,
+        }
+        outputs = phi @ phi.T if gram else phi
+        assert_same(grow(sp.csc_array(X), outputs, **options), grow(X, outputs, **options))

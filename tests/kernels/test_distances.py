@@ -17,6 +17,8 @@ def test_median_width():
     assert RBF().resolve(y).sigma == pytest.approx(4.0)
     assert Laplacian().resolve(y).sigma == pytest.approx(4.0)
     assert RBF().resolve(np.zeros(4)).sigma == 1.0  # any width gives the same kernel
+    for kernel in (RBF(), RBF(base=Linear()), Laplacian()):
+        assert kernel.resolve(VECTORS[:1]).sigma == 1.0
 
 
 @pytest.mark.parametrize("kernel", [RBF(), RBF(1e-200), RBF(base=Precomputed(GRAM * 1e-300))])
@@ -57,7 +59,7 @@ def test_distances_within_the_limits():
 def test_narrow_widths_keep_the_digits_of_distances():
     """Equal outputs have kernel 1, whatever the width; ordinary widths use inner products."""
     y = rng.integers(0, 17, size=(60, 16)) / 3
-    for sigma in (1e-8, 1e-12, 1e-300):
+    for sigma in (1e-8, 1e-12, 1e-300, 5e-324):
         np.testing.assert_array_equal(RBF(sigma)(y[::2], y), np.eye(60)[::2])
     shifted = y + 1e-6 * rng.normal(size=y.shape)
     np.testing.assert_allclose(
@@ -70,6 +72,15 @@ def test_narrow_widths_keep_the_digits_of_distances():
     np.testing.assert_array_equal(
         RBF(0.5)(y), np.exp(np.maximum(squares, 0.0) / 0.5 / (-2.0 * 0.5))
     )
+
+
+@pytest.mark.parametrize("kernel", [RBF(2.0), RBF(2.0, base=Linear()), Laplacian(2.0)], ids=repr)
+@pytest.mark.parametrize(("n_a", "n_b"), [(9, 4), (5, 5), (3, 7)])
+def test_matrices_between_different_outputs(kernel, n_a, n_b):
+    """Every entry has the distance of its own two outputs, whichever are more."""
+    a, b = rng.normal(size=(n_a, 3)), rng.normal(size=(n_b, 3)) + 1.0
+    pairs = kernel.pairs(np.repeat(a, n_b, axis=0), np.tile(b, (n_a, 1)))
+    np.testing.assert_allclose(kernel(a, b), pairs.reshape(n_a, n_b), rtol=1e-12)
 
 
 def test_gram_matrices_are_symmetric():

@@ -38,6 +38,16 @@ def test_distinct_equals_a_search(values, width):
         assert found.group.tolist() == group
 
 
+@pytest.mark.parametrize("shape", [(4, 0), (4, 40_000), (30_000, 4)])
+def test_distinct_rows_of_any_length(shape):
+    """Rows are hashed in blocks, of one wide row or of many; without columns, all are equal."""
+    rows = np.random.default_rng(0).normal(size=shape)
+    found = distinct(np.concatenate([rows, rows]))
+    assert len(found) == (len(rows) if shape[1] else 1)
+    expected = np.arange(len(rows)) % len(found)
+    np.testing.assert_array_equal(found.group.reshape(2, -1), [expected, expected])
+
+
 def test_zeros_are_equal_and_types_differ():
     """−0.0 equals 0.0; True, 1 and "1" differ; lists and arrays are compared by content."""
     assert len(distinct(np.array([0.0, -0.0, 1.0]))) == 2
