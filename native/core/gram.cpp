@@ -36,7 +36,10 @@ GramScorer::GramScorer(const GramOutputs& outputs)
       terms_(squared_norm_.size()),
       number_(squared_norm_.size()) {
   blocks_[0].view(outputs);
-  for (std::int32_t i = 0; i < n_rows_; ++i) squared_norm_[i] = blocks_[0].diagonal(i);
+  // Rounding errors may make the norm of a centred output negative.
+  for (std::int32_t i = 0; i < n_rows_; ++i) {
+    squared_norm_[i] = std::abs(blocks_[0].diagonal(i));
+  }
 }
 
 GramScorer::GramScorer(const FactorOutputs& factor)
@@ -105,6 +108,7 @@ void GramScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame)
   // After a loss of many digits by cancellation, a copy of the node's block is centred on its mean.
   // The matrix of all rows is not copied.
   const bool may_copy = factor_ != nullptr || frame.block > 0 || 4 * n <= 3 * block(frame).n;
+  const double scale_before = std::abs(frame.scale);
   if (node.variance < kLoss * frame.scale && may_copy) {
     frame.block = pack(frame.block, rows);
     frame.reach.resize(rows.size());
@@ -115,12 +119,15 @@ void GramScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame)
   }
   node.scale = 0.0;
   for (const auto i : rows) node.scale += weight_of(i) * squared_norm_[i];
-  // Entries that were computed here have the rounding errors of their own size, others of K's. The
-  // errors of a sum grow with its length.
-  const double of_entries = factor_ != nullptr ? frame.scale : node.scale;
+  // Entries that were computed here have the rounding errors of their own size. Others have those
+  // of K's, and of what they were before K, or a block, was centred. The errors of a sum grow with
+  // its length.
+  const bool given = factor_ == nullptr;
+  const double of_entries = given ? std::max(node.scale, frame.scale) : frame.scale;
   double rounding = (kRounding + static_cast<double>(n) / 2 * kEpsilon) * of_entries;
-  if (!row_scales_.empty()) {
-    for (const auto i : rows) rounding += kEntryError * weight_of(i) * row_scales_[i];
+  if (given) rounding += kEntryError * scale_before;
+  for (std::size_t k = 0; k < rows.size() && !row_scales_.empty(); ++k) {
+    rounding += kEntryError * weight_of(rows[k]) * row_scales_[rows[k]];
   }
   if (node.variance < rounding) node.variance = 0.0;  // equal outputs
   node.noise = std::max(kNoise * node.variance, rounding);

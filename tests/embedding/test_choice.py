@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 
-from okforest import OKExtraTrees
+from okforest import OKExtraTrees, OKTree
 from okforest.embedding import embed
 from okforest.kernels import RBF, Dirac, FromCallable, Linear, Polynomial, Precomputed
 
@@ -152,11 +152,11 @@ def test_equal_outputs_have_equal_rows():
             assert (K[y == i] == K[y.tolist().index(i)]).all()
 
 
-def n_split_among_equals(kernel, y, group):
+def n_split_among_equals(kernel, y, group, weight=None, seed=0):
     """Return how many nodes are split whose rows are all of the same group."""
-    rng = np.random.default_rng(0)
-    model = OKExtraTrees(5, kernel=kernel, embedding="gram", random_state=0)
-    trees = model.fit(rng.normal(size=(len(group), 4)), y).trees_
+    rng = np.random.default_rng(seed)
+    model = OKExtraTrees(5, kernel=kernel, embedding="gram", random_state=seed)
+    trees = model.fit(rng.normal(size=(len(group), 4)), y, sample_weight=weight).trees_
     found = 0
     for tree in range(len(trees)):
         first, last = trees.node_offsets[tree : tree + 2]
@@ -188,6 +188,27 @@ def test_nodes_of_equal_rows_of_a_precomputed_matrix_are_not_split(other, gamma,
         group[:300] = 0
     K = other(y[group], gamma=gamma)
     assert n_split_among_equals(Precomputed((K + K.T) / 2), np.arange(400), group) == 0
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(2)], ids=repr)
+def test_nodes_of_equal_outputs_of_uneven_weights_are_not_split(kernel):
+    """Blocks of the Gram matrix that were centred far from equal outputs tell them not apart."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        rare = rng.random(300) < 0.1
+        y = np.where(rare, rng.normal(size=300), 0.0)
+        weight = np.where(rng.random(300) < 0.5, 1.0, 1e-6 * (1 + rng.random(300)))
+        group = np.where(rare, np.arange(300) + 1, 0)
+        assert n_split_among_equals(kernel, y, group, weight, seed) == 0
+
+
+def test_close_outputs_are_told_apart():
+    """The rounding errors of a kernel matrix do not hide differences that it has."""
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    for difference in (1e-3, 1e-5, 1e-6):
+        y = 1.0 + difference * (X[:, 0] > 0)
+        tree = OKTree(kernel=RBF(1.0), embedding="gram").fit(X, y)
+        assert tree.trees_.feature.tolist() == [0, -1, -1]
 
 
 def test_digits_are_kept():

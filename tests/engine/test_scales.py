@@ -230,6 +230,16 @@ def test_what_cannot_be_grown_is_refused():
         grow(X, np.empty((30, 0)), GrowthRules(stop_when_pure=False))
 
 
+def test_negative_norms_of_equal_outputs():
+    """Centring may leave tiny numbers below zero for outputs at the centre: they are equal."""
+    rng = np.random.default_rng(0)
+    X, far = rng.normal(size=(60, 3)), np.arange(60) >= 40
+    gram = np.where(far[:, None] & far, 5.0 * np.eye(60), -1e-14 * ~(far[:, None] | far))
+    tree = grow(X, gram, GrowthRules(random_splits=True), gram=True)
+    for node in np.flatnonzero(tree.left >= 0):
+        assert far[tree.members[tree.begin[node] : tree.end[node]]].any()
+
+
 def test_scales_of_rounding_errors():
     """Rows of a Gram matrix that differ by less than its errors are equal; scales must fit."""
     rng = np.random.default_rng(0)
