@@ -169,7 +169,7 @@ def time_alternately(
 ) -> list[list[tuple[float, float]]]:
     """Return wall-clock and CPU times of each side, until its repeats or patience are exhausted.
 
-    Every side is timed at least twice, and a quick one goes on when a slow one has stopped.
+    Every side is timed at least twice. The quick side continues after the slow one has stopped.
     """
     times: list[list[tuple[float, float]]] = [[] for _ in sides]
 

@@ -22,7 +22,7 @@ class FeatureOrder {
   std::size_t size() const { return features_.size(); }
   std::size_t n_drawn() const { return n_drawn_; }
 
-  // Draws features, each uniformly among the rest, until there are so many.
+  // Draws features uniformly, without replacement, until n of them are drawn.
   void draw(Rng& rng, std::size_t n) {
     const auto size = static_cast<std::uint32_t>(features_.size());
     for (auto k = static_cast<std::uint32_t>(n_drawn_); k < n; ++k) {

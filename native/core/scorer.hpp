@@ -57,8 +57,8 @@ concept Scorer = requires(
   { scorer.search_sides(node, rows, known, sides, norms) } -> std::same_as<Precision>;
   { scorer.search_prefixes(node, rows, known, lists, norms) } -> std::same_as<Precision>;
 
-  // For a node of at most kSmallNode rows, their inner products. Returns false where scoring a few
-  // sets is less work.
+  // For a node of at most kSmallNode rows, the inner products of its rows. Returns false where
+  // scoring a few sets is less work.
   { scorer.small_gram(rows, known, gram) } -> std::same_as<bool>;
 
   // If there is a single output, w_i (y_i - mean) for each row, and true.

@@ -28,7 +28,7 @@ class StoredValues {
     }
   }
 
-  // Whether inputs have so many zeros that it pays off.
+  // Whether the inputs are sparse enough for zeros to be skipped.
   bool in_use() const { return !place_.empty(); }
 
   // Begins a node.

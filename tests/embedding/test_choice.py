@@ -192,7 +192,7 @@ def test_nodes_of_equal_rows_of_a_precomputed_matrix_are_not_split(other, gamma,
 
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(2)], ids=repr)
 def test_nodes_of_equal_outputs_of_uneven_weights_are_not_split(kernel):
-    """Blocks of the Gram matrix that were centred far from equal outputs tell them not apart."""
+    """Equal outputs stay equal in blocks of the Gram matrix that are centred far from them."""
     for seed in range(8):
         rng = np.random.default_rng(seed)
         rare = rng.random(300) < 0.1
