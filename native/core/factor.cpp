@@ -57,10 +57,9 @@ FactorOutputs::FactorOutputs(const MatrixView& phi, Pace& pace)
 }
 
 void FactorScorer::begin(std::span<const double> weight, Rows rows) {
-  weight_ = weight;
-  plain_ = weight.empty();
+  ScorerDefaults::begin(weight, rows);
   sum_.resize(static_cast<std::size_t>(outputs_.n_cols()));
-  if (plain_ || outputs_.floats() == nullptr) return;
+  if (plain() || outputs_.floats() == nullptr) return;
   float_weight_.resize(weight.size());
   for (const auto i : rows) float_weight_[i] = static_cast<float>(weight[i]);
 }
@@ -68,7 +67,7 @@ void FactorScorer::begin(std::span<const double> weight, Rows rows) {
 void FactorScorer::sum_over(Rows rows, double* sum) {
   if (outputs_.n_cols() == 1) {
     const double* const y = outputs_.data();
-    const auto term = [&](std::int32_t i) { return plain_ ? y[i] : weight_[i] * y[i]; };
+    const auto term = [&](std::int32_t i) { return plain() ? y[i] : weight_[i] * y[i]; };
     double sums[4] = {};
     std::size_t k = 0;
     for (; k + 4 <= rows.size(); k += 4) {
@@ -78,12 +77,7 @@ void FactorScorer::sum_over(Rows rows, double* sum) {
     *sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     return;
   }
-  if (!plain_) {
-    list_weight_.resize(rows.size());
-    for (std::size_t k = 0; k < rows.size(); ++k) list_weight_[k] = weight_[rows[k]];
-  }
-  kernels().sum_rows(outputs_.data(), outputs_.n_cols(), rows,
-                     plain_ ? nullptr : list_weight_.data(), sum);
+  kernels().sum_rows(outputs_.data(), outputs_.n_cols(), rows, weights_of(rows), sum);
 }
 
 void FactorScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame) {
@@ -159,7 +153,7 @@ Precision FactorScorer::search_sides(const Node& node, Rows rows, const Frame& f
     return ScorerDefaults::search_sides(node, rows, frame, sides, norms);
   }
   if (side_sums_.size() < sides.size()) side_sums_.resize(sides.size());
-  kernels().side_norms(*outputs_.floats(), rows, sides, plain_ ? nullptr : float_weight_.data(),
+  kernels().side_norms(*outputs_.floats(), rows, sides, plain() ? nullptr : float_weight_.data(),
                        frame.float_mean.data(), side_sums_.data(), norms);
   return {.root = spread};
 }
@@ -172,28 +166,25 @@ bool FactorScorer::row_values(Rows rows, const Frame& frame, double* values) con
   return true;
 }
 
-double FactorScorer::set_norm(const Node&, const Frame& frame, Rows rows, double weight) {
+double FactorScorer::set_norm(const Frame& frame, Rows rows, double weight) {
   sum_over(rows, sum_.data());
-  if (outputs_.n_cols() == 1) {
-    const double centred = sum_[0] - weight * frame.mean[0];
-    return centred * centred;
-  }
   return kernels().squared_distance(sum_.data(), frame.mean.data(), weight, outputs_.n_cols());
 }
 
-void FactorScorer::prefix_norms(const Node&, Rows, const Frame& frame,
-                                std::span<const Prefixes> lists, double* norms) {
+Precision FactorScorer::prefix_norms(const Node&, Rows, const Frame& frame,
+                                     std::span<const Prefixes> lists, bool, double* norms) {
   for (const Prefixes& list : lists) {
     const std::int64_t n_cols = outputs_.n_cols();
     if (n_cols > kNarrow) {
-      kernels().prefix_norms(outputs_.data(), n_cols, list.rows, list.lengths,
-                             plain_ ? nullptr : weight_.data(), frame.mean.data(), norms);
+      kernels().prefix_norms(outputs_.data(), n_cols, list.rows, list.lengths, weight_.data(),
+                             frame.mean.data(), norms);
       norms += list.lengths.size();
       continue;
     }
     norms = n_cols == 1 ? narrow_prefix_norms<1>(list, frame, norms)
                         : narrow_prefix_norms<2>(list, frame, norms);
   }
+  return {};
 }
 
 template <int n_cols>
@@ -207,7 +198,7 @@ double* FactorScorer::narrow_prefix_norms(const Prefixes& list, const Frame& fra
       const auto i = list.rows[k];
       for (int j = 0; j < n_cols; ++j) {
         const double centred = outputs_.data()[i * n_cols + j] - mean[j];
-        sum[j] += plain_ ? centred : weight_[i] * centred;
+        sum[j] += plain() ? centred : weight_[i] * centred;
       }
     }
     double norm = 0.0;
@@ -219,24 +210,13 @@ double* FactorScorer::narrow_prefix_norms(const Prefixes& list, const Frame& fra
 
 void FactorScorer::group_gram(const Frame& frame, Rows rows, Rows group,
                               std::span<const double> group_weight, std::span<double> sums) {
-  const std::size_t n = group_weight.size();
-  const auto width = static_cast<std::size_t>(outputs_.n_cols());
-  std::vector<double> of_group(n * width, 0.0);
+  const std::size_t width = frame.mean.size();
+  std::vector<double> of_group(group_weight.size() * width, 0.0);
   for (std::size_t k = 0; k < rows.size(); ++k) {
     kernels().add_scaled(&of_group[group[k] * width], outputs_.row(rows[k]), weight_of(rows[k]),
                          outputs_.n_cols());
   }
-  for (std::size_t g = 0; g < n; ++g) {
-    kernels().add_scaled(&of_group[g * width], frame.mean.data(), -group_weight[g],
-                         outputs_.n_cols());
-  }
-  for (std::size_t g = 0; g < n; ++g) {
-    for (std::size_t h = 0; h < n; ++h) {
-      for (std::size_t j = 0; j < width; ++j) {
-        sums[g * n + h] += of_group[g * width + j] * of_group[h * width + j];
-      }
-    }
-  }
+  multiply_groups(of_group, frame.mean, group_weight, sums);
 }
 
 }  // namespace okforest

@@ -168,8 +168,7 @@ class FeatureSplits {
     sweep_.begin(search.sample, search.gain, 2 * search.rows.size());
     sweep_.add(0, values_, missing_);
     sweep_.score([&](std::span<const Prefixes> lists, double* norms) {
-      scorer_.prefix_norms(search.node, search.rows, search.frame, lists, norms);
-      return Precision{};
+      return scorer_.prefix_norms(search.node, search.rows, search.frame, lists, true, norms);
     });
     bool done = false;
     for (const Listing& listing : sweep_) {
@@ -280,7 +279,7 @@ class FeatureSplits {
     // Splitting two rows leaves no variance.
     double norm = node.variance * weight * (node.weight - weight) / node.weight;
     const bool known = n_left + n_right == 2 && rules_.criterion == Criterion::variance;
-    if (!known && search.scored) norm = scorer_.set_norm(node, search.frame, side, weight);
+    if (!known && search.scored) norm = scorer_.set_norm(search.frame, side, weight);
     if (missing_.empty()) missing_left = search.larger_left(left_weight);
     Option option{search.gain(norm, weight, count), left_weight, missing_left};
     if (missing_.empty()) {  // otherwise, rows are not ascending

@@ -251,7 +251,7 @@ class Splitter {
           add_feature(search, some[c], slot++, c, in_lanes);
       }
       const Precision precision = sweep_.score([&](std::span<const Prefixes> lists, double* norms) {
-        return scorer_.search_prefixes(search.node, search.rows, search.frame, lists, norms);
+        return scorer_.prefix_norms(search.node, search.rows, search.frame, lists, false, norms);
       });
       for (const Listing& listing : sweep_) take_listing(search, listing, precision, lower);
     }
