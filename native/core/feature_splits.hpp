@@ -78,11 +78,6 @@ class FeatureSplits {
     right_.resize(sample.rows.size());
   }
 
-  // Begins a node.
-  void enter(Rows rows) {
-    if (rank_sort_) rank_sort_->enter(rows);
-  }
-
   // The largest gain of a feature, or kNoGain.
   double best(const NodeSearch& search, std::int32_t feature) {
     double most = kNoGain;
@@ -122,7 +117,7 @@ class FeatureSplits {
       sort_values();
       return {values_, missing_};
     }
-    (*rank_sort_)(feature, buffer_.data());
+    (*rank_sort_)(feature, rows, buffer_.data());
     std::size_t n_present = rows.size();
     missing_.clear();
     while (n_present > 0 && std::isnan(buffer_[n_present - 1].x)) {
@@ -214,13 +209,11 @@ class FeatureSplits {
 
   // Zeros, which are most values of sparse inputs, are not sorted.
   void sort_values() {
-    const auto below_zero = [](const auto& value) { return value.x < 0; };
-    const auto is_zero = [](const auto& value) { return value.x == 0; };
-    const auto less = [](const auto& a, const auto& b) { return a.x < b.x; };
-    const auto zeros = std::partition(values_.begin(), values_.end(), below_zero);
-    const auto above = std::partition(zeros, values_.end(), is_zero);
-    std::sort(values_.begin(), zeros, less);
-    std::sort(above, values_.end(), less);
+    constexpr auto x = &Value<Element>::x;
+    const auto rest = std::ranges::partition(values_, [](auto v) { return v < 0; }, x);
+    const auto above = std::ranges::partition(rest, [](auto v) { return v == 0; }, x);
+    std::ranges::sort(values_.begin(), rest.begin(), {}, x);
+    std::ranges::sort(above, {}, x);
   }
 
   template <class F>

@@ -52,7 +52,8 @@ class GramScorer : public ScorerDefaults<GramScorer> {
 
     // The weighted sum of the entries of a row of the block at the first n places.
     double sum(const double* row, std::size_t n) const {
-      return gathered_sum([&](std::size_t k) { return row[at[k]]; }, weight, n);
+      if (weight == nullptr) return gathered_sum([&](std::size_t k) { return row[at[k]]; }, n);
+      return gathered_sum([&](std::size_t k) { return weight[k] * row[at[k]]; }, n);
     }
   };
 

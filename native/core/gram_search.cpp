@@ -53,7 +53,7 @@ Precision GramScorer::search_sides(const Node& node, Rows rows, const Frame& fra
     const Rows side = sides[s].rows;
     const std::int32_t* const places = panel_rows_[s].rows;
     const auto entry = [&](std::size_t k) { return weight_of(side[k]) * frame.reach[places[k]]; };
-    norms[s] = centred(norms[s], sides[s].weight, gathered_sum(entry, nullptr, side.size()), frame);
+    norms[s] = centred(norms[s], sides[s].weight, gathered_sum(entry, side.size()), frame);
   }
   return {.flat = error};
 }
