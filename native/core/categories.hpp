@@ -75,8 +75,7 @@ class Groups {
     }
     const auto multiply = [&] {
       for (std::size_t g = 0; g < n; ++g) {
-        next[g] = 0.0;
-        for (std::size_t h = 0; h < n; ++h) next[g] += scaled[g * n + h] * vector[h];
+        next[g] = std::inner_product(vector.begin(), vector.end(), &scaled[g * n], 0.0);
       }
     };
     for (std::size_t g = 0; g < n; ++g) vector[g] = scaled[g * n + start];

@@ -43,8 +43,6 @@ class ClassScorer : public ScorerDefaults<ClassScorer> {
   explicit ClassScorer(const ClassOutputs& outputs)
       : outputs_(outputs), number_(static_cast<std::size_t>(outputs.n_classes), -1) {}
 
-  void begin(std::span<const double> weight, Rows) { weight_ = weight; }
-
   void enter(Node& node, Rows rows, const Frame*, Frame& frame) {
     count(rows, frame.mean);
     frame.mean_norm = 0.0;
@@ -77,7 +75,7 @@ class ClassScorer : public ScorerDefaults<ClassScorer> {
     return static_cast<std::size_t>(n);
   }
 
-  double set_norm(const Node&, const Frame& frame, Rows rows, double weight) {
+  double set_norm(const Frame& frame, Rows rows, double weight) {
     count(rows, of_set_);
     double norm = 0.0;
     for (std::size_t c = 0; c < of_set_.size(); ++c) {
@@ -88,8 +86,8 @@ class ClassScorer : public ScorerDefaults<ClassScorer> {
   }
 
   // A sum of class weights n_c and its norm change with each row.
-  void prefix_norms(const Node&, Rows, const Frame& frame, std::span<const Prefixes> lists,
-                    double* norms) {
+  Precision prefix_norms(const Node&, Rows, const Frame& frame, std::span<const Prefixes> lists,
+                         bool, double* norms) {
     for (const Prefixes& list : lists) {
       if (list.rows.empty()) continue;
       of_set_.assign(frame.mean.size(), 0.0);
@@ -107,39 +105,26 @@ class ClassScorer : public ScorerDefaults<ClassScorer> {
         *norms++ = norm - 2.0 * weight * reach + weight * weight * frame.mean_norm;
       }
     }
+    return {};
   }
 
   void group_gram(const Frame& frame, Rows rows, Rows group, std::span<const double> group_weight,
                   std::span<double> sums) {
-    const std::size_t n = group_weight.size(), width = frame.mean.size();
-    std::vector<double> of_group(n * width, 0.0);
+    const std::size_t width = frame.mean.size();
+    std::vector<double> of_group(group_weight.size() * width, 0.0);
     for (std::size_t k = 0; k < rows.size(); ++k) {
       of_group[group[k] * width + outputs_.class_of[rows[k]]] += weight_of(rows[k]);
     }
-    for (std::size_t g = 0; g < n; ++g) {
-      for (std::size_t c = 0; c < width; ++c) {
-        of_group[g * width + c] -= group_weight[g] * frame.mean[c];
-      }
-    }
-    for (std::size_t g = 0; g < n; ++g) {
-      for (std::size_t h = 0; h < n; ++h) {
-        for (std::size_t c = 0; c < width; ++c) {
-          sums[g * n + h] += of_group[g * width + c] * of_group[h * width + c];
-        }
-      }
-    }
+    multiply_groups(of_group, frame.mean, group_weight, sums);
   }
 
  private:
-  double weight_of(std::int32_t i) const { return weight_.empty() ? 1.0 : weight_[i]; }
-
   void count(Rows rows, std::vector<double>& weights) const {
     weights.assign(static_cast<std::size_t>(outputs_.n_classes), 0.0);
     for (const auto i : rows) weights[outputs_.class_of[i]] += weight_of(i);
   }
 
   const ClassOutputs& outputs_;
-  std::span<const double> weight_;
 
   // Scratch memory:
   std::vector<double> of_set_;        // weights by class

@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/gathered_sum.hpp"
+
 namespace okforest {
 
 namespace {
 
 // A sum derived by subtraction may lose three digits more than one computed directly.
 constexpr double kMaxLoss = 1e3;
-
-// Up to this rank, searches are in float64: rows are too short for float32 to pay off.
-constexpr std::int64_t kNarrow = 2;
 
 // Rounding errors of a search, as a fraction of the sum of w_i ||phi_i||: of a value, its weight,
 // their product, the additions in a block, and the norm.
@@ -24,8 +23,7 @@ std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1)
 FactorOutputs::FactorOutputs(const MatrixView& phi, Pace& pace)
     : n_rows_(phi.n_rows),
       rank_(phi.n_cols),
-      n_cols_(rank_ <= kNarrow ? rank_ : round_up(rank_, 8)),
-      n_padded_(round_up(rank_, FloatFactor::lanes)),
+      n_cols_(rank_ == 1 ? 1 : round_up(rank_, 8)),
       data_(phi.data),
       squared_norm_(static_cast<std::size_t>(n_rows_), 0.0) {
   if (n_cols_ != rank_) padded_.resize(static_cast<std::size_t>(n_rows_ * n_cols_), 0.0);
@@ -40,10 +38,11 @@ FactorOutputs::FactorOutputs(const MatrixView& phi, Pace& pace)
     pace.advance(rank_);
   }
   if (!padded_.empty()) data_ = padded_.data();
-  has_floats_ = rank_ > kNarrow && fits_floats(largest * largest, 1.0);
-  if (!has_floats_) return;
-  floats_.resize(static_cast<std::size_t>(n_rows_ * n_padded_), 0.0f);
-  float_factor_ = {floats_.data(), n_rows_, n_padded_ / FloatFactor::lanes};
+  // For one output, float32 does not pay off.
+  if (rank_ == 1 || !fits_floats(largest * largest, 1.0)) return;
+  const std::int64_t n_packs = round_up(rank_, FloatFactor::lanes) / FloatFactor::lanes;
+  floats_.resize(static_cast<std::size_t>(n_rows_ * n_packs * FloatFactor::lanes), 0.0f);
+  float_factor_ = {floats_.data(), n_rows_, n_packs};
   for (std::int64_t p = 0; p < float_factor_.n_packs; p += FloatFactor::most_packs) {
     const std::int64_t width = float_factor_.group_packs(p) * FloatFactor::lanes;
     const std::int64_t first = p * FloatFactor::lanes, last = std::min(rank_, first + width);
@@ -57,33 +56,20 @@ FactorOutputs::FactorOutputs(const MatrixView& phi, Pace& pace)
 }
 
 void FactorScorer::begin(std::span<const double> weight, Rows rows) {
-  weight_ = weight;
-  plain_ = weight.empty();
+  ScorerDefaults::begin(weight, rows);
   sum_.resize(static_cast<std::size_t>(outputs_.n_cols()));
-  if (plain_ || outputs_.floats() == nullptr) return;
+  if (plain() || outputs_.floats() == nullptr) return;
   float_weight_.resize(weight.size());
   for (const auto i : rows) float_weight_[i] = static_cast<float>(weight[i]);
 }
 
 void FactorScorer::sum_over(Rows rows, double* sum) {
   if (outputs_.n_cols() == 1) {
-    const double* const y = outputs_.data();
-    const auto term = [&](std::int32_t i) { return plain_ ? y[i] : weight_[i] * y[i]; };
-    double sums[4] = {};
-    std::size_t k = 0;
-    for (; k + 4 <= rows.size(); k += 4) {
-      for (std::size_t c = 0; c < 4; ++c) sums[c] += term(rows[k + c]);
-    }
-    for (; k < rows.size(); ++k) sums[0] += term(rows[k]);
-    *sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    const auto value = [&](std::size_t k) { return weight_of(rows[k]) * outputs_.data()[rows[k]]; };
+    *sum = gathered_sum(value, rows.size());
     return;
   }
-  if (!plain_) {
-    list_weight_.resize(rows.size());
-    for (std::size_t k = 0; k < rows.size(); ++k) list_weight_[k] = weight_[rows[k]];
-  }
-  kernels().sum_rows(outputs_.data(), outputs_.n_cols(), rows,
-                     plain_ ? nullptr : list_weight_.data(), sum);
+  kernels().sum_rows(outputs_.data(), outputs_.n_cols(), rows, weights_of(rows), sum);
 }
 
 void FactorScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame) {
@@ -123,7 +109,7 @@ void FactorScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& fram
     }
   }
   if (outputs_.floats() != nullptr) {
-    frame.float_mean.resize(static_cast<std::size_t>(outputs_.n_padded()), 0.0f);
+    frame.float_mean.resize(outputs_.floats()->n_packs * FloatFactor::lanes, 0.0f);
     std::ranges::copy(frame.mean, frame.float_mean.begin());
   }
   node.noise = std::max(kNoise * node.variance,
@@ -138,9 +124,7 @@ double FactorScorer::measure(Node& node, Rows rows, Frame& frame) const {
     frame.mean[j] = frame.sum[j] / node.weight;
   }
   node.scale = 0.0;
-  for (const auto i : rows) {
-    node.scale += weight_of(i) * outputs_.squared_norm(i);
-  }
+  for (const auto i : rows) node.scale += weight_of(i) * outputs_.squared_norms()[i];
   return node.scale - sum_norm / node.weight;
 }
 
@@ -159,7 +143,7 @@ Precision FactorScorer::search_sides(const Node& node, Rows rows, const Frame& f
     return ScorerDefaults::search_sides(node, rows, frame, sides, norms);
   }
   if (side_sums_.size() < sides.size()) side_sums_.resize(sides.size());
-  kernels().side_norms(*outputs_.floats(), rows, sides, plain_ ? nullptr : float_weight_.data(),
+  kernels().side_norms(*outputs_.floats(), rows, sides, plain() ? nullptr : float_weight_.data(),
                        frame.float_mean.data(), side_sums_.data(), norms);
   return {.root = spread};
 }
@@ -172,71 +156,43 @@ bool FactorScorer::row_values(Rows rows, const Frame& frame, double* values) con
   return true;
 }
 
-double FactorScorer::set_norm(const Node&, const Frame& frame, Rows rows, double weight) {
+double FactorScorer::set_norm(const Frame& frame, Rows rows, double weight) {
   sum_over(rows, sum_.data());
-  if (outputs_.n_cols() == 1) {
-    const double centred = sum_[0] - weight * frame.mean[0];
-    return centred * centred;
-  }
   return kernels().squared_distance(sum_.data(), frame.mean.data(), weight, outputs_.n_cols());
 }
 
-void FactorScorer::prefix_norms(const Node&, Rows, const Frame& frame,
-                                std::span<const Prefixes> lists, double* norms) {
+Precision FactorScorer::prefix_norms(const Node&, Rows, const Frame& frame,
+                                     std::span<const Prefixes> lists, bool, double* norms) {
   for (const Prefixes& list : lists) {
-    const std::int64_t n_cols = outputs_.n_cols();
-    if (n_cols > kNarrow) {
-      kernels().prefix_norms(outputs_.data(), n_cols, list.rows, list.lengths,
-                             plain_ ? nullptr : weight_.data(), frame.mean.data(), norms);
+    if (outputs_.n_cols() > 1) {
+      kernels().prefix_norms(outputs_.data(), outputs_.n_cols(), list.rows, list.lengths,
+                             weight_.data(), frame.mean.data(), norms);
       norms += list.lengths.size();
       continue;
     }
-    norms = n_cols == 1 ? narrow_prefix_norms<1>(list, frame, norms)
-                        : narrow_prefix_norms<2>(list, frame, norms);
-  }
-}
-
-template <int n_cols>
-double* FactorScorer::narrow_prefix_norms(const Prefixes& list, const Frame& frame,
-                                          double* norms) const {
-  double sum[n_cols] = {}, mean[n_cols];
-  std::copy_n(frame.mean.begin(), n_cols, mean);
-  std::int32_t k = 0;
-  for (const auto length : list.lengths) {
-    for (; k < length; ++k) {
-      const auto i = list.rows[k];
-      for (int j = 0; j < n_cols; ++j) {
-        const double centred = outputs_.data()[i * n_cols + j] - mean[j];
-        sum[j] += plain_ ? centred : weight_[i] * centred;
+    const double *const y = outputs_.data(), mean = frame.mean[0];
+    double sum = 0.0;
+    std::int32_t k = 0;
+    for (const auto length : list.lengths) {
+      for (; k < length; ++k) {
+        const auto i = list.rows[k];
+        sum += plain() ? y[i] - mean : weight_[i] * (y[i] - mean);
       }
+      *norms++ = sum * sum;
     }
-    double norm = 0.0;
-    for (int j = 0; j < n_cols; ++j) norm += sum[j] * sum[j];
-    *norms++ = norm;
   }
-  return norms;
+  return {};
 }
 
 void FactorScorer::group_gram(const Frame& frame, Rows rows, Rows group,
                               std::span<const double> group_weight, std::span<double> sums) {
-  const std::size_t n = group_weight.size();
-  const auto width = static_cast<std::size_t>(outputs_.n_cols());
-  std::vector<double> of_group(n * width, 0.0);
+  const std::size_t width = frame.mean.size();
+  std::vector<double> of_group(group_weight.size() * width, 0.0);
   for (std::size_t k = 0; k < rows.size(); ++k) {
     kernels().add_scaled(&of_group[group[k] * width], outputs_.row(rows[k]), weight_of(rows[k]),
                          outputs_.n_cols());
   }
-  for (std::size_t g = 0; g < n; ++g) {
-    kernels().add_scaled(&of_group[g * width], frame.mean.data(), -group_weight[g],
-                         outputs_.n_cols());
-  }
-  for (std::size_t g = 0; g < n; ++g) {
-    for (std::size_t h = 0; h < n; ++h) {
-      for (std::size_t j = 0; j < width; ++j) {
-        sums[g * n + h] += of_group[g * width + j] * of_group[h * width + j];
-      }
-    }
-  }
+  multiply_groups(of_group, frame.mean, group_weight, sums);
 }
 
 }  // namespace okforest

@@ -21,20 +21,17 @@ class FactorOutputs {
   const double* data() const { return data_; }
   std::int64_t n_rows() const { return n_rows_; }
   std::int64_t rank() const { return rank_; }
-  std::int64_t n_cols() const { return n_cols_; }      // padded with zeros to a multiple of eight
-  std::int64_t n_padded() const { return n_padded_; }  // padded to a multiple of sixteen
-  double squared_norm(std::int64_t i) const { return squared_norm_[i]; }
+  std::int64_t n_cols() const { return n_cols_; }  // padded with zeros to a multiple of eight
   std::span<const double> squared_norms() const { return squared_norm_; }
-  const FloatFactor* floats() const { return has_floats_ ? &float_factor_ : nullptr; }
+  const FloatFactor* floats() const { return floats_.empty() ? nullptr : &float_factor_; }
 
  private:
-  std::int64_t n_rows_, rank_, n_cols_, n_padded_;
+  std::int64_t n_rows_, rank_, n_cols_;
   const double* data_;
   AlignedArray<double> padded_;
   std::vector<double> squared_norm_;
   AlignedArray<float> floats_;
   FloatFactor float_factor_{};
-  bool has_floats_ = false;
 };
 
 class FactorScorer : public ScorerDefaults<FactorScorer> {
@@ -55,24 +52,19 @@ class FactorScorer : public ScorerDefaults<FactorScorer> {
   Precision search_sides(const Node& node, Rows rows, const Frame& frame,
                          std::span<const Side> sides, double* norms);
   bool row_values(Rows rows, const Frame& frame, double* values) const;
-  double set_norm(const Node& node, const Frame& frame, Rows rows, double weight);
-  void prefix_norms(const Node& node, Rows rows, const Frame& frame,
-                    std::span<const Prefixes> lists, double* norms);
+  double set_norm(const Frame& frame, Rows rows, double weight);
+  Precision prefix_norms(const Node& node, Rows rows, const Frame& frame,
+                         std::span<const Prefixes> lists, bool exact, double* norms);
   void group_gram(const Frame& frame, Rows rows, Rows group, std::span<const double> group_weight,
                   std::span<double> sums);
 
  private:
-  double weight_of(std::int32_t i) const { return plain_ ? 1.0 : weight_[i]; }
   void sum_over(Rows rows, double* sum);
   double measure(Node& node, Rows rows, Frame& frame) const;
-  template <int n_cols>
-  double* narrow_prefix_norms(const Prefixes& list, const Frame& frame, double* norms) const;
 
   const FactorOutputs& outputs_;
-  std::span<const double> weight_;
-  bool plain_ = false;                     // whether all weights are one
-  std::vector<float> float_weight_;        // empty if plain
-  std::vector<double> list_weight_, sum_;  // scratch memory
+  std::vector<float> float_weight_;
+  std::vector<double> sum_;  // scratch memory
   std::vector<SideSum> side_sums_;
 };
 

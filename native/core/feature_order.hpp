@@ -45,12 +45,10 @@ class FeatureOrder {
 
   // Restores the natural order, so that the next draws depend on their random numbers alone.
   void put_back() {
-    if (2 * n_drawn_ > features_.size()) {
-      features_ = natural_;
-    } else {
-      for (std::size_t k = n_drawn_; k-- > 0;) std::swap(features_[k], features_[swaps_[k]]);
+    while (n_drawn_ > 0) {
+      --n_drawn_;
+      std::swap(features_[n_drawn_], features_[swaps_[n_drawn_]]);
     }
-    n_drawn_ = 0;
   }
 
  private:

@@ -78,11 +78,6 @@ class FeatureSplits {
     right_.resize(sample.rows.size());
   }
 
-  // Begins a node.
-  void enter(Rows rows) {
-    if (rank_sort_) rank_sort_->enter(rows);
-  }
-
   // The largest gain of a feature, or kNoGain.
   double best(const NodeSearch& search, std::int32_t feature) {
     double most = kNoGain;
@@ -122,7 +117,7 @@ class FeatureSplits {
       sort_values();
       return {values_, missing_};
     }
-    (*rank_sort_)(feature, buffer_.data());
+    (*rank_sort_)(feature, rows, buffer_.data());
     std::size_t n_present = rows.size();
     missing_.clear();
     while (n_present > 0 && std::isnan(buffer_[n_present - 1].x)) {
@@ -168,8 +163,7 @@ class FeatureSplits {
     sweep_.begin(search.sample, search.gain, 2 * search.rows.size());
     sweep_.add(0, values_, missing_);
     sweep_.score([&](std::span<const Prefixes> lists, double* norms) {
-      scorer_.prefix_norms(search.node, search.rows, search.frame, lists, norms);
-      return Precision{};
+      return scorer_.prefix_norms(search.node, search.rows, search.frame, lists, true, norms);
     });
     bool done = false;
     for (const Listing& listing : sweep_) {
@@ -215,13 +209,11 @@ class FeatureSplits {
 
   // Zeros, which are most values of sparse inputs, are not sorted.
   void sort_values() {
-    const auto below_zero = [](const auto& value) { return value.x < 0; };
-    const auto is_zero = [](const auto& value) { return value.x == 0; };
-    const auto less = [](const auto& a, const auto& b) { return a.x < b.x; };
-    const auto zeros = std::partition(values_.begin(), values_.end(), below_zero);
-    const auto above = std::partition(zeros, values_.end(), is_zero);
-    std::sort(values_.begin(), zeros, less);
-    std::sort(above, values_.end(), less);
+    constexpr auto x = &Value<Element>::x;
+    const auto rest = std::ranges::partition(values_, [](auto v) { return v < 0; }, x);
+    const auto above = std::ranges::partition(rest, [](auto v) { return v == 0; }, x);
+    std::ranges::sort(values_.begin(), rest.begin(), {}, x);
+    std::ranges::sort(above, {}, x);
   }
 
   template <class F>
@@ -280,7 +272,7 @@ class FeatureSplits {
     // Splitting two rows leaves no variance.
     double norm = node.variance * weight * (node.weight - weight) / node.weight;
     const bool known = n_left + n_right == 2 && rules_.criterion == Criterion::variance;
-    if (!known && search.scored) norm = scorer_.set_norm(node, search.frame, side, weight);
+    if (!known && search.scored) norm = scorer_.set_norm(search.frame, side, weight);
     if (missing_.empty()) missing_left = search.larger_left(left_weight);
     Option option{search.gain(norm, weight, count), left_weight, missing_left};
     if (missing_.empty()) {  // otherwise, rows are not ascending

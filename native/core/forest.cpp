@@ -25,14 +25,10 @@ void Tree::graft(std::int32_t leaf, const Tree& branch) {
   }
 }
 
-void Joiner::add(std::int64_t number, const Tree& tree) {
+void Joiner::add(std::int64_t number, Tree&& tree) {
   std::lock_guard lock(mutex_);
-  if (number != static_cast<std::int64_t>(n_joined_)) {
-    waiting_[number] = tree;
-    return;
-  }
-  append(tree);
-  for (; n_joined_ < waiting_.size() && waiting_[n_joined_]; waiting_[n_joined_ - 1].reset()) {
+  waiting_[number] = std::move(tree);
+  for (; n_joined_ < waiting_.size() && waiting_[n_joined_]; waiting_[n_joined_++].reset()) {
     append(*waiting_[n_joined_]);
   }
 }
@@ -78,7 +74,6 @@ void Joiner::append(const Tree& tree) {
   forest_.node_offsets.push_back(size(forest_.feature));
   forest_.member_offsets.push_back(size(forest_.members));
   forest_.subset_offsets.push_back(size(forest_.subset_words));
-  ++n_joined_;
 }
 
 // Adds n zeros and returns where they begin. Reserves memory for all trees, assuming that the rest

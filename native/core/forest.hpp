@@ -43,7 +43,7 @@ class Joiner {
  public:
   explicit Joiner(std::int64_t n_trees) : waiting_(static_cast<std::size_t>(n_trees)) {}
 
-  void add(std::int64_t number, const Tree& tree);
+  void add(std::int64_t number, Tree&& tree);
 
   // The forest, after all trees have been added.
   Forest take() { return std::move(forest_); }

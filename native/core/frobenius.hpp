@@ -38,7 +38,7 @@ class FrobeniusScorer : public ScorerDefaults<FrobeniusScorer> {
         sum_(static_cast<std::size_t>(n_rows_)) {}
 
   void begin(std::span<const double> weight, Rows rows) {
-    weight_ = weight;
+    ScorerDefaults::begin(weight, rows);
     gram_.begin(weight, rows);
     n_coordinates_ = 0;
     // At first the root is the only leaf: the first coordinate is sqrt(W) <mean, phi_i>.
@@ -70,16 +70,16 @@ class FrobeniusScorer : public ScorerDefaults<FrobeniusScorer> {
     gram_.divide(frame == nullptr ? nullptr : &frame->gram, left, right);
   }
 
-  double set_norm(const Node& node, const Frame& frame, Rows rows, double weight) {
-    const double norm = gram_.set_norm(node, frame.gram, rows, weight);
+  double set_norm(const Frame& frame, Rows rows, double weight) {
+    const double norm = gram_.set_norm(frame.gram, rows, weight);
     std::fill_n(sum_.begin(), n_coordinates_, 0.0);
     for (const auto i : rows) add_row(i);
     return total(frame, std::max(0.0, norm), weight);
   }
 
-  void prefix_norms(const Node& node, Rows rows, const Frame& frame,
-                    std::span<const Prefixes> lists, double* norms) {
-    gram_.prefix_norms(node, rows, frame.gram, lists, norms);
+  Precision prefix_norms(const Node& node, Rows rows, const Frame& frame,
+                         std::span<const Prefixes> lists, bool, double* norms) {
+    gram_.prefix_norms(node, rows, frame.gram, lists, true, norms);
     for (const Prefixes& list : lists) {
       std::fill_n(sum_.begin(), n_coordinates_, 0.0);
       double weight = 0.0;
@@ -93,6 +93,7 @@ class FrobeniusScorer : public ScorerDefaults<FrobeniusScorer> {
         ++norms;
       }
     }
+    return {};
   }
 
   // Not supported: inner products of groups are not enough to score their unions.
@@ -101,7 +102,6 @@ class FrobeniusScorer : public ScorerDefaults<FrobeniusScorer> {
   }
 
  private:
-  double weight_of(std::int32_t i) const { return weight_.empty() ? 1.0 : weight_[i]; }
   const double* coordinates(std::int32_t i) const { return coordinates_.data() + i * n_rows_; }
 
   // Adds the coordinate sqrt(c) <mean over plus - mean over minus, phi_i>; c is the weight of
@@ -141,7 +141,6 @@ class FrobeniusScorer : public ScorerDefaults<FrobeniusScorer> {
   MatrixView K_;
   std::int64_t n_rows_;
   GramScorer gram_;
-  std::span<const double> weight_;
   std::int64_t n_coordinates_ = 0;
   std::vector<double> coordinates_;  // n_rows_ entries for each training row
   std::vector<double> sum_;          // coordinates of a side's sum

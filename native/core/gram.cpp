@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "core/factor.hpp"
-#include "core/gathered_sum.hpp"
 
 namespace okforest {
 
@@ -15,6 +14,10 @@ namespace {
 // to kSmallBlock rows stay in cache as they are.
 constexpr std::int64_t kShrink = 3;
 constexpr std::int64_t kSmallBlock = 64;
+
+// A sum over k entries of a row, one by one, takes as long as one over this many times k entries of
+// whole rows.
+constexpr std::size_t kScarce = 8;
 
 // Below this fraction of its scale, a variance has lost digits by cancellation.
 constexpr double kLoss = 1e-3;
@@ -32,7 +35,6 @@ GramScorer::GramScorer(const GramOutputs& outputs)
       row_scales_(outputs.rows.scales),
       root_reach_(outputs.rows.sums.begin(), outputs.rows.sums.end()),
       place_(squared_norm_.size()),
-      place_weight_(squared_norm_.size()),
       terms_(squared_norm_.size()),
       number_(squared_norm_.size()) {
   blocks_[0].view(outputs);
@@ -48,7 +50,6 @@ GramScorer::GramScorer(const FactorOutputs& factor)
       blocks_(1),
       squared_norm_(factor.squared_norms().begin(), factor.squared_norms().end()),
       place_(squared_norm_.size()),
-      place_weight_(squared_norm_.size()),
       terms_(squared_norm_.size()),
       number_(squared_norm_.size()) {}
 
@@ -56,15 +57,10 @@ void GramScorer::begin_branch(Rows rows) {
   blocks_[0].compute(*factor_, rows, factor_->row(rows[0]), packed_);
 }
 
-void GramScorer::begin(std::span<const double> weight, Rows) {
-  weight_ = weight;
-  plain_ = weight.empty();
-}
-
-void GramScorer::find_places(const Block& block, Rows rows) {
+// Valid until the next call.
+GramScorer::Places GramScorer::places_of(const Block& block, Rows rows) {
   for (std::size_t k = 0; k < rows.size(); ++k) place_[k] = block.home[rows[k]];
-  if (plain_) return;
-  for (std::size_t k = 0; k < rows.size(); ++k) place_weight_[k] = weight_[rows[k]];
+  return {Rows(place_).first(rows.size()), weights_of(rows)};
 }
 
 void GramScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame) {
@@ -88,19 +84,19 @@ void GramScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame)
       frame.reach[to[i]] = is_part ? part : parent->reach[from[i]] - part;
     }
     if (!is_part) frame.rounding = parent->rounding;
-  } else if (plain_ && factor_ == nullptr && n == n_rows_) {
+  } else if (plain() && factor_ == nullptr && n == n_rows_) {
     if (root_reach_.empty()) {
-      find_reach(block(frame), rows, frame.reach);
+      find_reach(block(frame), rows, rows, frame.reach);
       root_reach_ = frame.reach;
     }
     frame.reach = root_reach_;
   } else {
-    find_reach(block(frame), rows, frame.reach);
+    find_reach(block(frame), rows, rows, frame.reach);
   }
   node.variance = measure(block(frame), rows, frame);
   const double size = frame.weight * frame.scale;
   if (derived && (node.variance < 10 * kLoss * frame.scale || frame.rounding > kMaxLoss * size)) {
-    find_reach(block(frame), rows, frame.reach);
+    find_reach(block(frame), rows, rows, frame.reach);
     node.variance = measure(block(frame), rows, frame);
     frame.rounding = 0.0;
   }
@@ -111,8 +107,7 @@ void GramScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame)
   const double scale_before = std::abs(frame.scale);
   if (node.variance < kLoss * frame.scale && may_copy) {
     frame.block = pack(frame.block, rows);
-    frame.reach.resize(rows.size());
-    find_reach(block(frame), rows, frame.reach);
+    find_reach(block(frame), rows, rows, frame.reach);
     node.variance = measure(block(frame), rows, frame);
     centre(blocks_[frame.block], rows, frame);
     node.variance = measure(block(frame), rows, frame);
@@ -143,33 +138,26 @@ std::size_t GramScorer::pack(std::size_t from, Rows rows) {
 // Makes the entries of a node's own block relative to its mean.
 void GramScorer::centre(Block& block, Rows rows, Frame& frame) {
   if (factor_ != nullptr) {
-    find_places(block, rows);
     origin_.resize(static_cast<std::size_t>(factor_->n_cols()));
-    kernels().sum_rows(factor_->data(), factor_->n_cols(), rows,
-                       plain_ ? nullptr : place_weight_.data(), origin_.data());
+    kernels().sum_rows(factor_->data(), factor_->n_cols(), rows, weights_of(rows), origin_.data());
     for (double& x : origin_) x /= frame.weight;
     block.compute(*factor_, rows, origin_.data(), packed_);
-    return find_reach(block, rows, frame.reach);
+    return find_reach(block, rows, rows, frame.reach);
   }
   for (double& x : frame.reach) x /= frame.weight;
   block.shift(frame.reach.data(), frame.mean_norm);
   std::ranges::fill(frame.reach, 0.0);
 }
 
-// The inner products of some rows with their sum.
-void GramScorer::find_reach(const Block& block, Rows rows, std::vector<double>& reach) {
-  find_places(block, rows);
-  const double* const weight = plain_ ? nullptr : place_weight_.data();
-  if (static_cast<std::int64_t>(rows.size() * rows.size()) > block.n) {
-    const Rows places(place_.data(), rows.size());
-    return kernels().sum_rows(block.exact, block.n, places, weight, reach.data());
+// The inner products of a node's rows with the sum over a part of them.
+void GramScorer::find_reach(const Block& block, Rows part, Rows rows, std::vector<double>& reach) {
+  reach.resize(static_cast<std::size_t>(block.n));
+  const Places places = places_of(block, part);
+  if (kScarce * rows.size() > reach.size()) {
+    return kernels().sum_rows(block.exact, block.n, places.at, places.weight, reach.data());
   }
-  // The entries of the node are fewer than those of a whole row.
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    const double* const row = block.exact + place_[k] * block.n;
-    reach[place_[k]] =
-        gathered_sum([&](std::size_t l) { return row[place_[l]]; }, weight, rows.size());
-  }
+  // The entries of the node are a small part of each row.
+  for (const auto i : rows) reach[block.home[i]] = places.sum(block.row(i), part.size());
 }
 
 // Sets the frame's mean norm and scale, and returns the total variance.
@@ -188,36 +176,19 @@ double GramScorer::measure(const Block& block, Rows rows, Frame& frame) const {
 void GramScorer::divide(Frame* frame, Rows left, Rows right) {
   if (frame == nullptr) return;
   frame->part = left.size() <= right.size() ? left : right;
-  const Block& of_node = block(*frame);
-  frame->part_reach.resize(static_cast<std::size_t>(of_node.n));
-  find_places(of_node, frame->part);
-  const double* const weight = plain_ ? nullptr : place_weight_.data();
-  const std::size_t n = left.size() + right.size();
-  if (8 * n > static_cast<std::size_t>(of_node.n)) {
-    const Rows places(place_.data(), frame->part.size());
-    kernels().sum_rows(of_node.exact, of_node.n, places, weight, frame->part_reach.data());
-    return;
-  }
-  for (const Rows side : {left, right}) {
-    for (const auto i : side) {
-      const double* const row = of_node.row(i);
-      frame->part_reach[of_node.home[i]] =
-          gathered_sum([&](std::size_t l) { return row[place_[l]]; }, weight, frame->part.size());
-    }
-  }
+  const Rows both(left.data(), left.size() + right.size());
+  find_reach(block(*frame), frame->part, both, frame->part_reach);
 }
 
-double GramScorer::set_norm(const Node&, const Frame& frame, Rows rows, double weight) {
+double GramScorer::set_norm(const Frame& frame, Rows rows, double weight) {
   const Block& of_node = block(frame);
-  find_places(of_node, rows);
-  const double* const weights = plain_ ? nullptr : place_weight_.data();
+  const Places places = places_of(of_node, rows);
   double sum = 0.0, reach = 0.0;
   for (std::size_t k = 0; k < rows.size(); ++k) {
-    const double* const row = of_node.exact + place_[k] * of_node.n;
-    const double w = plain_ ? 1.0 : place_weight_[k];
-    const double before = gathered_sum([&](std::size_t l) { return row[place_[l]]; }, weights, k);
-    sum += w * (2.0 * before + w * row[place_[k]]);
-    reach += w * frame.reach[place_[k]];
+    const double* const row = of_node.row(rows[k]);
+    const double w = weight_of(rows[k]);
+    sum += w * (2.0 * places.sum(row, k) + w * row[places.at[k]]);
+    reach += w * frame.reach[places.at[k]];
   }
   return centred(sum, weight, reach, frame);
 }
@@ -232,46 +203,6 @@ bool GramScorer::small_gram(Rows rows, const Frame& frame, SmallGram& gram) cons
     gram.reach[k] = frame.reach[gram.place[k]] / frame.weight;
   }
   return true;
-}
-
-void GramScorer::prefix_norms(const Node&, Rows rows, const Frame& frame,
-                              std::span<const Prefixes> lists, double* norms) {
-  const Block& of_node = block(frame);
-  const double* const weights = plain_ ? nullptr : place_weight_.data();
-  std::size_t n_listed = 0;
-  for (const Prefixes& list : lists) n_listed += list.rows.size();
-  if (before_.size() < n_listed) before_.resize(n_listed);
-  double* before = before_.data();
-  for (const Prefixes& list : lists) {
-    find_places(of_node, list.rows);
-    for (std::size_t k = 0; k < list.rows.size(); ++k) {
-      const double* const row = of_node.exact + place_[k] * of_node.n;
-      *before++ = gathered_sum([&](std::size_t l) { return row[place_[l]]; }, weights, k);
-    }
-  }
-  finish_prefixes(of_node, rows, frame, lists, norms);
-}
-
-void GramScorer::finish_prefixes(const Block& block, Rows rows, const Frame& frame,
-                                 std::span<const Prefixes> lists, double* norms) {
-  for (const auto i : rows) {
-    const double w = weight_of(i);
-    terms_[i] = {w, w * w * block.diagonal(i), w * frame.reach[block.home[i]]};
-  }
-  const double* before = before_.data();
-  for (const Prefixes& list : lists) {
-    double norm = 0.0, weight = 0.0, reach = 0.0;
-    std::int32_t k = 0;
-    for (const auto length : list.lengths) {
-      for (; k < length; ++k) {
-        const Terms& of_row = terms_[list.rows[k]];
-        norm += of_row.weight * 2.0 * *before++ + of_row.norm;
-        weight += of_row.weight;
-        reach += of_row.reach;
-      }
-      *norms++ = centred(norm, weight, reach, frame);
-    }
-  }
 }
 
 void GramScorer::group_gram(const Frame& frame, Rows rows, Rows group,

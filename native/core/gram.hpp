@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/gathered_sum.hpp"
 #include "core/gram_block.hpp"
 #include "core/scorer.hpp"
 
@@ -30,34 +31,41 @@ class GramScorer : public ScorerDefaults<GramScorer> {
   explicit GramScorer(const FactorOutputs& factor);
   void begin_branch(Rows rows);
 
-  void begin(std::span<const double> weight, Rows rows);
   void enter(Node& node, Rows rows, const Frame* parent, Frame& frame);
   void divide(Frame* frame, Rows left, Rows right);
   Precision search_sides(const Node& node, Rows rows, const Frame& frame,
                          std::span<const Side> sides, double* norms);
-  Precision search_prefixes(const Node& node, Rows rows, const Frame& frame,
-                            std::span<const Prefixes> lists, double* norms);
   bool small_gram(Rows rows, const Frame& frame, SmallGram& gram) const;
-  double set_norm(const Node& node, const Frame& frame, Rows rows, double weight);
-  void prefix_norms(const Node& node, Rows rows, const Frame& frame,
-                    std::span<const Prefixes> lists, double* norms);
+  double set_norm(const Frame& frame, Rows rows, double weight);
+  Precision prefix_norms(const Node& node, Rows rows, const Frame& frame,
+                         std::span<const Prefixes> lists, bool exact, double* norms);
   void group_gram(const Frame& frame, Rows rows, Rows group, std::span<const double> group_weight,
                   std::span<double> sums);
 
  private:
   using Block = GramBlock;
 
-  double weight_of(std::int32_t i) const { return plain_ ? 1.0 : weight_[i]; }
+  // Some rows: their places in a block, and their weights, or null if all are one.
+  struct Places {
+    Rows at;
+    const double* weight;
+
+    // The weighted sum of the entries of a row of the block at the first n places.
+    double sum(const double* row, std::size_t n) const {
+      if (weight == nullptr) return gathered_sum([&](std::size_t k) { return row[at[k]]; }, n);
+      return gathered_sum([&](std::size_t k) { return weight[k] * row[at[k]]; }, n);
+    }
+  };
+
   const Block& block(const Frame& frame) const { return blocks_[frame.block]; }
-  void find_places(const Block& block, Rows rows);
+  Places places_of(const Block& block, Rows rows);
   std::size_t pack(std::size_t from, Rows rows);
   void centre(Block& block, Rows rows, Frame& frame);
-  void find_reach(const Block& block, Rows rows, std::vector<double>& reach);
+  void find_reach(const Block& block, Rows part, Rows rows, std::vector<double>& reach);
   double measure(const Block& block, Rows rows, Frame& frame) const;
+  bool can_search(const Node& node, const Frame& frame, double error) const;
   void list_places(const Block& block, std::span<const Side> sides);
   void sums_by_row(const Block& block, Rows rows);
-  void finish_prefixes(const Block& block, Rows rows, const Frame& frame,
-                       std::span<const Prefixes> lists, double* norms);
 
   // ||s - w m||^2 of a sum s of total weight w, from ||s||^2 and <s, W m>, with m the node's mean.
   static double centred(double norm, double weight, double reach, const Frame& frame) {
@@ -69,9 +77,7 @@ class GramScorer : public ScorerDefaults<GramScorer> {
   std::vector<Block> blocks_;           // of the current branch and its ancestors, then unused ones
   std::vector<double> squared_norm_;    // ||phi_i||^2 of the training rows
   std::span<const double> row_scales_;  // the same before K was centred; may be empty
-  std::span<const double> weight_;
-  bool plain_ = false;              // whether all weights are one
-  std::vector<double> root_reach_;  // of all rows, without weights: the same for all trees
+  std::vector<double> root_reach_;      // of all rows, without weights: the same for all trees
 
   // A pair of lists whose sums are found by whole rows of the matrix, and where to write them.
   struct Longer {
@@ -86,9 +92,8 @@ class GramScorer : public ScorerDefaults<GramScorer> {
 
   // Scratch memory:
   std::vector<double> packed_, origin_;  // some rows of Phi, and what is subtracted from them
-  std::vector<std::int32_t> place_;      // of some rows, and their weights
-  std::vector<double> place_weight_;
-  std::vector<float> float_weight_;  // by place in the block
+  std::vector<std::int32_t> place_;      // of some rows
+  std::vector<float> float_weight_;      // by place in the block
   std::vector<std::int32_t> side_places_, side_starts_;
   std::vector<PanelRows> panel_rows_;
   std::vector<double> before_;  // of each row of each list: its sum over the rows before it

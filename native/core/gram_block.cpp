@@ -14,21 +14,25 @@ std::size_t n_entries(std::int64_t n) {
   return static_cast<std::size_t>(GramPanels{nullptr, n}.n_panels() * GramPanels::width * n);
 }
 
+// Copies a row of an n x n matrix.
+void copy_to_panels(const double* matrix, std::int64_t n, std::int64_t row, float* panels) {
+  const double* const from = matrix + row * n;
+  float* to = panels + row * GramPanels::width;
+  for (std::int64_t begin = 0; begin < n; begin += GramPanels::width, to += GramPanels::width * n) {
+    std::copy_n(from + begin, std::min(GramPanels::width, n - begin), to);
+  }
+}
+
 }  // namespace
 
 AlignedArray<float> panels_of(const MatrixView& gram, Pace& pace) {
   double largest = 0.0;
   for (std::int64_t i = 0; i < gram.n_rows; ++i) largest = std::max(largest, gram.row(i)[i]);
   if (!fits_floats(largest, 1.0)) return {};
-  AlignedArray<float> panels;
-  panels.reserve(n_entries(gram.n_rows));  // not filled with zeros
-  for (std::int64_t begin = 0; begin < gram.n_cols; begin += GramPanels::width) {
-    const std::int64_t n_here = std::min(GramPanels::width, gram.n_cols - begin);
-    for (std::int64_t i = 0; i < gram.n_rows; ++i) {
-      panels.insert(panels.end(), gram.row(i) + begin, gram.row(i) + begin + n_here);
-      panels.resize(panels.size() + static_cast<std::size_t>(GramPanels::width - n_here));
-    }
-    pace.advance(n_here * gram.n_rows);
+  AlignedArray<float> panels(n_entries(gram.n_rows));
+  for (std::int64_t i = 0; i < gram.n_rows; ++i) {
+    copy_to_panels(gram.data, gram.n_rows, i, panels.data());
+    pace.advance(gram.n_cols);
   }
   return panels;
 }
@@ -88,12 +92,7 @@ void GramBlock::shift(const double* offset, double shift) {
 }
 
 void GramBlock::copy_to_floats(std::int64_t row) {
-  if (search.data == nullptr) return;
-  const double* const from = own_exact_.data() + row * n;
-  float* to = own_search_.data() + row * GramPanels::width;
-  for (std::int64_t begin = 0; begin < n; begin += GramPanels::width, to += GramPanels::width * n) {
-    std::copy_n(from + begin, std::min(GramPanels::width, n - begin), to);
-  }
+  if (search.data != nullptr) copy_to_panels(exact, n, row, own_search_.data());
 }
 
 }  // namespace okforest

@@ -3,7 +3,6 @@
 #include <cassert>
 #include <cmath>
 
-#include "core/gathered_sum.hpp"
 #include "core/gram.hpp"
 
 namespace okforest {
@@ -18,9 +17,6 @@ constexpr std::size_t kTile = 4;
 constexpr std::size_t kScarce = 6;
 constexpr std::size_t kOverhead = 128;
 
-// In nodes of at most this many rows, prefixes are summed in float64, entry by entry.
-constexpr std::size_t kFew = 8;
-
 // Half a unit in the last place of float32, relative.
 constexpr double kUnit = 0x1.0p-24;
 
@@ -30,6 +26,12 @@ double search_error(double n_additions) { return (n_additions + 12.0) * kUnit; }
 
 }  // namespace
 
+// Whether sums of entries in float32, with this error, tell which splits may be the best.
+bool GramScorer::can_search(const Node& node, const Frame& frame, double error) const {
+  return block(frame).search.data != nullptr && error <= 1e-3 * node.variance &&
+         fits_floats(frame.scale, node.lightest);
+}
+
 Precision GramScorer::search_sides(const Node& node, Rows rows, const Frame& frame,
                                    std::span<const Side> sides, double* norms) {
   const Block& of_node = block(frame);
@@ -37,22 +39,21 @@ Precision GramScorer::search_sides(const Node& node, Rows rows, const Frame& fra
   const double n_additions = static_cast<double>(
       std::min<std::int64_t>(rows.size(), GramPanels::width) + of_node.search.n_panels());
   const double error = search_error(n_additions) * frame.scale;
-  if (of_node.search.data == nullptr || error > 1e-3 * node.variance ||
-      !fits_floats(frame.scale, node.lightest)) {
+  if (!can_search(node, frame, error)) {
     return ScorerDefaults::search_sides(node, rows, frame, sides, norms);
   }
   assert(sides.size() <= kCutWidth);
   list_places(of_node, sides);
-  if (!plain_) {
+  if (!plain()) {
     float_weight_.resize(static_cast<std::size_t>(of_node.n));
     for (const auto i : rows) float_weight_[of_node.home[i]] = static_cast<float>(weight_[i]);
   }
-  kernels().pair_sums(of_node.search, panel_rows_, plain_ ? nullptr : float_weight_.data(), norms);
+  kernels().pair_sums(of_node.search, panel_rows_, plain() ? nullptr : float_weight_.data(), norms);
   for (std::size_t s = 0; s < sides.size(); ++s) {
     const Rows side = sides[s].rows;
     const std::int32_t* const places = panel_rows_[s].rows;
     const auto entry = [&](std::size_t k) { return weight_of(side[k]) * frame.reach[places[k]]; };
-    norms[s] = centred(norms[s], sides[s].weight, gathered_sum(entry, nullptr, side.size()), frame);
+    norms[s] = centred(norms[s], sides[s].weight, gathered_sum(entry, side.size()), frame);
   }
   return {.flat = error};
 }
@@ -82,41 +83,53 @@ void GramScorer::list_places(const Block& block, std::span<const Side> sides) {
   }
 }
 
-Precision GramScorer::search_prefixes(const Node& node, Rows rows, const Frame& frame,
-                                      std::span<const Prefixes> lists, double* norms) {
+Precision GramScorer::prefix_norms(const Node& node, Rows rows, const Frame& frame,
+                                   std::span<const Prefixes> lists, bool exact, double* norms) {
   const Block& of_node = block(frame);
   const double error = search_error(static_cast<double>(rows.size()) / 8) * frame.scale;
-  if (rows.size() <= kFew || of_node.search.data == nullptr || error > 1e-3 * node.variance ||
-      !fits_floats(frame.scale, node.lightest)) {
-    prefix_norms(node, rows, frame, lists, norms);
-    return {};
-  }
+  const bool in_floats = !exact && can_search(node, frame, error);
   std::size_t n_listed = 0;
   for (const Prefixes& list : lists) n_listed += list.rows.size();
   if (before_.size() < n_listed) before_.resize(n_listed);
-  const double* const weights = plain_ ? nullptr : place_weight_.data();
   double* before = before_.data();
   longer_.clear();
   for (std::size_t g = 0; g < lists.size(); g += 2) {
     const Rows left = lists[g].rows, right = lists[g + 1].rows;
     const std::size_t n_both = left.size() + right.size();
     const std::size_t n_pairs = (left.size() * left.size() + right.size() * right.size()) / 2;
-    if (kScarce * n_pairs >= n_both * (rows.size() + kOverhead)) {
+    if (in_floats && kScarce * n_pairs >= n_both * (rows.size() + kOverhead)) {
       longer_.push_back({left, right, before});
       before += n_both;
       continue;
     }
     for (const Rows list : {left, right}) {
-      find_places(of_node, list);
+      const Places places = places_of(of_node, list);
       for (std::size_t k = 0; k < list.size(); ++k) {
-        const double* const row = of_node.exact + place_[k] * of_node.n;
-        *before++ = gathered_sum([&](std::size_t l) { return row[place_[l]]; }, weights, k);
+        *before++ = places.sum(of_node.row(list[k]), k);
       }
     }
   }
   if (!longer_.empty()) sums_by_row(of_node, rows);
-  finish_prefixes(of_node, rows, frame, lists, norms);
-  return {.flat = error};
+
+  for (const auto i : rows) {
+    const double w = weight_of(i);
+    terms_[i] = {w, w * w * of_node.diagonal(i), w * frame.reach[of_node.home[i]]};
+  }
+  before = before_.data();
+  for (const Prefixes& list : lists) {
+    double norm = 0.0, weight = 0.0, reach = 0.0;
+    std::int32_t k = 0;
+    for (const auto length : list.lengths) {
+      for (; k < length; ++k) {
+        const Terms& of_row = terms_[list.rows[k]];
+        norm += of_row.weight * 2.0 * *before++ + of_row.norm;
+        weight += of_row.weight;
+        reach += of_row.reach;
+      }
+      *norms++ = centred(norm, weight, reach, frame);
+    }
+  }
+  return {.flat = longer_.empty() ? 0.0 : error};
 }
 
 // For each row of each longer list, the sum over the rows before it: whole rows of the matrix are
@@ -126,11 +139,11 @@ void GramScorer::sums_by_row(const Block& block, Rows rows) {
   const std::size_t n = rows.size();
   const std::size_t width = (n + 15) / 16 * 16;
   const std::size_t stride = (width / 16 | 1) * 16;  // odd in cache lines: lists use all cache sets
-  find_places(block, rows);
+  const Rows places = places_of(block, rows).at;
   std::vector<std::int64_t> offset(n);  // of columns, in the first row of their panel
   std::vector<float> weight(n);
   for (std::size_t k = 0; k < n; ++k) {
-    offset[k] = &block.search.panel(place_[k] / GramPanels::width)[place_[k] % GramPanels::width] -
+    offset[k] = &block.search.panel(places[k] / GramPanels::width)[places[k] % GramPanels::width] -
                 block.search.data;
     weight[k] = static_cast<float>(weight_of(rows[k]));
     number_[rows[k]] = static_cast<std::int32_t>(k);
@@ -147,11 +160,11 @@ void GramScorer::sums_by_row(const Block& block, Rows rows) {
   std::vector<std::int32_t> queue[2] = {std::vector<std::int32_t>(longer_.size() + kTile),
                                         std::vector<std::int32_t>(longer_.size() + kTile)};
   for (std::size_t t = 0; t < n; ++t) {
-    const float* const row = block.search.data + place_[t] * GramPanels::width;
+    const float* const row = block.search.data + places[t] * GramPanels::width;
     for (std::size_t k = 0; k < n; ++k) line_[k] = row[offset[k]] * weight[k];
     // The hardware does not foresee the parts of the next row, in other panels.
     for (std::size_t k = 0; t + 1 < n && k < n; k += 16) {
-      __builtin_prefetch(block.search.data + place_[t + 1] * GramPanels::width + offset[k]);
+      __builtin_prefetch(block.search.data + places[t + 1] * GramPanels::width + offset[k]);
     }
     // Without branches: the lists that the row is in, from the left and from the right.
     std::size_t n_queued[2] = {};

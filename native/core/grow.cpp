@@ -33,13 +33,12 @@ constexpr std::int64_t kLeastHybridRows = 8;
 constexpr std::size_t kStems = 16;
 constexpr std::size_t kLeastStem = 2048;
 
-// What all trees are grown from.
+// The rows of all trees, or those drawn for one of them: what a Sample views.
 struct Rowset {
-  std::vector<std::int32_t> rows;  // of positive weight
-  std::vector<double> weight;      // divided by 2^exponent
-  std::vector<double> count;
-  int exponent;
-  bool plain;  // whether every weight and count is one
+  std::vector<std::int32_t> rows;     // of positive weight
+  std::vector<double> weight, count;  // weights are divided by 2^exponent
+  int exponent = 0;
+  bool plain = false;  // whether every weight and count is one
 };
 
 // The largest weight is scaled to [1, 2), exactly: squares of large or small weights would overflow
@@ -58,26 +57,23 @@ Rowset rowset_of(std::span<const double> row_weight) {
   return all;
 }
 
-// The rows of one tree.
-struct TreeSample {
-  std::vector<std::int32_t> rows, times;  // times: how often each row was drawn; empty: once
-  std::vector<double> weight;
-};
-
-TreeSample draw_sample(const Bootstrap& bootstrap, const Rowset& all, std::int32_t n_draws,
-                       std::uint64_t seed) {
-  TreeSample drawn;
-  drawn.times = bootstrap.draw(n_draws, derive(seed, 0));
-  drawn.weight.assign(drawn.times.begin(), drawn.times.end());
-  for (const auto i : all.rows) {
-    if (drawn.times[i] > 0) drawn.rows.push_back(i);
+// The weight and the count of a row are how often it was drawn.
+Rowset draw_rows(const Bootstrap& bootstrap, std::int32_t n_draws, std::uint64_t seed) {
+  Rowset drawn;
+  const std::vector<std::int32_t> times = bootstrap.draw(n_draws, derive(seed, 0));
+  drawn.weight.assign(times.begin(), times.end());
+  drawn.count = drawn.weight;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (times[i] > 0) drawn.rows.push_back(static_cast<std::int32_t>(i));
   }
   return drawn;
 }
 
-void finish(Tree& tree, const std::optional<TreeSample>& drawn, int exponent) {
+void finish(Tree& tree, const std::optional<Rowset>& drawn, int exponent) {
   if (drawn) {
-    for (const auto member : tree.members) tree.times.push_back(drawn->times[member]);
+    for (const auto member : tree.members) {
+      tree.times.push_back(static_cast<std::int32_t>(drawn->weight[member]));
+    }
     return;
   }
   if (exponent == 0) return;
@@ -107,17 +103,12 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
   }
 
   using S = typename decltype(make_scorer())::element_type;
-  struct Worker {
-    std::unique_ptr<S> scorer;
-    std::unique_ptr<Grower<Inputs, S>> grower;
-  };
-  std::vector<Worker> workers(static_cast<std::size_t>(plan.n_threads));
+  std::vector<std::unique_ptr<Grower<Inputs, S>>> growers(static_cast<std::size_t>(plan.n_threads));
   const auto grower_of = [&](std::int64_t worker, const std::atomic<bool>& stopped) -> auto& {
-    auto& [scorer, grower] = workers[worker];
+    auto& grower = growers[worker];
     if (!grower) {
-      scorer = make_scorer();
-      grower = std::make_unique<Grower<Inputs, S>>(X, *scorer, rules, ranks ? &*ranks : nullptr,
-                                                   stopped);
+      grower = std::make_unique<Grower<Inputs, S>>(X, make_scorer(), rules,
+                                                   ranks ? &*ranks : nullptr, stopped);
     }
     return *grower;
   };
@@ -131,45 +122,38 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
 
   struct Branch {
     std::int64_t tree;
-    std::int32_t leaf;  // of the tree's top
     Stem stem;
     Tree grown;
   };
   std::vector<Tree> trees(static_cast<std::size_t>(plan.n_trees));
-  std::vector<std::optional<TreeSample>> drawn(trees.size());
+  std::vector<std::optional<Rowset>> drawn(trees.size());
   const auto sample_of = [&](std::int64_t t) -> Sample {
-    if (!drawn[t]) return {all.rows, all.weight, all.count, all.plain};
-    return {drawn[t]->rows, drawn[t]->weight, drawn[t]->weight, false};
+    const Rowset& of = drawn[t] ? *drawn[t] : all;
+    return {of.rows, of.weight, of.count, of.plain};
   };
   const auto grow_top = [&](std::int64_t t, Grower<Inputs, S>& grower) {
-    if (bootstrap) drawn[t] = draw_sample(*bootstrap, all, plan.n_draws, seed_of(t));
+    if (bootstrap) drawn[t] = draw_rows(*bootstrap, plan.n_draws, seed_of(t));
     const Sample sample = sample_of(t);
     std::vector<Branch> branches;
-    std::vector<std::pair<std::int32_t, Stem>> left;
+    std::vector<Stem> left;
     const std::size_t stem_rows =
         has_stems ? std::max(sample.rows.size() / kStems, kLeastStem) : std::size_t{0};
     trees[t] = std::move(grower.grow(
         sample, {{sample.rows.begin(), sample.rows.end()}, 0, seed_of(t)}, stem_rows, left));
-    for (auto& [leaf, stem] : left) branches.push_back({t, leaf, std::move(stem), {}});
+    for (Stem& stem : left) branches.push_back({t, std::move(stem), {}});
     return branches;
   };
   const auto grow_branch = [&](Branch& branch, Grower<Inputs, S>& grower) {
-    std::vector<std::pair<std::int32_t, Stem>> none;
+    std::vector<Stem> none;
     branch.grown = std::move(grower.grow(sample_of(branch.tree), branch.stem, 0, none));
   };
   Joiner joiner(plan.n_trees);
   const auto join = [&](std::int64_t t, const std::vector<Branch>& branches) {
-    std::size_t n_nodes = trees[t].nodes.size();
     for (const Branch& branch : branches) {
-      if (branch.tree == t) n_nodes += branch.grown.nodes.size();
-    }
-    trees[t].nodes.reserve(n_nodes);
-    for (const Branch& branch : branches) {
-      if (branch.tree == t) trees[t].graft(branch.leaf, branch.grown);
+      if (branch.tree == t) trees[t].graft(branch.stem.leaf, branch.grown);
     }
     finish(trees[t], drawn[t], all.exponent);
-    joiner.add(t, trees[t]);
-    trees[t] = {};
+    joiner.add(t, std::move(trees[t]));
     drawn[t].reset();
   };
 
@@ -197,7 +181,7 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
   if (!supervised_for(plan.n_trees, plan.n_threads, start, none_done)) return {};
   std::ranges::sort(branches, std::greater{},
                     [](const Branch& branch) { return branch.stem.rows.size(); });
-  workers = std::vector<Worker>(workers.size());  // which refer to the flag of the first call
+  for (auto& grower : growers) grower.reset();  // which refer to the flag of the first call
   const auto go_on = [&](std::int64_t k, std::int64_t worker, const std::atomic<bool>& stopped) {
     grow_branch(branches[k], grower_of(worker, stopped));
   };

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <utility>
@@ -25,24 +26,26 @@ struct Stem {
   std::int32_t depth = 0;
   std::uint64_t seed = 0;
   double tree_weight = 0.0;  // of the whole tree
+  std::int32_t leaf = 0;     // of the tree's top, which the branch takes the place of
 };
 
 template <class Inputs, Scorer S>
 class Grower {
  public:
-  Grower(const Inputs& X, S& scorer, const Rules& rules, Ranks<Inputs>* ranks,
+  Grower(const Inputs& X, std::unique_ptr<S> scorer, const Rules& rules, Ranks<Inputs>* ranks,
          const std::atomic<bool>& stopped)
       : X_(X),
-        scorer_(scorer),
+        own_scorer_(std::move(scorer)),
+        scorer_(*own_scorer_),
         rules_(rules),
         stopped_(stopped),
-        splitter_(X, scorer, rules, ranks, stopped) {}
+        splitter_(X, scorer_, rules, ranks, stopped) {}
 
   // Grows a tree, or a branch of it. In a tree of more than stem_rows rows, nodes of at most that
   // many are left as leaves and added to `left`. The tree may be moved; it is valid until the next
   // call.
   Tree& grow(const Sample& sample, const Stem& stem, std::size_t stem_rows,
-             std::vector<std::pair<std::int32_t, Stem>>& left) {
+             std::vector<Stem>& left) {
     if (stem.rows.size() <= stem_rows) stem_rows = 0;
     begin(sample, stem);
     push(make_node(0, static_cast<std::int32_t>(rows_.size()), stem.depth, stem.seed));
@@ -51,7 +54,7 @@ class Grower {
       Candidate candidate = pop();
       const Node& node = candidate.node;
       if (const Rows rows = rows_of(node); rows.size() <= stem_rows) {
-        left.push_back({node.id, {{rows.begin(), rows.end()}, node.depth, node.seed, weight_}});
+        left.push_back({{rows.begin(), rows.end()}, node.depth, node.seed, weight_, node.id});
         continue;
       }
       // If gains order the frontier, the split is known. Otherwise it is searched only now, since a
@@ -113,8 +116,8 @@ class Grower {
   // the parent of a node may have been opened long ago.
   typename S::Frame& frame_of(const Node& node) {
     const std::size_t level = depth_first() ? static_cast<std::size_t>(node.depth - depth_) : 0;
-    while (frames_.size() <= level) frames_.push_back(std::make_unique<typename S::Frame>());
-    return *frames_[level];
+    while (frames_.size() <= level) frames_.emplace_back();
+    return frames_[level];
   }
 
   // Enters the node in the scorer and returns whether it may be split.
@@ -124,8 +127,7 @@ class Grower {
     const bool has_parent = depth_first() && node.depth > depth_;
     scorer_.enter(
         node, rows_of(node),
-        has_parent ? frames_[static_cast<std::size_t>(node.depth - depth_ - 1)].get() : nullptr,
-        frame);
+        has_parent ? &frames_[static_cast<std::size_t>(node.depth - depth_ - 1)] : nullptr, frame);
     tree_.nodes[node.id].variance = node.variance;
     if (node.depth >= rules_.max_depth) return false;
     if (fewer(node.count, rules_.min_samples_split) ||
@@ -220,6 +222,7 @@ class Grower {
   }
 
   const Inputs& X_;
+  const std::unique_ptr<S> own_scorer_;
   S& scorer_;
   const Rules& rules_;
   const std::atomic<bool>& stopped_;
@@ -227,7 +230,7 @@ class Grower {
   std::int32_t depth_ = 0;  // of the branch's root
   double weight_ = 0.0;     // of the tree
   Splitter<Inputs, S> splitter_;
-  std::vector<std::unique_ptr<typename S::Frame>> frames_;
+  std::deque<typename S::Frame> frames_;
   std::vector<std::int32_t> rows_, right_rows_;
   std::vector<Value<typename Inputs::Element>> values_;
   std::vector<Candidate> frontier_;

@@ -52,22 +52,17 @@ class HybridScorer : public ScorerDefaults<HybridScorer> {
     return frame.in_branch ? gram_.search_sides(node, rows, frame.gram, sides, norms)
                            : factor_.search_sides(node, rows, frame.factor, sides, norms);
   }
-  Precision search_prefixes(const Node& node, Rows rows, const Frame& frame,
-                            std::span<const Prefixes> lists, double* norms) {
-    return frame.in_branch ? gram_.search_prefixes(node, rows, frame.gram, lists, norms)
-                           : factor_.search_prefixes(node, rows, frame.factor, lists, norms);
+  Precision prefix_norms(const Node& node, Rows rows, const Frame& frame,
+                         std::span<const Prefixes> lists, bool exact, double* norms) {
+    return frame.in_branch ? gram_.prefix_norms(node, rows, frame.gram, lists, exact, norms)
+                           : factor_.prefix_norms(node, rows, frame.factor, lists, exact, norms);
   }
   bool small_gram(Rows rows, const Frame& frame, SmallGram& gram) const {
     return frame.in_branch && gram_.small_gram(rows, frame.gram, gram);
   }
-  double set_norm(const Node& node, const Frame& frame, Rows rows, double weight) {
-    return frame.in_branch ? gram_.set_norm(node, frame.gram, rows, weight)
-                           : factor_.set_norm(node, frame.factor, rows, weight);
-  }
-  void prefix_norms(const Node& node, Rows rows, const Frame& frame,
-                    std::span<const Prefixes> lists, double* norms) {
-    if (frame.in_branch) return gram_.prefix_norms(node, rows, frame.gram, lists, norms);
-    factor_.prefix_norms(node, rows, frame.factor, lists, norms);
+  double set_norm(const Frame& frame, Rows rows, double weight) {
+    return frame.in_branch ? gram_.set_norm(frame.gram, rows, weight)
+                           : factor_.set_norm(frame.factor, rows, weight);
   }
   void group_gram(const Frame& frame, Rows rows, Rows group, std::span<const double> group_weight,
                   std::span<double> sums) {

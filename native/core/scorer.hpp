@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/gain.hpp"
 #include "core/kernels.hpp"
@@ -38,7 +39,7 @@ template <class S>
 concept Scorer = requires(
     S scorer, Node& node, Rows rows, typename S::Frame& frame, const typename S::Frame& known,
     std::span<const double> weight, std::span<const Side> sides, std::span<const Prefixes> lists,
-    double* norms, std::int32_t* classes, std::span<double> sums, SmallGram& gram) {
+    bool exact, double* norms, std::int32_t* classes, std::span<double> sums, SmallGram& gram) {
   typename S::Frame;
 
   // Begins a tree, or a branch of it, on some training rows; weights are those of all training
@@ -49,13 +50,13 @@ concept Scorer = requires(
   // parent, which has been divided, and if nodes are entered depth first, this is faster.
   scorer.enter(node, rows, &known, frame);
 
-  // Records that a node has been split into two sides, of which its frame then knows the sums. The
-  // frame may be null.
+  // Records that a node has been split into two sides, next to each other in memory. Its frame,
+  // which may be null, then knows their sums.
   scorer.divide(&frame, rows, rows);
 
-  // Search: the norms of some sides, and of some prefixes.
+  // The norms of some sides, and of some prefixes: exact ones, or those of a search.
   { scorer.search_sides(node, rows, known, sides, norms) } -> std::same_as<Precision>;
-  { scorer.search_prefixes(node, rows, known, lists, norms) } -> std::same_as<Precision>;
+  { scorer.prefix_norms(node, rows, known, lists, exact, norms) } -> std::same_as<Precision>;
 
   // For a node of at most kSmallNode rows, the inner products of its rows. Returns false where
   // scoring a few sets is less work.
@@ -68,35 +69,63 @@ concept Scorer = requires(
   // these classes, and their number; otherwise zero.
   { scorer.row_classes(rows, known, classes, norms) } -> std::same_as<std::size_t>;
 
-  // The norm of a set of rows of a given weight, and the norms of some prefixes.
-  { scorer.set_norm(node, known, rows, double{}) } -> std::same_as<double>;
-  scorer.prefix_norms(node, rows, known, lists, norms);
+  // The norm of a set of rows of a given weight.
+  { scorer.set_norm(known, rows, double{}) } -> std::same_as<double>;
 
   // sums[g * n + h] = <s_g, s_h>, where s_g is the sum of w_i (phi_i - node mean) over group g of
   // n, whose total weights are given; rows[k] is in group[k].
   scorer.group_gram(known, rows, rows, weight, sums);
 };
 
-// The defaults of a scorer: no shortcuts, and searches in float64.
+// What scorers share: their weights, and defaults without shortcuts, which search in float64.
 template <class S>
 class ScorerDefaults {
  public:
+  void begin(std::span<const double> weight, Rows) { weight_ = weight; }
   bool small_gram(Rows, const auto&, SmallGram&) const { return false; }
   bool row_values(Rows, const auto&, double*) const { return false; }
   std::size_t row_classes(Rows, const auto&, std::int32_t*, double*) const { return 0; }
 
-  Precision search_sides(const Node& node, Rows, const auto& frame, std::span<const Side> sides,
+  Precision search_sides(const Node&, Rows, const auto& frame, std::span<const Side> sides,
                          double* norms) {
     for (const Side& side : sides) {
-      *norms++ = static_cast<S*>(this)->set_norm(node, frame, side.rows, side.weight);
+      *norms++ = static_cast<S*>(this)->set_norm(frame, side.rows, side.weight);
     }
     return {};
   }
-  Precision search_prefixes(const Node& node, Rows rows, const auto& frame,
-                            std::span<const Prefixes> lists, double* norms) {
-    static_cast<S*>(this)->prefix_norms(node, rows, frame, lists, norms);
-    return {};
+
+ protected:
+  bool plain() const { return weight_.empty(); }  // whether all weights are one
+  double weight_of(std::int32_t i) const { return plain() ? 1.0 : weight_[i]; }
+
+  // The weights of some rows, or null if all are one; valid until the next call.
+  const double* weights_of(Rows rows) {
+    if (plain()) return nullptr;
+    if (some_weights_.size() < rows.size()) some_weights_.resize(rows.size());
+    for (std::size_t k = 0; k < rows.size(); ++k) some_weights_[k] = weight_[rows[k]];
+    return some_weights_.data();
   }
+
+  // For group_gram: inner products of the groups' vectors, given their sums and the node's mean.
+  static void multiply_groups(std::vector<double>& of_group, const std::vector<double>& mean,
+                              std::span<const double> group_weight, std::span<double> sums) {
+    const std::size_t n = group_weight.size(), width = mean.size();
+    for (std::size_t g = 0; g < n; ++g) {
+      for (std::size_t j = 0; j < width; ++j) of_group[g * width + j] -= group_weight[g] * mean[j];
+    }
+    for (std::size_t g = 0; g < n; ++g) {
+      for (std::size_t h = 0; h < n; ++h) {
+        for (std::size_t j = 0; j < width; ++j) {
+          sums[g * n + h] += of_group[g * width + j] * of_group[h * width + j];
+        }
+      }
+    }
+  }
+
+  std::span<const double> weight_;  // of the training rows
+
+ private:
+  std::vector<double> some_weights_;
 };
 
 }  // namespace okforest
