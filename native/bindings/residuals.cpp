@@ -69,9 +69,15 @@ Result<double, 2> leaf_coefficients_binding(const std::vector<Leaves>& trees,
                                             const Vector<double>& initial, int n_threads) {
   const std::size_t n = initial.size();
   std::vector<LeavesView> views;
+  std::vector<std::size_t> last_tree(n, trees.size());  // that each row is a member of
   for (const auto& [offsets, members, weights, places, scale] : trees) {
+    const std::size_t tree = views.size();
     views.push_back(
         leaves_of(static_cast<std::int64_t>(n), offsets, members, weights, places, scale));
+    for (const auto row : views.back().members) {
+      if (last_tree[row] == tree) throw std::invalid_argument("a row is twice in a tree's leaves");
+      last_tree[row] = tree;
+    }
   }
   std::vector<double> coefficients;
   interruptible([&](Watch& watch) {

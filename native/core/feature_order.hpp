@@ -16,7 +16,6 @@ class FeatureOrder {
   explicit FeatureOrder(std::int64_t n_features) : natural_(static_cast<std::size_t>(n_features)) {
     std::iota(natural_.begin(), natural_.end(), 0);
     features_ = natural_;
-    swaps_.resize(natural_.size());
   }
 
   std::size_t size() const { return features_.size(); }
@@ -25,6 +24,7 @@ class FeatureOrder {
   // Draws features uniformly, without replacement, until n of them are drawn.
   void draw(Rng& rng, std::size_t n) {
     const auto size = static_cast<std::uint32_t>(features_.size());
+    if (swaps_.size() < n) swaps_.resize(n);
     for (auto k = static_cast<std::uint32_t>(n_drawn_); k < n; ++k) {
       const std::uint32_t pick = k + rng.below(size - k);
       std::swap(features_[k], features_[pick]);

@@ -38,7 +38,9 @@ class Splitter {
         order_(X.n_cols),
         splits_(X, scorer, rules, ranks),
         stored_(X) {
-    found_.resize(order_.size() + kCutWidth);
+    // Not for all features, of which sparse inputs may have millions.
+    const auto most = static_cast<std::size_t>(rules.max_features);
+    found_.resize(std::min(most, order_.size()) + kCutWidth);
   }
 
   // Begins a tree, on a sample that must outlive it.

@@ -32,7 +32,9 @@ def learn_categories(X: Any, categorical_features: Any, sample_weight: Any = Non
     if len(X.shape) != 2:  # the general check of inputs explains it
         return []
     mask = _categorical_mask(X, categorical_features)
-    if sp.issparse(X) and mask.any():
+    if not mask.any():
+        return [None] * len(mask)
+    if sp.issparse(X):
         raise ValueError(
             "categorical_features is not supported for sparse X; pass a dense array or a frame."
         )

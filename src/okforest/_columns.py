@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from okforest._namespace import on_gpu, to_host
+from okforest._sparse import check_sparse
 from okforest._typing import Booleans, Floats
 
 # Types that scikit-learn's check of arrays converts, or refuses with a clear error.
@@ -30,6 +31,7 @@ def as_columns(X: Any) -> Any:
         )
     if not hasattr(X, "shape"):
         X = _as_array(X)
+    check_sparse(X, "X")
     if len(X.shape) == 2:
         _check_names(X)
         _check_times(X)

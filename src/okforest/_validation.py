@@ -194,10 +194,10 @@ def missing_features(X: Inputs) -> Booleans:
         return np.asarray(missing, dtype=bool)
     if not sp.issparse(X):
         return np.isnan(np.asarray(X)).any(axis=0, keepdims=True)[0]
-    columns = sp.csc_array(X)
-    column_of = np.repeat(np.arange(X.shape[1]), np.diff(columns.indptr))
     any_missing = np.zeros(X.shape[1], dtype=bool)
-    any_missing[column_of[np.isnan(columns.data)]] = True
+    if np.isnan(X.data).any():
+        rows = sp.csr_array(X)
+        any_missing[rows.indices[np.isnan(rows.data)]] = True
     return any_missing
 
 

@@ -90,8 +90,8 @@ def subtract_means_from_gram(n_threads):
 
 
 def leaf_coefficients(n_threads):
-    trees = [(*many_members(1000, 10, 2_000_000), 0.1)] * 20
-    return lambda: _core.leaf_coefficients(trees, np.ones(1000), n_threads)
+    trees = [(*many_members(30_000, 2, 30_000), 0.1)] * 100  # no row is a member twice
+    return lambda: _core.leaf_coefficients(trees, np.ones(30_000), n_threads)
 
 
 def pruning_path(n_threads):

@@ -167,3 +167,15 @@ def test_wrong_arrays_are_refused(name, value):
         leaf_coefficients([(LeafPartition(**arrays), 1.0), (leaves, 1.0)], np.ones(4))
     with pytest.raises(ValueError, match="square"):
         subtract_means_from_gram(LeafPartition(**arrays), np.ones((4, 3)), 1.0)
+
+
+def test_rows_are_members_once():
+    """Coefficients are refused if a row is twice in the leaves of a tree, in one leaf or in two."""
+    places = np.array([0, 0, 1, 1], np.int32)
+    offsets, weights = np.array([0, 2, 4]), np.full(4, 0.5)
+    sound = LeafPartition(offsets, np.arange(4, dtype=np.int32), weights, places)
+    leaf_coefficients([(sound, 1.0), (sound, 1.0)], np.full(4, 0.25))
+    for members in ([0, 0, 2, 3], [0, 1, 1, 3], [3, 1, 2, 3]):
+        twice = LeafPartition(offsets, np.array(members, np.int32), weights, places)
+        with pytest.raises(ValueError, match="a row is twice in a tree's leaves"):
+            leaf_coefficients([(sound, 1.0), (twice, 1.0)], np.full(4, 0.25))

@@ -8,9 +8,10 @@ from sklearn.metrics import mean_squared_error, r2_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from okforest import OKExtraTrees, OKTree
+from okforest import OKBoost, OKExtraTrees, OKTree
 from okforest.kernels import RBF, Precomputed
 from okforest.metrics import (
+    integrated_squared_error,
     kernel_loss,
     kernel_loss_samples,
     kernel_loss_scorer,
@@ -19,6 +20,7 @@ from okforest.metrics import (
     output_loss,
     output_loss_samples,
     output_loss_scorer,
+    set_f1_score,
 )
 
 rng = np.random.default_rng(0)
@@ -152,3 +154,27 @@ def test_losses_of_rows():
     losses = output_loss_samples(RBF(1.0), X, predicted)
     np.testing.assert_allclose(losses, 2.0 - 2.0 * RBF(1.0).pairs(X, predicted))
     np.testing.assert_allclose(losses.mean(), output_loss(RBF(1.0), X, predicted))
+
+
+@pytest.mark.parametrize("scale", [2.0**1020, 1e307, 1e-305, 3.0])
+def test_scores_do_not_depend_on_the_scale_of_weights(scale):
+    """Weighted sums neither overflow nor vanish."""
+    model = OKExtraTrees(3, random_state=0).fit(X[:40], Y[:40])
+    boost = OKBoost(n_estimators=2, random_state=0).fit(X[:40], Y[:40])
+    true, predicted = Y[40:], model.predict(X[40:])
+    sets = [{int(i) % 3} for i in range(len(true))]
+    scores = {
+        "kernel_loss": lambda w: kernel_loss(model, X[40:], true, w),
+        "kernel_r2": lambda w: kernel_r2(model, X[40:], true, w),
+        "score": lambda w: model.score(X[40:], true, w),
+        "staged_score": lambda w: list(boost.staged_score(X[40:], true, w)),
+        "output_loss": lambda w: output_loss("linear", true, predicted, w),
+        "rbf": lambda w: kernel_r2(model, X[40:], true, w, kernel=RBF(1.0)),
+        "curves": lambda w: integrated_squared_error(true, predicted, sample_weight=w),
+        "sets": lambda w: set_f1_score(sets, sets[::-1], average="micro", sample_weight=w),
+    }
+    for name, score in scores.items():
+        found, expected = score(WEIGHT * scale), score(WEIGHT)
+        assert found == pytest.approx(expected, rel=1e-9), name
+        if scale == 2.0**1020:
+            assert found == expected, "a power of two changes no digit"

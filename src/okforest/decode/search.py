@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from okforest._namespace import on_gpu
 from okforest._outputs import check_same_type
+from okforest._sparse import check_sparse
 from okforest.decode._base import SearchDecoder
 from okforest.weights import OutputSet, Span, WeightMatrix
 
@@ -104,6 +105,7 @@ def candidate_blocks(outputs: Any, span: Span) -> Iterator[OutputSet]:
         return
     if sp.issparse(outputs):
         matrix: Any = outputs
+        check_sparse(matrix, "candidates")
         outputs = matrix.tocsr()  # not every format has slices
     for start in range(0, n, BLOCK):
         yield read_candidates(outputs[start : start + BLOCK], span)

@@ -1,4 +1,4 @@
-"""Checks of the arrays of trees and sparse matrices that come from a file.
+"""Checks of the arrays of trees that come from a file.
 
 Compiled code trusts these arrays. The checks make sure that every index is in range, and that every
 path from a root ends in a leaf.
@@ -142,25 +142,3 @@ def _check_subsets(
         ((begin >= 0) & (begin + n_words <= available)).all(),
         "a node's subset is outside its tree's words",
     )
-
-
-def check_compressed(data: Any, indices: Any, indptr: Any, n_major: int, n_minor: int) -> None:
-    """Check the arrays of a sparse matrix: SciPy checks them less and trusts them."""
-    for name, part, kinds in (
-        ("data", data, "biufc"),
-        ("indices", indices, "i"),
-        ("indptr", indptr, "i"),
-    ):
-        if not isinstance(part, np.ndarray) or part.ndim != 1 or part.dtype.kind not in kinds:
-            raise ValueError(f"{name} of a sparse matrix is not a 1-d array of suitable numbers")
-    if len(indptr) != n_major + 1:
-        raise ValueError(f"indptr of a sparse matrix has {len(indptr)} entries, not {n_major + 1}")
-    if indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():  # differences could overflow
-        raise ValueError("indptr of a sparse matrix does not ascend from 0")
-    if not indptr[-1] == len(indices) == len(data):
-        raise ValueError(
-            f"a sparse matrix has {len(data)} values and {len(indices)} indices, but indptr counts "
-            f"{indptr[-1]}"
-        )
-    if len(indices) and not 0 <= indices.min() <= indices.max() < n_minor:
-        raise ValueError(f"indices of a sparse matrix are not all in 0…{n_minor - 1}")

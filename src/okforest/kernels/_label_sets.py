@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
+from okforest._sparse import check_sparse
 from okforest._typing import Booleans, Floats, Outputs
 from okforest.kernels._outputs import array_of_objects, check_collection, read_array
 
@@ -18,6 +19,7 @@ def read_label_sets(y: Any) -> Outputs:
     """Return sets as an array of frozensets, and anything else as a matrix of 0 and 1."""
     if sp.issparse(y):
         matrix: Any = y
+        check_sparse(matrix, "y")
         return _check_indicators(matrix.toarray())
     y = check_collection(y)
     if not hasattr(y, "__array__"):

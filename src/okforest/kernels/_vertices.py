@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from okforest._outputs import refuse_masked
+from okforest._sparse import check_sparse
 from okforest._typing import Floats, Outputs
 from okforest.kernels._laplacian import GraphLaplacian, Positions
 from okforest.kernels._outputs import array_of_objects, check_collection
@@ -147,6 +148,7 @@ def _read_networkx(graph: Any) -> tuple[list[Any], sp.coo_array]:
 def _check_adjacency(graph: Any) -> sp.csr_array:
     """Return an adjacency matrix as a CSR array of float64, without loops."""
     refuse_masked(graph, "the adjacency matrix")
+    check_sparse(graph, "the adjacency matrix")
     matrix: Any = graph if sp.issparse(graph) else np.asarray(graph)
     shape = matrix.shape
     if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import make_scorer
 
-from okforest._compat import check_sample_weight
 from okforest.kernels import Curves
+from okforest.metrics._weights import check_score_weight
 
 
 def integrated_squared_error(
@@ -46,7 +46,7 @@ def integrated_squared_error(
             "the same points. Predictions of Curves(n_points=...) are resampled: resample the true "
             "curves alike."
         )
-    weight = check_sample_weight(sample_weight, true, ensure_non_negative=True)
+    weight = check_score_weight(sample_weight, true)
     return float(np.average(kernel.diag(true - predicted), weights=weight))
 
 

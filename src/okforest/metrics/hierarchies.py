@@ -8,6 +8,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.utils.validation import check_consistent_length
 
 from okforest._outputs import refuse_masked
+from okforest._sparse import check_sparse
 from okforest._typing import Outputs
 from okforest.kernels._hierarchy import holds_text, read_paths
 from okforest.kernels._label_sets import indicators_of, read_label_sets
@@ -77,6 +78,7 @@ def _read_truth(y: Any, labels: Any) -> Outputs:
     """Return which classes each row has, as a matrix."""
     if sp.issparse(y):
         matrix: Any = y
+        check_sparse(matrix, "y_true")
         return np.asarray(matrix.toarray())
     first = next(iter(y), None) if hasattr(y, "__len__") and len(y) else None
     if holds_text(y):

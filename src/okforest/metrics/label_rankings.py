@@ -6,11 +6,11 @@ import numpy as np
 from sklearn.metrics import make_scorer
 from sklearn.utils.validation import check_consistent_length
 
-from okforest._compat import check_sample_weight
 from okforest._typing import Floats
 from okforest.kernels import Spearman
 from okforest.kernels._rankings import check_separators, labels_in, ranks_of
 from okforest.kernels.rankings import expected_ranks, pair_signs
+from okforest.metrics._weights import check_score_weight
 
 
 def kendall_tau(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
@@ -87,7 +87,7 @@ def _ranks(y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Floats, Floats
         )
     check_separators(true)
     labels = labels_in(true if true.ndim == 2 else np.concatenate([true, predicted]))
-    weight = check_sample_weight(sample_weight, true, ensure_non_negative=True)
+    weight = check_score_weight(sample_weight, true)
     return ranks_of(true, labels), ranks_of(predicted, labels), weight
 
 

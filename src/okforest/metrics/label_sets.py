@@ -6,11 +6,11 @@ import numpy as np
 from sklearn.metrics import make_scorer
 from sklearn.utils.validation import check_consistent_length
 
-from okforest._compat import check_sample_weight
 from okforest._typing import Booleans, Floats
 from okforest.kernels import Hamming
 from okforest.kernels._hierarchy import holds_text, read_paths
 from okforest.kernels._label_sets import indicators_of, sorted_labels
+from okforest.metrics._weights import check_score_weight
 
 Average = Literal["example", "micro", "macro"]
 
@@ -157,7 +157,7 @@ def _counts(y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, Booleans
         )
     labels = sorted_labels([*true, *predicted]) if true.dtype == object else []
     first, second = (indicators_of(sets, labels)[0] > 0 for sets in (true, predicted))
-    weight = check_sample_weight(sample_weight, true, ensure_non_negative=True)
+    weight = check_score_weight(sample_weight, true)
     return first & second, first, second, weight
 
 

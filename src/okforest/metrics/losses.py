@@ -8,11 +8,11 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length
 
-from okforest._compat import check_sample_weight
 from okforest._namespace import to_host
 from okforest._outputs import check_same_type
 from okforest._typing import Floats, Outputs
 from okforest.kernels import OutputKernel, as_kernel
+from okforest.metrics._weights import check_score_weight
 from okforest.weights import Span, WeightMatrix
 
 
@@ -172,7 +172,7 @@ def output_loss(kernel: Any, y_true: Any, y_pred: Any, sample_weight: Any = None
     1.0
     """
     losses = output_loss_samples(kernel, y_true, y_pred)
-    weight = check_sample_weight(sample_weight, losses, ensure_non_negative=True)
+    weight = check_score_weight(sample_weight, losses)
     return float(np.average(losses, weights=weight))
 
 
@@ -244,5 +244,5 @@ def _predicted(
     model, X = unwrap(model, X)
     span = span_in(kernel, model)
     outputs = check_truth(span, X, y)
-    weight = check_sample_weight(sample_weight, outputs, ensure_non_negative=True)
+    weight = check_score_weight(sample_weight, outputs)
     return span, model.weight_matrix(X), outputs, weight

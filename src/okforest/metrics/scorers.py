@@ -14,9 +14,9 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from okforest._compat import check_sample_weight
 from okforest.kernels import OutputKernel, as_kernel
 from okforest.kernels._parameters import kernel_was_set
+from okforest.metrics._weights import check_score_weight
 from okforest.metrics.losses import (
     check_truth,
     kernel_loss,
@@ -282,7 +282,7 @@ class _OutputScorer(_Scorer):
     def __call__(self, model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         model, X = unwrap(model, X)
         true = check_truth(model.span_, X, y)
-        weight = check_sample_weight(sample_weight, true, ensure_non_negative=True)
+        weight = check_score_weight(sample_weight, true)
         kernel, predicted = model.kernel_, model.predict(X)
         own_form = type(kernel).in_form is not OutputKernel.in_form  # a sparse matrix, or paths
         if own_form or not isinstance(predicted, np.ndarray):  # rows of a frame are arrays

@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.metrics import make_scorer
 from sklearn.utils.validation import check_consistent_length
 
-from okforest._compat import check_sample_weight
 from okforest._typing import Floats, Outputs
 from okforest.kernels._strings import edit_distances, read_sequences
+from okforest.metrics._weights import check_score_weight
 
 
 def edit_distance(
@@ -87,7 +87,7 @@ def exact_match(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float
 def _sequences(y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Outputs, Outputs, Floats]:
     true, predicted = read_sequences(y_true), read_sequences(y_pred)
     check_consistent_length(true, predicted)
-    weight = check_sample_weight(sample_weight, true, ensure_non_negative=True)
+    weight = check_score_weight(sample_weight, true)
     return true, predicted, weight
 
 

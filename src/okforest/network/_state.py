@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from okforest.engine.validity import check_compressed
+from okforest._sparse import check_compressed
 from okforest.models.base import OKModel
 from okforest.network._models import final_model
 

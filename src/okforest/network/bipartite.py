@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import Interval, fit_context
 from okforest._outputs import refuse_masked
+from okforest._sparse import check_sparse
 from okforest._typing import Floats, Outputs
 from okforest.kernels import as_kernel
 from okforest.network._graphs import count_rows, given_names, name_rows, name_unseen, order_frame
@@ -272,6 +273,7 @@ def read_links(
     links = order_frame(links, given_names(X_rows, row_names), n_rows, axis=0)
     links = order_frame(links, given_names(X_columns, column_names), n_columns, axis=1)
     refuse_masked(links, "links")
+    check_sparse(links, "links")
     given: Any = links if sp.issparse(links) else np.asarray(links)
     if given.dtype.kind not in "fiub" or given.ndim != 2:
         what = f"an array of shape {given.shape} and type {given.dtype}"

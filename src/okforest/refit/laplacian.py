@@ -8,6 +8,8 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils.validation import check_array
 
+from okforest._sparse import check_sparse
+
 CHOICES = "'knn', a matrix, a function of X that returns one, or None"
 SMALL = 1000  # rows up to which eigenvalues are computed exactly
 
@@ -41,6 +43,7 @@ def knn_laplacian(X: Any, n_neighbors: int = 7, sigma: float | None = None) -> s
            [-0.93,  1.  , -0.36],
            [ 0.  , -0.36,  1.  ]])
     """
+    check_sparse(X, "X")
     X = check_array(X, accept_sparse="csr", input_name="X")
     n = X.shape[0]
     if not 1 <= n_neighbors < n:
@@ -68,6 +71,7 @@ def check_laplacian(laplacian: Any, X: Any, n: int, n_neighbors: int = 7) -> sp.
             raise ValueError(f"laplacian={laplacian!r}; use {CHOICES}.")
         return _knn(X, min(n_neighbors, n - 1))
     given = laplacian(X) if callable(laplacian) else laplacian
+    check_sparse(given, "laplacian")
     array: Any = given if sp.issparse(given) else np.asarray(given)
     if len(array.shape) != 2 or array.dtype.kind not in "biuf":
         what = "the function of laplacian returned" if callable(laplacian) else "laplacian is"

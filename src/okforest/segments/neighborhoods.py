@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 from sklearn.base import clone
 
+from okforest._sparse import check_sparse
 from okforest._typing import Booleans, Floats, Ints
 from okforest.segments._base import MEANS, Objects, Segmenter, Segments, mean_of
 from okforest.segments._parameters import check_count
@@ -282,6 +283,7 @@ def _is_array(item: Any) -> bool:
 def _read_adjacency(matrix: Any, name: str) -> sp.csr_array:
     """Return an adjacency matrix of numbers from 0, with edges both ways or in one triangle."""
     expected = "expected a square matrix, a pair of it and vertex features, or a networkx graph."
+    check_sparse(matrix, f"the adjacency matrix of {name}")
     if not sp.issparse(matrix):
         if not _is_array(matrix):
             raise ValueError(
@@ -353,6 +355,7 @@ def _canonical(adjacency: sp.csr_array, features: Any, name: str) -> Graph:
 def _read_features(features: Any, name: str) -> Floats:
     values = features
     if sp.issparse(values):
+        check_sparse(values, f"the feature matrix of {name}")
         values = features.toarray()
     try:
         table = np.asarray(values, dtype=np.float64)

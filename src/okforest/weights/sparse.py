@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from okforest._sparse import check_sparse
 from okforest._typing import Floats
 from okforest.weights._base import WeightMatrix
 from okforest.weights.dense import DenseWeights
@@ -72,5 +73,6 @@ def as_weights(W: Any) -> WeightMatrix:
         return W
     if sp.issparse(W):
         matrix: Any = W
+        check_sparse(matrix, "W")
         return SparseWeights(sp.csr_array(matrix))
     return DenseWeights(np.atleast_2d(np.asarray(W, dtype=np.float64)))

@@ -8,12 +8,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from okforest._compat import check_sample_weight
 from okforest._integers import is_integer
 from okforest._typing import Booleans, Floats, Ints, Outputs
 from okforest._validation import check_inputs, check_numbers
 from okforest.decode import as_decoder
 from okforest.engine.inputs import Inputs
+from okforest.metrics._weights import check_score_weight
 from okforest.metrics.losses import check_truth, loss_r2
 from okforest.models._growing import Grower
 from okforest.models.base import OKModel
@@ -144,7 +144,7 @@ class BoostedModel(Grower):
             The score as in :meth:`score`.
         """
         outputs = check_truth(self.span_, X, y)
-        weight = check_sample_weight(sample_weight, outputs, ensure_non_negative=True)
+        weight = check_score_weight(sample_weight, outputs)
         return (
             loss_r2(self.kernel_, losses, outputs, weight)
             for losses in self._staged_losses(X, outputs)

@@ -1,0 +1,93 @@
+"""Checks of sparse matrices, whose arrays SciPy's compiled code trusts: bad ones crash Python."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+
+def check_sparse(given: Any, name: str) -> None:
+    """Raise a ValueError if a user passes a sparse matrix whose arrays do not fit together.
+
+    Call it before anything else is done with the matrix. It takes a pass over the indices. Whatever
+    is not a sparse matrix is not checked.
+    """
+    if not sp.issparse(given):
+        return
+    matrix: Any = given
+    try:
+        _check_parts(matrix)
+    except (IndexError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} is a {type(matrix).__name__} of shape {matrix.shape} whose arrays do not fit "
+            f"together: {error}. Build it again, for example as scipy.sparse.coo_array((values, "
+            f"(rows, columns)), shape={matrix.shape})."
+        ) from None
+
+
+def check_compressed(data: Any, indices: Any, indptr: Any, n_major: int, n_minor: int) -> None:
+    """Check the arrays of a sparse matrix of numbers in compressed rows or columns."""
+    if not isinstance(data, np.ndarray) or data.ndim != 1 or data.dtype.kind not in "biufc":
+        raise ValueError("data of a sparse matrix is not a 1-d array of suitable numbers")
+    _check_pointers(len(data), indices, indptr, n_major, n_minor)
+
+
+def _check_parts(matrix: Any) -> None:
+    n_rows, n_columns = (1, *matrix.shape)[-2:]  # SciPy has vectors, too
+    if matrix.format in ("csr", "csc"):
+        axes = (n_rows, n_columns) if matrix.format == "csr" else (n_columns, n_rows)
+        _check_used(matrix, *axes)
+    elif matrix.format == "bsr":
+        height, width = matrix.blocksize
+        if height < 1 or width < 1 or n_rows % height or n_columns % width:
+            raise ValueError(f"blocks of shape {matrix.blocksize} do not fill the matrix")
+        _check_used(matrix, n_rows // height, n_columns // width)
+    elif matrix.format == "coo":
+        for positions, n in zip(matrix.coords, matrix.shape, strict=True):
+            _check_integers(positions, "coords")
+            _check_equal(len(matrix.data), len(positions), "values and coords")
+            _check_range(positions, "coords", n)
+    elif matrix.format == "dia":
+        _check_integers(matrix.offsets, "offsets")
+        _check_equal(len(matrix.data), len(matrix.offsets), "diagonals and offsets")
+    elif matrix.format == "lil":
+        _check_equal(len(matrix.data), n_rows, "lists of values and rows")
+        _check_equal(
+            list(map(len, matrix.data)), list(map(len, matrix.rows)), "values and indices of rows"
+        )
+        _check_parts(matrix.tocsr())
+
+
+def _check_used(matrix: Any, n_major: int, n_minor: int) -> None:
+    n = matrix.indptr[-1]  # SciPy allows unused entries at the end
+    _check_pointers(len(matrix.data[:n]), matrix.indices[:n], matrix.indptr, n_major, n_minor)
+
+
+def _check_pointers(n_values: int, indices: Any, indptr: Any, n_major: int, n_minor: int) -> None:
+    _check_integers(indices, "indices")
+    _check_integers(indptr, "indptr")
+    if len(indptr) != n_major + 1:
+        raise ValueError(f"indptr of a sparse matrix has {len(indptr)} entries, not {n_major + 1}")
+    if indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():  # differences could overflow
+        raise ValueError("indptr of a sparse matrix does not ascend from 0")
+    if not indptr[-1] == len(indices) == n_values:
+        raise ValueError(
+            f"a sparse matrix has {n_values} values and {len(indices)} indices, but indptr counts "
+            f"{indptr[-1]}"
+        )
+    _check_range(indices, "indices", n_minor)
+
+
+def _check_integers(array: Any, name: str) -> None:
+    if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind != "i":
+        raise ValueError(f"{name} of a sparse matrix is not a 1-d array of suitable numbers")
+
+
+def _check_range(array: Any, name: str, n: int) -> None:
+    if len(array) and not 0 <= array.min() <= array.max() < n:
+        raise ValueError(f"{name} of a sparse matrix are not all in 0…{n - 1}")
+
+
+def _check_equal(a: Any, b: Any, what: str) -> None:
+    if a != b:
+        raise ValueError(f"the numbers of {what} differ")
