@@ -21,7 +21,7 @@ def grow(
     n_threads=1,
     progress=None,
     row_sums=None,
-    row_scales=None,
+    row_errors=None,
 ):
     """Grow trees of a plan with unit weights, numeric features and seed 0 by default."""
     plan = GrowthPlan(
@@ -34,7 +34,7 @@ def grow(
         seed=seed,
         n_draws=n_draws,
         row_sums=row_sums,
-        row_scales=row_scales,
+        row_errors=row_errors,
     )
     trees = range(first_tree, first_tree + n_trees)
     return grow_plan(plan, trees, n_threads=n_threads, progress=progress)

@@ -49,7 +49,7 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                  double min_samples_split, double min_samples_leaf, double min_impurity_decrease,
                  bool stop_when_pure, const Vector<std::int32_t>& n_categories, nb::object progress,
                  const std::optional<Vector<double>>& row_sums,
-                 const std::optional<Vector<double>>& row_scales) {
+                 const std::optional<Vector<double>>& row_errors) {
   const MatrixView y = view(outputs);
   if (gram && y.n_cols != y.n_rows) throw std::invalid_argument("the Gram matrix is not square");
   check_weights(view(row_weight));
@@ -86,7 +86,7 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
     check_length(name, static_cast<std::int64_t>(values->size()), y.n_rows);
     return view(*values);
   };
-  const GramRows gram_rows{known("row_sums", row_sums), known("row_scales", row_scales)};
+  const KnownRows rows{known("row_sums", row_sums), known("row_errors", row_errors)};
   const ForestPlan plan{seed, first_tree, n_trees, static_cast<std::int32_t>(n_draws), n_threads};
 
   Signals signals;
@@ -107,7 +107,7 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
       throw std::invalid_argument("the Frobenius rule does not support categorical features");
     }
     nb::gil_scoped_release nogil;
-    return grow_forest(inputs, y, gram ? OutputForm::gram : OutputForm::factor, gram_rows,
+    return grow_forest(inputs, y, gram ? OutputForm::gram : OutputForm::factor, rows,
                        view(row_weight), rules, plan, report);
   };
   Forest forest =
@@ -129,7 +129,7 @@ void bind_grow(nb::module_& m) {
         "n_threads"_a, "order"_a, "random_splits"_a, "frobenius"_a, "max_features"_a, "max_depth"_a,
         "max_leaf_nodes"_a, "min_samples_split"_a, "min_samples_leaf"_a, "min_impurity_decrease"_a,
         "stop_when_pure"_a, "n_categories"_a.noconvert(), "progress"_a.none(),
-        "row_sums"_a.noconvert() = nb::none(), "row_scales"_a.noconvert() = nb::none());
+        "row_sums"_a.noconvert() = nb::none(), "row_errors"_a.noconvert() = nb::none());
 }
 
 }  // namespace okforest

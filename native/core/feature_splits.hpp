@@ -282,35 +282,42 @@ class FeatureSplits {
     return option;
   }
 
-  // Every subset of the categories, with missing values as one more category. In the order of a
-  // Gray code, each subset differs from the previous one in a single category. The first category
-  // always goes left.
+  // Every subset of the categories, with missing values as one more category, in the order of a
+  // Gray code. The first category always goes left.
   template <class F>
   void visit_every_subset(const NodeSearch& search, F&& f) {
     const std::size_t n_present = groups_.size();
     const std::size_t n = n_present + !missing_.empty();
     groups_.measure(scorer_, search.frame, search.sample, values_, missing_);
     const std::vector<double>& gram = groups_.gram();
-    chosen_.assign(n, 0);
-    reach_.assign(n, 0.0);  // <sum of a category, sum of the left side>
-    double norm = 0.0, weight = 0.0, count = 0.0;
-    const auto flip = [&](std::size_t g) {
-      const double sign = chosen_[g] ? -1.0 : 1.0;
-      norm += 2.0 * sign * reach_[g] + gram[g * n + g];
-      weight += sign * groups_.weight(g);
-      count += sign * groups_.count(g);
-      for (std::size_t h = 0; h < n; ++h) reach_[h] += sign * gram[g * n + h];
-      chosen_[g] ^= 1;
+    const auto for_groups = [](std::uint32_t some, auto&& body) {
+      for (; some != 0; some &= some - 1) body(static_cast<std::size_t>(std::countr_zero(some)));
     };
-    flip(0);
-    const std::uint32_t n_subsets = 1u << (n - 1);
-    for (std::uint32_t code = 0; code < n_subsets; ++code) {
-      if (code > 0) flip(1 + static_cast<std::size_t>(std::countr_zero(code)));
-      if (std::count(chosen_.begin(), chosen_.end(), 0) == 0) continue;
+    const auto weight_of = [&](std::uint32_t some) {
+      double weight = 0.0;
+      for_groups(some, [&](std::size_t g) { weight += groups_.weight(g); });
+      return weight;
+    };
+    const std::uint32_t all = (1u << n) - 1;
+    for (std::uint32_t code = 0; code < 1u << (n - 1); ++code) {
+      const std::uint32_t left = (code ^ code >> 1) << 1 | 1, right = all & ~left;
+      if (right == 0) continue;
+      // The lighter side is summed, which loses no digits to the other.
+      const double left_weight = weight_of(left), right_weight = weight_of(right);
+      const std::uint32_t side = left_weight <= right_weight ? left : right;
+      double norm = 0.0, count = 0.0;
+      for_groups(side, [&](std::size_t g) {
+        const double* const products = &gram[g * n];
+        double before = 0.0;
+        for_groups(side & ((1u << g) - 1), [&](std::size_t h) { before += products[h]; });
+        norm += 2.0 * before + products[g];
+        count += groups_.count(g);
+      });
       const bool missing_left =
-          missing_.empty() ? search.larger_left(weight) : chosen_[n_present] != 0;
-      const Option option{search.gain(norm, weight, count), weight, missing_left};
-      if (f(option, [&](std::size_t g) { return chosen_[g] != 0; })) return;
+          missing_.empty() ? search.larger_left(left_weight) : (left >> n_present & 1) != 0;
+      const double gain = search.gain(norm, std::min(left_weight, right_weight), count);
+      const auto chosen = [&](std::size_t g) { return (left >> g & 1) != 0; };
+      if (f({gain, left_weight, missing_left}, chosen)) return;
     }
   }
 
@@ -338,7 +345,6 @@ class FeatureSplits {
   Element low_ = 0, high_ = 0;         // their range
   std::vector<std::int32_t> missing_;  // rows where it is missing
   std::vector<std::int32_t> left_, right_;
-  std::vector<double> reach_;
   std::vector<char> chosen_;
 };
 

@@ -23,7 +23,7 @@ constexpr std::size_t kScarce = 8;
 constexpr double kLoss = 1e-3;
 constexpr double kMaxLoss = 1e3;  // in digits of sums derived by subtraction
 
-// Rounding errors of an entry of a matrix that was centred, relative to its diagonal before.
+// Rounding errors of an entry of a block that was centred, relative to its diagonal before.
 constexpr double kEntryError = 4 * kEpsilon;
 
 }  // namespace
@@ -32,8 +32,7 @@ GramScorer::GramScorer(const GramOutputs& outputs)
     : n_rows_(outputs.exact.n_rows),
       blocks_(1),
       squared_norm_(static_cast<std::size_t>(n_rows_)),
-      row_scales_(outputs.rows.scales),
-      root_reach_(outputs.rows.sums.begin(), outputs.rows.sums.end()),
+      root_reach_(outputs.row_sums.begin(), outputs.row_sums.end()),
       place_(squared_norm_.size()),
       terms_(squared_norm_.size()),
       number_(squared_norm_.size()) {
@@ -115,15 +114,12 @@ void GramScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame)
   node.scale = 0.0;
   for (const auto i : rows) node.scale += weight_of(i) * squared_norm_[i];
   // Entries that were computed here have the rounding errors of their own size. Others have those
-  // of K's, and of what they were before K, or a block, was centred. The errors of a sum grow with
-  // its length.
+  // of K's, and of what they were before a block was centred. The errors of a sum grow with its
+  // length.
   const bool given = factor_ == nullptr;
   const double of_entries = given ? std::max(node.scale, frame.scale) : frame.scale;
   double rounding = (kRounding + static_cast<double>(n) / 2 * kEpsilon) * of_entries;
   if (given) rounding += kEntryError * scale_before;
-  for (std::size_t k = 0; k < rows.size() && !row_scales_.empty(); ++k) {
-    rounding += kEntryError * weight_of(rows[k]) * row_scales_[rows[k]];
-  }
   if (node.variance < rounding) node.variance = 0.0;  // equal outputs
   node.noise = std::max(kNoise * node.variance, rounding);
 }

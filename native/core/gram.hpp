@@ -74,10 +74,9 @@ class GramScorer : public ScorerDefaults<GramScorer> {
 
   std::int64_t n_rows_;
   const FactorOutputs* factor_ = nullptr;  // if inner products are computed here
-  std::vector<Block> blocks_;           // of the current branch and its ancestors, then unused ones
-  std::vector<double> squared_norm_;    // ||phi_i||^2 of the training rows
-  std::span<const double> row_scales_;  // the same before K was centred; may be empty
-  std::vector<double> root_reach_;      // of all rows, without weights: the same for all trees
+  std::vector<Block> blocks_;         // of the current branch and its ancestors, then unused ones
+  std::vector<double> squared_norm_;  // ||phi_i||^2 of the training rows
+  std::vector<double> root_reach_;    // of all rows, without weights: the same for all trees
 
   // A pair of lists whose sums are found by whole rows of the matrix, and where to write them.
   struct Longer {

@@ -19,7 +19,7 @@ class FactorOutputs;
 struct GramOutputs {
   MatrixView exact;
   GramPanels search;
-  GramRows rows = {};
+  std::span<const double> row_sums = {};  // if they are known
 };
 
 // The panels of a Gram matrix; empty if its numbers are too large or too small.

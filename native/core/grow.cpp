@@ -85,9 +85,9 @@ void finish(Tree& tree, const std::optional<Rowset>& drawn, int exponent) {
 
 // Grows trees with one scorer per thread, from `make_scorer`.
 template <class Inputs, class MakeScorer>
-Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double> row_weight,
-                 const Rules& rules, const ForestPlan& plan, Pace& pace,
-                 const std::function<bool(std::int64_t)>& report) {
+Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double> row_errors,
+                 std::span<const double> row_weight, const Rules& rules, const ForestPlan& plan,
+                 Pace& pace, const std::function<bool(std::int64_t)>& report) {
   const Rowset all = rowset_of(row_weight);
   std::optional<Bootstrap> bootstrap;
   if (plan.n_draws > 0) bootstrap.emplace(row_weight);
@@ -129,7 +129,7 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
   std::vector<std::optional<Rowset>> drawn(trees.size());
   const auto sample_of = [&](std::int64_t t) -> Sample {
     const Rowset& of = drawn[t] ? *drawn[t] : all;
-    return {of.rows, of.weight, of.count, of.plain};
+    return {of.rows, of.weight, of.count, of.plain, row_errors};
   };
   const auto grow_top = [&](std::int64_t t, Grower<Inputs, S>& grower) {
     if (bootstrap) drawn[t] = draw_rows(*bootstrap, plan.n_draws, seed_of(t));
@@ -195,9 +195,8 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
 
 template <class Inputs>
 Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
-                   const GramRows& gram_rows, std::span<const double> row_weight,
-                   const Rules& given, const ForestPlan& plan,
-                   const std::function<bool(std::int64_t)>& report) try {
+                   const KnownRows& known, std::span<const double> row_weight, const Rules& given,
+                   const ForestPlan& plan, const std::function<bool(std::int64_t)>& report) try {
   Watch watch([&] { return report(0); });  // while preparing, before the first tree
   Pace pace(watch);
   Rules rules = given;
@@ -209,7 +208,7 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
     rules.order = GrowthOrder::depth;
   }
   const auto grow = [&](const auto& make_scorer) {
-    return grow_with(X, make_scorer, row_weight, rules, plan, pace, report);
+    return grow_with(X, make_scorer, known.errors, row_weight, rules, plan, pace, report);
   };
   if (rules.criterion == Criterion::frobenius) {
     return grow([&] { return std::make_unique<FrobeniusScorer>(outputs); });
@@ -219,7 +218,7 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
     const bool copied = rules.split_kind == SplitKind::best || plan.n_trees > 1;
     const AlignedArray<float> panels = copied ? panels_of(outputs, pace) : AlignedArray<float>{};
     const GramOutputs gram{
-        outputs, {panels.empty() ? nullptr : panels.data(), outputs.n_rows}, gram_rows};
+        outputs, {panels.empty() ? nullptr : panels.data(), outputs.n_rows}, known.sums};
     return grow([&] { return std::make_unique<GramScorer>(gram); });
   }
   if (const auto classes = find_classes(outputs, pace)) {
@@ -241,7 +240,7 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
 }
 
 // Compiled once per type of inputs, at the same time.
-template Forest grow_forest(const OKFOREST_INPUTS&, const MatrixView&, OutputForm, const GramRows&,
+template Forest grow_forest(const OKFOREST_INPUTS&, const MatrixView&, OutputForm, const KnownRows&,
                             std::span<const double>, const Rules&, const ForestPlan&,
                             const std::function<bool(std::int64_t)>&);
 

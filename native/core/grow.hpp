@@ -26,8 +26,7 @@ struct ForestPlan {
 // regularly from the calling thread; if it returns false, growing stops and the forest is empty.
 template <class Inputs>
 Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
-                   const GramRows& gram_rows, std::span<const double> row_weight,
-                   const Rules& rules, const ForestPlan& plan,
-                   const std::function<bool(std::int64_t)>& report);
+                   const KnownRows& known, std::span<const double> row_weight, const Rules& rules,
+                   const ForestPlan& plan, const std::function<bool(std::int64_t)>& report);
 
 }  // namespace okforest

@@ -128,6 +128,9 @@ class Grower {
     scorer_.enter(
         node, rows_of(node),
         has_parent ? &frames_[static_cast<std::size_t>(node.depth - depth_ - 1)] : nullptr, frame);
+    const double error = sample_.error_of(rows_of(node));
+    node.noise += error;
+    if (error > 0.0 && node.variance < node.noise) node.variance = 0.0;  // equal outputs
     tree_.nodes[node.id].variance = node.variance;
     if (node.depth >= rules_.max_depth) return false;
     if (fewer(node.count, rules_.min_samples_split) ||

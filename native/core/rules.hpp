@@ -44,10 +44,20 @@ struct Sample {
   std::span<const std::int32_t> rows;
   std::span<const double> weight;
   std::span<const double> count;
-  bool plain;  // whether every weight and count is one
+  bool plain;                      // whether every weight and count is one
+  std::span<const double> errors;  // squared distances between equal outputs, by rounding; or empty
 
   double weight_of(std::span<const std::int32_t> some) const { return total(some, weight); }
   double count_of(std::span<const std::int32_t> some) const { return total(some, count); }
+
+  // The total variance that equal outputs in some rows may have.
+  double error_of(std::span<const std::int32_t> some) const {
+    double sum = 0.0;
+    for (std::size_t k = 0; k < some.size() && !errors.empty(); ++k) {
+      sum += weight[some[k]] * errors[some[k]];
+    }
+    return sum;
+  }
 
   // The least weight of some rows.
   double lightest_of(std::span<const std::int32_t> some) const {

@@ -71,10 +71,10 @@ struct ForestView {
   }
 };
 
-// What the caller knows about the rows of a Gram matrix; each may be empty.
-struct GramRows {
-  std::span<const double> sums;    // of the entries of a row, which save a pass over the matrix
-  std::span<const double> scales;  // the diagonal before the matrix was centred, if it was
+// What the caller knows about the outputs; each may be empty.
+struct KnownRows {
+  std::span<const double> sums;    // of the rows of a Gram matrix, which save a pass over it
+  std::span<const double> errors;  // squared distances between equal outputs, by rounding
 };
 
 }  // namespace okforest

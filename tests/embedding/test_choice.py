@@ -152,10 +152,11 @@ def test_equal_outputs_have_equal_rows():
             assert (K[y == i] == K[y.tolist().index(i)]).all()
 
 
-def n_split_among_equals(kernel, y, group, weight=None, seed=0):
+def n_split_among_equals(kernel, y, group, weight=None, seed=0, model=None):
     """Return how many nodes are split whose rows are all of the same group."""
     rng = np.random.default_rng(seed)
-    model = OKExtraTrees(5, kernel=kernel, embedding="gram", random_state=seed)
+    model = model or OKExtraTrees(5, embedding="gram")
+    model.set_params(kernel=kernel, random_state=seed)
     trees = model.fit(rng.normal(size=(len(group), 4)), y, sample_weight=weight).trees_
     found = 0
     for tree in range(len(trees)):
@@ -190,6 +191,19 @@ def test_nodes_of_equal_rows_of_a_precomputed_matrix_are_not_split(other, gamma,
     assert n_split_among_equals(Precomputed((K + K.T) / 2), np.arange(400), group) == 0
 
 
+@pytest.mark.parametrize("offset", [10.0, 1e3, 1e5])
+def test_nodes_of_equal_rows_of_a_factor_are_not_split(offset):
+    """A factor has the rounding errors of the matrix that it comes from, before it was centred."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        group = rng.integers(4, size=60)
+        y = (rng.normal(size=(4, 33)) + offset)[group]
+        kernel = Precomputed(y @ y.T)  # in which equal outputs differ in the last digit
+        assert embed(kernel, np.arange(60)).kind == "factor"
+        for model in (OKTree(), OKExtraTrees(5)):
+            assert n_split_among_equals(kernel, np.arange(60), group, None, seed, model) == 0
+
+
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(2)], ids=repr)
 def test_nodes_of_equal_outputs_of_uneven_weights_are_not_split(kernel):
     """Equal outputs stay equal in blocks of the Gram matrix that are centred far from them."""
@@ -209,6 +223,41 @@ def test_close_outputs_are_told_apart():
         y = 1.0 + difference * (X[:, 0] > 0)
         tree = OKTree(kernel=RBF(1.0), embedding="gram").fit(X, y)
         assert tree.trees_.feature.tolist() == [0, -1, -1]
+
+
+@pytest.mark.parametrize("size", [1.0, 1e4, 1e8])
+@pytest.mark.parametrize("degree", [1, 3])
+def test_a_large_output_does_not_hide_the_others(size, degree):
+    """The rank of a Gram matrix is that of all its rows, however small beside the largest."""
+    y = Y[:, :2].copy()
+    y[3] *= size ** (1 / degree)
+    K = (y @ y.T) ** degree
+    embedding = embed(Precomputed(K), np.arange(60))
+    assert (embedding.kind, embedding.rank) == ("factor", degree + 1)
+    others = np.delete(embedding.values, 3, axis=0)
+    found = ((others[:, None] - others) ** 2).sum(axis=2)
+    squares, K = np.delete(K.diagonal(), 3), np.delete(np.delete(K, 3, 0), 3, 1)
+    np.testing.assert_allclose(found, squares[:, None] + squares - 2 * K, rtol=1e-6, atol=1e-9)
+
+
+def test_a_large_output_does_not_make_the_rank_low():
+    """Of outputs with more columns than rows."""
+    wide = np.random.default_rng(0).normal(size=(60, 120))
+    wide[0] *= 1e8
+    assert embed(Linear(), wide).kind == "gram"
+    assert embed(Linear(), wide, "factor").rank >= 59
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e-12])
+@pytest.mark.parametrize("kind", ["features", "gram", "factor", "cholesky"])
+def test_outputs_of_little_weight_do_not_move_the_centre(kind, weight):
+    """Even if most outputs are far away, those that matter are near the origin."""
+    far = np.arange(60) < 40
+    y = np.where(far[:, None], Y + 1e6, Y)
+    values = embed(Linear(), y, kind, weight=np.where(far, weight, 1.0)).values
+    squares = np.diagonal(values) if kind == "gram" else (values**2).sum(axis=1)
+    assert squares[~far].max() < 50
+    assert squares[far].min() > 1e12
 
 
 def test_digits_are_kept():

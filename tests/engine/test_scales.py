@@ -240,12 +240,56 @@ def test_negative_norms_of_equal_outputs():
         assert far[tree.members[tree.begin[node] : tree.end[node]]].any()
 
 
-def test_scales_of_rounding_errors():
-    """Rows of a Gram matrix that differ by less than its errors are equal; scales must fit."""
+@pytest.mark.parametrize("gram", [False, True])
+@pytest.mark.parametrize("light", [1e-9, 1e-16, 1e-40])
+def test_subsets_of_categories_of_uneven_weights(light, gram):
+    """Every subset is scored from its lighter side, in which no heavy category hides the others."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        heavy = rng.random(40) < 0.3
+        weight = np.where(heavy, 1.0, light * (0.5 + rng.random(40)))
+        code = rng.integers(5, size=40)
+        y = rng.normal(size=(40, 2))
+        if seed % 2 and light == 1e-9:  # with less weight, light rows alone hardly have a gain
+            y[heavy] = 0.0
+        y -= weight @ y / weight.sum()
+        rules = GrowthRules(max_depth=1)
+        tree = grow(
+            code[:, None].astype(float),
+            y @ y.T if gram else y,
+            rules,
+            gram=gram,
+            row_weight=weight,
+            n_categories=np.array([5], np.int32),
+        )
+        left = np.isin(np.arange(40), tree.members[tree.begin[1] : tree.end[1]])
+        gains = [
+            gain_of(np.isin(code, subset), y, weight)
+            for n in (1, 2, 3, 4)
+            for subset in itertools.combinations(range(5), n)
+        ]
+        assert gain_of(left, y, weight) >= max(gains) * (1 - 1e-6)
+
+
+def gain_of(left, y, weight):
+    """Return the reduction of the total variance, in extended precision."""
+    y, weight = y.astype(np.longdouble), weight.astype(np.longdouble)
+    sides = [weight[side] @ y[side] / weight[side].sum() for side in (left, ~left)]
+    a, b = weight[left].sum(), weight[~left].sum()
+    return a * b / (a + b) * ((sides[0] - sides[1]) ** 2).sum()
+
+
+def test_errors_of_outputs():
+    """Outputs that differ by less than their rounding errors are equal, in either form."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 3)), 1e-8 * rng.normal(size=(40, 1))
     options = {"rules": GrowthRules(random_splits=True), "gram": True}
     assert len(grow(X, y @ y.T, **options).left) == 79
-    assert len(grow(X, y @ y.T, row_scales=np.ones(40), **options).left) == 1
-    with pytest.raises(ValueError, match="row_scales has length 39; outputs has length 40"):
-        grow(X, y @ y.T, row_scales=np.ones(39), **options)
+    assert len(grow(X, y @ y.T, row_errors=np.full(40, 1e-15), **options).left) == 1
+    assert len(grow(X, y, row_errors=np.full(40, 1e-15), **options | {"gram": False}).left) == 1
+    far = y + (np.arange(40)[:, None] < 20)
+    tree = grow(X, far, GrowthRules(), row_errors=np.where(np.arange(40) < 20, 1e-15, 0.0))
+    for node in np.flatnonzero(tree.left >= 0):  # errors are those of the rows of a node
+        assert (tree.members[tree.begin[node] : tree.end[node]] >= 20).any()
+    with pytest.raises(ValueError, match="row_errors has length 39; outputs has length 40"):
+        grow(X, y @ y.T, row_errors=np.ones(39), **options)

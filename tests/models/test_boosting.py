@@ -246,6 +246,23 @@ def test_missing_values_and_categories():
     assert model.categories_[0].tolist() == ["blue", "green", "grey", "red"]
 
 
+@pytest.mark.parametrize(
+    ("kernel", "n_outputs", "embedding"),
+    [("linear", 3, "features"), ("linear", 3, "gram"), ("linear", 60, "auto"), (None, 3, "auto")],
+)
+def test_trees_do_not_fit_rounding_errors(kernel, n_outputs, embedding):
+    """Where a tree fits the outputs, nothing is left for the next: it is a single leaf."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        y = (rng.normal(size=(5, n_outputs)) + 10)[rng.integers(5, size=40)]
+        options = {"embedding": embedding, "learning_rate": 1.0, "max_splits": 40, "growth": "gain"}
+        model = OKBoost(4, kernel=kernel or Precomputed(y @ y.T), random_state=seed, **options)
+        model.fit(rng.normal(size=(40, 4)), y if kernel else np.arange(40))
+        sizes = np.diff(model.trees_.node_offsets)
+        assert sizes[0] > 1
+        assert sizes[1:].tolist() == [1, 1, 1]
+
+
 def test_constant_outputs():
     """The constant is predicted, and the loss is zero."""
     model = OKBoost(3, kernel=Linear()).fit(X, np.full(40, 7.0))

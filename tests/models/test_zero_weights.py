@@ -52,6 +52,21 @@ def test_input_kernels_ignore_them(model):
     assert model.input_kernel_["metric"].sigma == RBF().resolve(X[WEIGHT > 0]).sigma
 
 
+@pytest.mark.parametrize("embedding", ["auto", "gram"])
+@pytest.mark.parametrize("far", [1e6, -1e8])
+@pytest.mark.parametrize("model", MODELS[:3], ids=lambda model: repr(model).split("(")[0])
+def test_far_outputs_cost_no_digits(model, far, embedding):
+    """Trees are those without the rows, even if their outputs are codes for missing values."""
+    y = np.where(WEIGHT[:, None] > 0, Y, far)
+    y[::4], weight = far, np.where(np.arange(40) % 4 == 0, 0.0, WEIGHT)
+    model.set_params(kernel="linear", embedding=embedding, random_state=0)
+    found = model.fit(X, y, weight).trees_
+    expected = model.fit(X[weight > 0], y[weight > 0]).trees_
+    for name in ("feature", "left", "threshold"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-9, atol=1e-12)
+
+
 def test_they_are_not_counted_as_rows_to_draw():
     """A bootstrap draws as many rows as have a weight, or a share of the sum of weights."""
     rng = np.random.default_rng(0)

@@ -27,6 +27,8 @@ LOW_RANK_KINDS = get_args(LowRankKind)
 LOW_RANK = 0.25
 # A Gram matrix is computed from explicit features if their dimension is at most this multiple of N.
 FEATURES = 4
+# Equal outputs may have kernel values that differ by this fraction of the diagonal.
+ENTRY_ERROR = 4 * np.finfo(np.float64).eps
 # Squared norms that trees can be grown from. Growth squares sums over rows, whose weights it scales
 # to at most 2: with up to 2³¹ rows, results stay within 1e308, and differences of 16 digits above
 # the smallest normal number. The Frobenius criterion squares kernel values, too.
@@ -51,14 +53,15 @@ class Embedding:
         Explicit features or a factor of the Gram matrix, or that matrix; C-contiguous.
     residual : float
         What an approximate factor leaves out; see :mod:`okforest.embedding.low_rank`.
-    scales : ndarray of shape (n,), optional
-        The diagonal of a Gram matrix before it was centred: its entries are rounded relative to it.
+    errors : ndarray of shape (n,), optional
+        By how much equal outputs may differ because of rounding, as squared distances. Without
+        them, equal outputs are equal vectors.
     """
 
     kind: EmbeddingKind
     values: Floats
     residual: float = 0.0
-    scales: Floats | None = None
+    errors: Floats | None = None
 
     @property
     def rank(self) -> int:
@@ -72,19 +75,20 @@ def embed(
     kind: EmbeddingKind | Literal["auto"] = "auto",
     rank: int | None = None,
     seed: int = 0,
+    weight: Floats | None = None,
 ) -> Embedding:
     """Embed outputs, exactly unless an approximate factor is asked for.
 
     With "auto", explicit features are used if the kernel has them and their dimension is at most
     the number of outputs; else the Gram matrix, or its factor if its rank is low. Approximate
     factors have at most ``rank`` columns, and depend on the seed. Outputs on a GPU are embedded
-    there, except by "cholesky".
+    there, except by "cholesky". With weights, outputs of little weight hardly move the centre.
     """
     if kind != "auto" and kind in LOW_RANK_KINDS:
         diag = kernel.diag(y)
         _check_scale(diag, is_zero=not diag.any())
         factor, residual = low_rank_factor(kernel, y, kind, rank, seed)
-        return Embedding(kind, centred_factor(factor, diag), residual)
+        return Embedding(kind, centred_factor(factor, diag, weight), residual)
     if rank is not None:
         raise ValueError(
             f"embedding_rank={rank} has no effect with embedding={kind!r}, which is exact; use "
@@ -97,20 +101,22 @@ def embed(
             f"{describe_kernel(kernel)} lacks; use 'auto', 'gram' or 'factor'."
         )
     if dim is not None and (kind == "features" or dim <= FEATURES * len(y)):
-        features = centred_features(kernel.features(y))
+        features = centred_features(kernel.features(y), weight)
         # Features are a factor: if there are few, no square matrix is needed.
         if kind == "features" or (kind != "gram" and dim <= len(y)):
             return Embedding("factor" if kind == "factor" else "features", features)
         # Centred first: outputs far from the origin then keep their digits.
         _check_gram_memory(len(y))
-        K, scales = features @ features.T, None
+        K = features @ features.T
+        scales = to_host(K.diagonal().copy())
     else:
-        K, scales = _centred_gram(kernel, y)
-    if kind == "factor" or (kind == "auto" and _may_have_low_rank(K)):
-        exact = _exact_factor(K, len(K) if kind == "factor" else int(LOW_RANK * len(K)))
+        K, scales = _centred_gram(kernel, y, weight)
+    errors = ENTRY_ERROR * scales
+    if kind == "factor" or (kind == "auto" and _may_have_low_rank(K, scales)):
+        exact = _exact_factor(K, scales, len(K) if kind == "factor" else int(LOW_RANK * len(K)))
         if exact is not None:
-            return Embedding("factor", exact)
-    return Embedding("gram", K, scales=scales)
+            return Embedding("factor", exact, errors=errors)
+    return Embedding("gram", K, errors=errors)
 
 
 def embedding_bytes(
@@ -127,9 +133,9 @@ def embedding_bytes(
     return 3 * int(y.nbytes) + 8 * n * columns
 
 
-def centred_factor(factor: Floats, diag: Floats) -> Floats:
+def centred_factor(factor: Floats, diag: Floats, weight: Floats | None = None) -> Floats:
     """Return an approximate factor around its centre, given the diagonal of the Gram matrix."""
-    factor = centred_features(factor)
+    factor = centred_features(factor, weight)
     if float(np.vdot(factor, factor)) < 1e-28 * float(diag.sum()):  # equal outputs, up to rounding
         factor[:] = 0.0
     return factor
@@ -140,24 +146,26 @@ def _check_gram_memory(n: int, advice: str = APPROXIMATE) -> None:
     check_memory(8 * n * n, f"the Gram matrix of {n} outputs", advice)
 
 
-def centred_features(features: Floats) -> Floats:
+def centred_features(features: Floats, weight: Floats | None = None) -> Floats:
     """Return features of φ(y) around their centre; indicators of classes as they are."""
     xp = namespace(features)
+    features = xp.ascontiguousarray(features)  # sums do not depend on the order in memory
     if (
         xp.count_nonzero(features[:1]) == 1
         and xp.count_nonzero(features) == len(features)
         and (features.max(axis=1) == 1.0).all()
     ):
-        return xp.ascontiguousarray(features)  # the engine counts classes
-    mean = features.mean(axis=0)
+        return features  # the engine counts classes
+    weight = _weights_of(features, weight)
+    mean = weight @ features
     squares = xp.empty(len(features))
     for rows in row_blocks(features):
         around_mean = features[rows] - mean
         squares[rows] = Linear().diag(around_mean)
-    _check_scale(squares, is_zero=not (squares.any() or (features != mean).any()))
+    _check_scale(squares, is_zero=not (features != features[:1]).any())
     # From the original features: subtracting a mean moved by outliers would lose digits.
-    central = _central(squares)
-    centre = central @ features / central.sum()
+    central = _central(squares, weight)
+    centre = central @ features
     if on_gpu(features):
         return xp.ascontiguousarray(features - centre)
     return np.subtract(features, centre, out=empty_lines(features.shape))
@@ -189,31 +197,39 @@ def _kernel_matrix(kernel: OutputKernel, y: Outputs) -> Floats:
     return K if len(different) == len(y) else K[different.group[:, None], different.group]
 
 
-def _centred_gram(kernel: OutputKernel, y: Outputs) -> tuple[Floats, Floats]:
-    """Return the Gram matrix of φ(y) around their centre, and its diagonal around the origin."""
+def _centred_gram(kernel: OutputKernel, y: Outputs, weight: Floats | None) -> tuple[Floats, Floats]:
+    """Return the Gram matrix of φ(y) around their centre, and the scales of its rounding errors."""
     K = gram_of(kernel, y)
-    diag = to_host(K.diagonal().copy())
-    central = _central(np.diagonal(K) - 2.0 * K.mean(axis=0))
-    # Not central @ K, whose entries for equal outputs may differ in the last digit.
-    inner = np.einsum("i,ij->j", central, K) / central.sum()
-    half = inner - central @ inner / central.sum() / 2.0
+    weight = _weights_of(K, weight)
+    diag = K.diagonal().copy()
+    # Not weight @ K, whose entries for equal outputs may differ in the last digit.
+    central = _central(diag - 2.0 * np.einsum("i,ij->j", weight, K), weight)
+    inner = np.einsum("i,ij->j", central, K)
+    square = central @ inner  # of the norm of the centre
+    half = inner - square / 2.0
     for part, sums in blocks_with_sums(K, half, half):
         part -= sums
-    return K, diag
+    return K, to_host(np.maximum(diag, abs(square)))
 
 
-def _central(squares: Floats) -> Floats:
-    """Return ones for the half of the outputs nearest to the mean, and zeros for the others.
+def _weights_of(outputs: Floats, weight: Floats | None) -> Floats:
+    """Return weights that sum to one, where the outputs are."""
+    xp = namespace(outputs)
+    weight = xp.ones(len(outputs)) if weight is None else xp.asarray(weight / weight.max())
+    return weight / weight.sum()
+
+
+def _central(squares: Floats, weight: Floats) -> Floats:
+    """Return the weights of half of the outputs, the nearest to the mean; zeros for the others.
 
     Their own mean is the centre, so that a few outliers do not move it away from all the others.
-    Squared distances to the mean are given, up to a constant.
+    Squared distances to the mean are given, up to a constant. Weights sum to one.
     """
-    half = len(squares) // 2
-    # A GPU sorts faster than it finds the median.
-    order = squares.argsort() if on_gpu(squares) else np.argpartition(squares, half)
-    central: Floats = namespace(squares).zeros(len(squares))
-    central[order[: half + 1]] = 1.0
-    return central
+    order = squares.argsort()
+    central = namespace(squares).zeros(len(squares))
+    n = int((weight[order].cumsum() < 0.5).sum()) + 1
+    central[order[:n]] = weight[order[:n]]
+    return central / central.sum()
 
 
 def _check_scale(squares: Floats, *, is_zero: bool, frobenius: bool = False) -> None:
@@ -233,31 +249,44 @@ def _check_scale(squares: Floats, *, is_zero: bool, frobenius: bool = False) -> 
     )
 
 
-def _may_have_low_rank(K: Floats) -> bool:
+def _may_have_low_rank(K: Floats, scales: Floats) -> bool:
     """Return whether the rank of K may be low, judged from a block at a fraction of the cost."""
     n = len(K)
     some = np.linspace(0, n - 1, int(LOW_RANK * n) + 2).astype(int)
     if len(some) > n // 2:  # too few outputs for a factor to pay off
         return False
-    some = namespace(K).asarray(some)
-    return _exact_factor(to_host(K[some[:, None], some]), len(some) - 1) is not None
+    there = namespace(K).asarray(some)
+    block = to_host(K[there[:, None], there])
+    return _exact_factor(block, scales[some], len(some) - 1) is not None
 
 
-def _exact_factor(K: Floats, most: int) -> Floats | None:
+def _exact_factor(K: Floats, scales: Floats, most: int) -> Floats | None:
     """Return Φ with rank(K) columns and ΦΦᵀ = K up to rounding, by pivoted Cholesky.
 
-    Return None if the rank exceeds ``most``. On a GPU, which has no pivoted Cholesky decomposition,
-    Φ comes from eigenvectors.
+    Rounding errors are relative to the scales of rows, so that a large output does not hide what is
+    between small ones. Return None if the rank exceeds ``most``. On a GPU, which has no pivoted
+    Cholesky decomposition, Φ comes from eigenvectors.
     """
+    xp = namespace(K)
+    scales = np.maximum(scales, to_host(np.diagonal(K)))
+    # Powers of two change no digits.
+    unit = np.exp2(np.round(np.log2(np.where(scales > 0, scales, 1.0)) / 2))
+    unit = xp.asarray(unit)
+    scaled = K / unit
+    scaled /= unit[:, None]
+    eps = np.finfo(np.float64).eps
     if on_gpu(K):
-        values, vectors = np.linalg.eigh(K)
-        sound = values > len(K) * np.finfo(np.float64).eps * values[-1]
+        values, vectors = np.linalg.eigh(scaled)
+        sound = values > len(K) * eps * values[-1]
         if int(sound.sum()) > most:
             return None
-        return namespace(K).ascontiguousarray(vectors[:, sound] * np.sqrt(values[sound]))
-    factor, pivots, rank, _ = lapack.dpstrf(K, lower=1)  # copies K: it is C-contiguous
+        vectors *= unit[:, None]
+        return xp.ascontiguousarray(vectors[:, sound] * np.sqrt(values[sound]))
+    factor, pivots, rank, _ = lapack.dpstrf(
+        scaled.T, lower=1, tol=(64 + most / 4) * eps, overwrite_a=True
+    )
     if rank > most:
         return None
     phi = np.empty((len(K), rank))
     phi[pivots - 1] = np.tril(factor[:, :rank])
-    return phi
+    return phi * unit[:, None]

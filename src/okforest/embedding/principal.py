@@ -47,7 +47,7 @@ def principal_directions(
         values, variance = _top(cross, np.sqrt(weight), tried, seed)
         share = min(1.0, variance / total)
         if rank != "auto" or share >= LEAST_SHARE:
-            return replace(embedding, kind="factor", values=values, scales=None), share
+            return replace(embedding, kind="factor", values=values, errors=None), share
     return embedding, 1.0
 
 

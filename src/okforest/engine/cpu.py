@@ -43,7 +43,7 @@ def grow(
         gram=plan.gram,
         row_weight=aligned(plan.row_weight),
         row_sums=plan.row_sums,
-        row_scales=plan.row_scales,
+        row_errors=plan.row_errors,
         seed=plan.seed,
         first_tree=trees.start,
         n_trees=len(trees),

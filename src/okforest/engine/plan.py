@@ -77,9 +77,9 @@ class GrowthPlan:
         their weights; 0 to grow every tree on all rows.
     row_sums : ndarray of shape (n,), optional
         The sums of the rows of a Gram matrix, if they are known.
-    row_scales : ndarray of shape (n,), optional
-        The diagonal of a Gram matrix before it was centred, if it was: its entries may be wrong by
-        a few units in the last place of that. Outputs that differ by less are equal.
+    row_errors : ndarray of shape (n,), optional
+        By how much equal outputs may differ because of rounding, as squared distances: a node whose
+        variance is smaller is a leaf. What ``outputs`` shows by itself needs not be given.
     """
 
     X: Inputs
@@ -91,4 +91,4 @@ class GrowthPlan:
     seed: int
     n_draws: int = 0
     row_sums: Floats | None = None
-    row_scales: Floats | None = None
+    row_errors: Floats | None = None

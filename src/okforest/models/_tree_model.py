@@ -171,7 +171,7 @@ class TreeModel(Grower):
             n_categories=category_counts(inputs.categories),
             seed=seed,
             n_draws=n_draws,
-            row_scales=None if target is None else target.search.scales,
+            row_errors=None if target is None else target.search.errors,
         )
         first = self._check_continuing(inputs.X, weight, target) if self._continues() else 0
         return FitPlan(inputs, target, growth, range(first, self.n_estimators))
@@ -250,7 +250,7 @@ class TreeModel(Grower):
             embedding = Embedding("gram", K)
             return Target(kernel, outputs, embedding, embedding, 1.0)
         there = self._outputs_there(kernel, y, outputs, device)
-        embedding = embed(kernel, there, self.embedding, self.embedding_rank, seed)
+        embedding = embed(kernel, there, self.embedding, self.embedding_rank, seed, weight)
         search, variance = principal_directions(embedding, self.search_rank, weight, seed)
         return Target(kernel, outputs, embedding, search, variance)
 

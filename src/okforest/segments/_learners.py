@@ -90,9 +90,9 @@ class _VectorLearner(Learner):
         """Return vectors with the inner products of the objects' outputs, around some centre."""
         kind: Any = getattr(self.estimator, "embedding", "auto")
         rank = getattr(self.estimator, "embedding_rank", None)
-        embedding = embed(span.kernel, span.outputs, kind, rank, seed)
+        embedding = embed(span.kernel, span.outputs, kind, rank, seed, weight)
         if embedding.kind == "gram":
-            embedding = embed(span.kernel, span.outputs, "factor", None, seed)
+            embedding = embed(span.kernel, span.outputs, "factor", None, seed, weight)
         search_rank = getattr(self.estimator, "search_rank", None)
         return principal_directions(embedding, search_rank, weight, seed)[0].values
 

@@ -207,6 +207,7 @@ def embed_vectors(
     kind: EmbeddingKind | Literal["auto"],
     rank: int | None,
     seed: int,
+    weight: Floats,
 ) -> Embedding:
     """Embed outputs as vectors, which base learners are fitted to."""
     if kind == "gram":
@@ -217,4 +218,4 @@ def embed_vectors(
     if kind == "auto":
         dim = kernel.feature_dim(outputs)
         kind = "features" if dim is not None and dim <= len(outputs) else "factor"
-    return embed(kernel, outputs, kind, rank, seed)
+    return embed(kernel, outputs, kind, rank, seed, weight)

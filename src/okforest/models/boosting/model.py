@@ -250,7 +250,7 @@ class OKBoost(BoostedModel):
             inputs=inputs,
             kernel=kernel,
             outputs=outputs,
-            embedding=form(kernel, outputs, self.embedding, self.embedding_rank, seed),
+            embedding=form(kernel, outputs, self.embedding, self.embedding_rank, seed, row_weight),
             row_weight=row_weight,
             validation_weight=validation_weight,
             seed=seed,

@@ -30,11 +30,16 @@ class VectorResiduals:
     """
 
     is_gram = False
-    row_sums = row_scales = None
+    row_sums = None
 
     def __init__(self, embedding: Embedding, initial: Floats):
         self.values = embedding.values
         self.values -= initial @ self.values
+        # Where trees fit the outputs, rounding errors are left, which trees must not fit.
+        unit = (64 + len(initial) ** 0.5) * np.finfo(np.float64).eps
+        self.row_errors = embedding.errors
+        if self.row_errors is None:
+            self.row_errors = unit**2 * self.squares()
 
     def squares(self) -> Floats:
         """Return ‖φᵐ_i‖²."""
@@ -73,7 +78,7 @@ class GramResiduals:
         K -= inner[None, :]
         K += initial @ inner
         self.values = K
-        self.row_scales = embedding.scales  # of the outputs: their rounding errors stay
+        self.row_errors = embedding.errors  # of the outputs: they stay
 
     def squares(self) -> Floats:
         """Return ‖φᵐ_i‖², at least zero in spite of rounding."""

@@ -270,7 +270,7 @@ class TreeLearner(RoundLearner):
             n_categories=self.n_categories,
             seed=self.plan.seed,
             row_sums=self.residuals.row_sums,
-            row_scales=self.residuals.row_scales,
+            row_errors=self.residuals.row_errors,
         )
 
     def replay(self, rounds: TreeRounds) -> None:
