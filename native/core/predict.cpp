@@ -249,8 +249,8 @@ void add_tree_means(std::int64_t tree, std::span<const std::int32_t> leaves,
 }  // namespace
 
 template <class Inputs>
-void apply(const Inputs& X, const ForestView& forest, int n_threads, Watch& watch,
-           std::span<std::int32_t> leaves) {
+std::vector<std::int32_t> apply(const Inputs& X, const ForestView& forest, int n_threads,
+                                Watch& watch) {
   // Rows per pass through a tree: as many as threads allow, while they stay in cache. Large trees
   // are packed for more rows at a time.
   constexpr std::int64_t kFewestRows = 64, kMostOfLarge = 1 << 16;
@@ -260,6 +260,7 @@ void apply(const Inputs& X, const ForestView& forest, int n_threads, Watch& watc
   }
   const std::int64_t most = largest <= 8 * kMostRows ? kMostRows : kMostOfLarge;
   const std::int64_t block = std::clamp(X.n_rows / n_threads, kFewestRows, most);
+  std::vector<std::int32_t> leaves(static_cast<std::size_t>(X.n_rows * forest.n_trees()));
   const auto apply_to_block = [&](std::int64_t begin, std::int64_t end, Pace& pace) {
     if constexpr (Inputs::is_dense) {
       if (X.col_stride == 1 && !has_missing(X, begin, end)) {
@@ -272,6 +273,7 @@ void apply(const Inputs& X, const ForestView& forest, int n_threads, Watch& watc
     apply_to<true>(X, forest, begin, end, leaves.data(), pace);
   };
   parallel_blocks(X.n_rows, block, n_threads, watch, apply_to_block);
+  return leaves;
 }
 
 LeafCounts count_members(std::span<const std::int32_t> leaves, const ForestView& forest,
@@ -354,7 +356,7 @@ std::vector<double> leaf_means(std::span<const std::int32_t> leaves, const Fores
 }
 
 #define OKFOREST_INSTANTIATE(Inputs) \
-  template void apply(const Inputs&, const ForestView&, int, Watch&, std::span<std::int32_t>)
+  template std::vector<std::int32_t> apply(const Inputs&, const ForestView&, int, Watch&)
 OKFOREST_INSTANTIATE(DenseInputs<std::uint8_t>);
 OKFOREST_INSTANTIATE(DenseInputs<float>);
 OKFOREST_INSTANTIATE(DenseInputs<double>);
