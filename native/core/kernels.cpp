@@ -54,19 +54,10 @@ template <bool plain, int packs>
 OKFOREST_INLINE void add_side_norms(const FloatFactor& phi, std::int64_t p, Rows node,
                                     std::span<const Side> sides, const float* weight,
                                     const float* mean, SideSum* sums, double* norms) {
-  constexpr std::size_t kCache = 1 << 19;
-  const std::size_t step = (kRowBlock + sides.size() - 1) / sides.size();
   const float* const group = phi.group(p);
-  const bool fetch = node.size() * packs * 64 > kCache;
   for (std::size_t begin = 0, block = 0; begin < node.size(); begin += kRowBlock, ++block) {
     const bool last = begin + kRowBlock >= node.size();
-    std::size_t next = begin + kRowBlock;
     for (std::size_t s = 0; s < sides.size(); ++s) {
-      // Meanwhile, rows of the next block are fetched.
-      for (std::size_t k = 0; fetch && k < step && next < node.size(); ++k, ++next) {
-        const float* const row = group + static_cast<std::int64_t>(node[next]) * (packs * 16);
-        for (int c = 0; c < packs; ++c) __builtin_prefetch(row + 16 * c);
-      }
       const Side& side = sides[s];
       const std::int32_t first = block == 0 ? 0 : side.block_ends[block - 1];
       const Rows rows = side.rows.subspan(first, side.block_ends[block] - first);
