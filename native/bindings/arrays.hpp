@@ -59,7 +59,9 @@ std::span<const T> view(const Vector<T>& array) {
   return {data_of(array), array.size()};
 }
 
-inline MatrixView view(const Matrix<double>& array) {
+// A matrix that may be modified if the array may be.
+template <class T>
+MatrixOf<T> view(const nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>& array) {
   return {data_of(array), static_cast<std::int64_t>(array.shape(0)),
           static_cast<std::int64_t>(array.shape(1))};
 }
@@ -100,7 +102,7 @@ Compressed<T> inputs_of(const Sparse<T>& X, std::int64_t n_across) {
 }
 
 // Moves a vector to NumPy without copying it.
-template <class T, int NDim = 1>
+template <int NDim, class T>
 Result<T, NDim> to_numpy(std::vector<T>&& values, std::initializer_list<std::size_t> shape) {
   auto* kept = new std::vector<T>(std::move(values));
   nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
@@ -110,7 +112,7 @@ Result<T, NDim> to_numpy(std::vector<T>&& values, std::initializer_list<std::siz
 template <class T>
 Result<T> to_numpy(std::vector<T>&& values) {
   const std::size_t n = values.size();
-  return to_numpy<T, 1>(std::move(values), {n});
+  return to_numpy<1>(std::move(values), {n});
 }
 
 }  // namespace okforest

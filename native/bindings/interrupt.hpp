@@ -37,17 +37,18 @@ class Signals {
   std::exception_ptr error_;
 };
 
-// Runs body(watch) without the GIL. Raises the exception of a signal handler, such as
-// KeyboardInterrupt, soon after the signal.
+// Runs body(watch) without the GIL, and returns its result. Raises the exception of a signal
+// handler, such as KeyboardInterrupt, soon after the signal.
 template <class Body>
-void interruptible(Body&& body) {
+auto interruptible(Body&& body) {
   Signals signals;
   Watch watch([&] { return signals.poll([] {}); });
   try {
     nb::gil_scoped_release nogil;
-    body(watch);
+    return body(watch);
   } catch (const Stopped&) {
     signals.rethrow();
+    throw;
   }
 }
 

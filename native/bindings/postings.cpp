@@ -34,7 +34,7 @@ Result<std::uint32_t, 2> reach_leaves_binding(const Matrix<std::uint32_t>& nodes
     reach_leaves(trees, {data_of(values), values.size()},
                  static_cast<std::int64_t>(values.shape(1)), n_threads, watch, leaves);
   });
-  return to_numpy<std::uint32_t, 2>(std::move(leaves), {n_rows, n_trees});
+  return to_numpy<2>(std::move(leaves), {n_rows, n_trees});
 }
 
 // The postings of some leaves: found once, for sizes and for scores.

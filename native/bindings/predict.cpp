@@ -20,18 +20,16 @@ Result<std::int32_t, 2> apply_binding(const AnyInputs& X, const NamedArrays& tre
   const ForestView forest = forest_view(trees);
   const auto n_features = static_cast<std::int64_t>(forest.n_categories.size());
   const auto n_trees = static_cast<std::size_t>(forest.n_trees());
-  std::vector<std::int32_t> leaves;
   const auto apply_to = [&](const auto& inputs) {
     if (inputs.n_cols != n_features) {
       throw std::invalid_argument("X and the trees have different numbers of features");
     }
-    leaves.resize(static_cast<std::size_t>(inputs.n_rows) * n_trees);
-    interruptible([&](Watch& watch) { apply(inputs, forest, n_threads, watch, leaves); });
-    return static_cast<std::size_t>(inputs.n_rows);
+    return to_numpy<2>(
+        interruptible([&](Watch& watch) { return apply(inputs, forest, n_threads, watch); }),
+        {static_cast<std::size_t>(inputs.n_rows), n_trees});
   };
-  const std::size_t n_rows =
-      std::visit([&](const auto& x) { return apply_to(inputs_of<RowInputs>(x, n_features)); }, X);
-  return to_numpy<std::int32_t, 2>(std::move(leaves), {n_rows, n_trees});
+  return std::visit([&](const auto& x) { return apply_to(inputs_of<RowInputs>(x, n_features)); },
+                    X);
 }
 
 // The leaves as a span, after checking that the trees have these nodes.
@@ -57,9 +55,8 @@ std::span<const std::int32_t> checked(const Matrix<std::int32_t>& leaves, const 
 CsrArrays leaf_weights_binding(const Matrix<std::int32_t>& leaves, const NamedArrays& trees,
                                int n_threads) {
   const ForestView forest = forest_view(trees);
-  SparseRows rows;
-  interruptible([&](Watch& watch) {
-    rows = leaf_weights(checked(leaves, forest, watch), forest, n_threads, watch);
+  SparseRows rows = interruptible([&](Watch& watch) {
+    return leaf_weights(checked(leaves, forest, watch), forest, n_threads, watch);
   });
   return {to_numpy(std::move(rows.values)), to_numpy(std::move(rows.columns)),
           to_numpy(std::move(rows.offsets))};
@@ -68,9 +65,8 @@ CsrArrays leaf_weights_binding(const Matrix<std::int32_t>& leaves, const NamedAr
 std::tuple<std::int64_t, std::int64_t> count_members_binding(const Matrix<std::int32_t>& leaves,
                                                              const NamedArrays& trees) {
   const ForestView forest = forest_view(trees);
-  LeafCounts counts;
-  interruptible(
-      [&](Watch& watch) { counts = count_members(checked(leaves, forest, watch), forest, watch); });
+  const LeafCounts counts = interruptible(
+      [&](Watch& watch) { return count_members(checked(leaves, forest, watch), forest, watch); });
   return {counts.n_leaves, counts.n_members};
 }
 
@@ -81,11 +77,10 @@ Result<double, 2> leaf_means_binding(const Matrix<std::int32_t>& leaves, const N
   if (rows.n_rows != static_cast<std::int64_t>(forest.row_weight.size())) {
     throw std::invalid_argument("values must have one row per training row");
   }
-  std::vector<double> means;
-  interruptible([&](Watch& watch) {
-    means = leaf_means(checked(leaves, forest, watch), forest, rows, n_threads, watch);
+  std::vector<double> means = interruptible([&](Watch& watch) {
+    return leaf_means(checked(leaves, forest, watch), forest, rows, n_threads, watch);
   });
-  return to_numpy<double, 2>(std::move(means), {leaves.shape(0), values.shape(1)});
+  return to_numpy<2>(std::move(means), {leaves.shape(0), values.shape(1)});
 }
 
 // The weights, after checking that all indices are within bounds.
@@ -118,8 +113,8 @@ std::tuple<Result<std::int64_t>, Result<double>> find_nearest_binding(
   const CandidatesView candidates{
       view(gram), view(squares), {data_of(panels), n, n_packs}, view(half_squares), largest};
   const WeightsView weights = checked_weights(offsets, columns, values, places, n);
-  Nearest found;
-  interruptible([&](Watch& watch) { found = find_nearest(weights, candidates, n_threads, watch); });
+  Nearest found =
+      interruptible([&](Watch& w) { return find_nearest(weights, candidates, n_threads, w); });
   return {to_numpy(std::move(found.candidates)), to_numpy(std::move(found.costs))};
 }
 

@@ -18,16 +18,13 @@ ForestView one_tree(const NamedArrays& arrays) {
 
 std::tuple<Result<double>, Result<double>> pruning_path_binding(const NamedArrays& tree) {
   const ForestView view = one_tree(tree);
-  PruningPath path;
-  interruptible([&](Watch& watch) { path = pruning_path(view, watch); });
+  PruningPath path = interruptible([&](Watch& watch) { return pruning_path(view, watch); });
   return {to_numpy(std::move(path.alphas)), to_numpy(std::move(path.costs))};
 }
 
 Result<std::int8_t> prune_binding(const NamedArrays& tree, double alpha) {
   const ForestView view = one_tree(tree);
-  std::vector<std::int8_t> fate;
-  interruptible([&](Watch& watch) { fate = prune(view, alpha, watch); });
-  return to_numpy(std::move(fate));
+  return to_numpy(interruptible([&](Watch& watch) { return prune(view, alpha, watch); }));
 }
 
 }  // namespace

@@ -13,11 +13,6 @@ namespace okforest {
 
 namespace {
 
-MutableMatrix matrix_of(const Mutable<double, 2>& values) {
-  return {data_of(values), static_cast<std::int64_t>(values.shape(0)),
-          static_cast<std::int64_t>(values.shape(1))};
-}
-
 // The leaves, after checking that all indices are within bounds.
 LeavesView leaves_of(std::int64_t n_rows, const Vector<std::int64_t>& offsets,
                      const Vector<std::int32_t>& members, const Vector<double>& weights,
@@ -38,12 +33,11 @@ Result<double, 2> subtract_means_binding(const Mutable<double, 2>& values,
                                          const Vector<double>& weights,
                                          const Vector<std::int32_t>& places, double scale,
                                          int n_threads) {
-  const MutableMatrix matrix = matrix_of(values);
+  const MutableMatrix matrix = view(values);
   const LeavesView leaves = leaves_of(matrix.n_rows, offsets, members, weights, places, scale);
-  std::vector<double> means;
-  interruptible([&](Watch& watch) { means = subtract_means(matrix, leaves, n_threads, watch); });
-  return to_numpy<double, 2>(std::move(means),
-                             {static_cast<std::size_t>(leaves.n_leaves()), values.shape(1)});
+  return to_numpy<2>(
+      interruptible([&](Watch& w) { return subtract_means(matrix, leaves, n_threads, w); }),
+      {static_cast<std::size_t>(leaves.n_leaves()), values.shape(1)});
 }
 
 Result<double> subtract_means_from_gram_binding(const Mutable<double, 2>& gram,
@@ -52,13 +46,11 @@ Result<double> subtract_means_from_gram_binding(const Mutable<double, 2>& gram,
                                                 const Vector<double>& weights,
                                                 const Vector<std::int32_t>& places, double scale,
                                                 int n_threads) {
-  const MutableMatrix matrix = matrix_of(gram);
+  const MutableMatrix matrix = view(gram);
   if (matrix.n_rows != matrix.n_cols) throw std::invalid_argument("the Gram matrix is not square");
   const LeavesView leaves = leaves_of(matrix.n_rows, offsets, members, weights, places, scale);
-  std::vector<double> sums;
-  interruptible(
-      [&](Watch& watch) { sums = subtract_means_from_gram(matrix, leaves, n_threads, watch); });
-  return to_numpy(std::move(sums));
+  return to_numpy(interruptible(
+      [&](Watch& w) { return subtract_means_from_gram(matrix, leaves, n_threads, w); }));
 }
 
 // The four arrays of the leaves of a tree, and its scale.
@@ -79,12 +71,10 @@ Result<double, 2> leaf_coefficients_binding(const std::vector<Leaves>& trees,
       last_tree[row] = tree;
     }
   }
-  std::vector<double> coefficients;
-  interruptible([&](Watch& watch) {
-    coefficients = leaf_coefficients(views, view(initial), n_threads, watch);
-  });
+  std::vector<double> coefficients = interruptible(
+      [&](Watch& w) { return leaf_coefficients(views, view(initial), n_threads, w); });
   const std::size_t n_leaves = n == 0 ? 0 : coefficients.size() / n;
-  return to_numpy<double, 2>(std::move(coefficients), {n_leaves, n});
+  return to_numpy<2>(std::move(coefficients), {n_leaves, n});
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ Result<double, 2> compare(const Arrays<T>& a, const Arrays<T>& b, Compare&& func
       }
     }
   }
-  return to_numpy<double, 2>(std::move(result), {static_cast<std::size_t>(first.size()),
-                                                 static_cast<std::size_t>(second.size())});
+  return to_numpy<2>(std::move(result), {static_cast<std::size_t>(first.size()),
+                                         static_cast<std::size_t>(second.size())});
 }
 
 }  // namespace

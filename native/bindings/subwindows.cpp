@@ -49,7 +49,7 @@ Result<std::int32_t, 2> draw_squares_binding(const Vector<std::uint64_t>& seeds,
   std::vector<std::int32_t> squares(3 * n);
   draw_squares(view(seeds), rows, static_cast<std::int64_t>(n_each),
                {reinterpret_cast<Square*>(squares.data()), n});
-  return to_numpy<std::int32_t, 2>(std::move(squares), {n, 3});
+  return to_numpy<2>(std::move(squares), {n, 3});
 }
 
 template <class T>
@@ -85,7 +85,7 @@ Result<T, 2> cut_subwindows_binding(const std::vector<Image<T>>& images,
   const auto n_values = static_cast<std::size_t>(size * size * n_channels);
   std::vector<T> values(n * n_values);
   interruptible([&](Watch& watch) { cut_subwindows<T>(views, what, n_threads, watch, values); });
-  return to_numpy<T, 2>(std::move(values), {n, n_values});
+  return to_numpy<2>(std::move(values), {n, n_values});
 }
 
 void paste_subwindows_binding(const Matrix<std::int32_t>& squares, const Matrix<double>& maps,

@@ -1,6 +1,9 @@
 // The kernels of random cuts; see CutKernels. A part of kernels.cpp.
 #pragma once
 
+#include <limits>
+#include <type_traits>
+
 #include "core/kernels.hpp"
 #include "core/simd.hpp"
 
@@ -15,19 +18,21 @@ using Lanes = Pack<T, kWidth>;
 using Doubles = Pack<double, 8>;
 using Floats = Pack<float, 16>;
 
-template <class T>
-bool ranges(const T* lines, std::size_t n, T* low, T* high, bool* missing) {
-  auto least = fill<T, kWidth>(__builtin_inf()), most = fill<T, kWidth>(-__builtin_inf());
+// Values other than NaN are finite; bytes are never missing.
+template <class Stored, class T>
+bool ranges(const Stored* lines, std::size_t n, T* low, T* high, bool* missing) {
+  auto least = fill<Stored, kWidth>(std::numeric_limits<Stored>::max());
+  auto most = fill<Stored, kWidth>(std::numeric_limits<Stored>::lowest());
   auto sum = fill<T, kWidth>(0);
   for (std::size_t k = 0; k < n; ++k) {
-    const auto x = load<T, kWidth>(lines + k * kWidth);
+    const auto x = load<Stored, kWidth>(lines + k * kWidth);
     least = smaller(x, least);
     most = larger(x, most);
-    sum = sum + x * fill<T, kWidth>(0);  // NaN if a value is missing; values are finite
+    if constexpr (std::is_same_v<Stored, T>) sum = sum + x * fill<T, kWidth>(0);  // NaN if x is
   }
   T sums[kWidth];
-  store(least, low);
-  store(most, high);
+  store(convert<T>(least), low);
+  store(convert<T>(most), high);
   store(sum, sums);
   const T all = total(sum);
   if (all == all) return false;
@@ -38,42 +43,31 @@ bool ranges(const T* lines, std::size_t n, T* low, T* high, bool* missing) {
 // The largest T <= x.
 OKFOREST_INLINE Doubles round_down(const Doubles& x, double) { return x; }
 OKFOREST_INLINE Pack<float, 8> round_down(const Doubles& x, float) {
-  typedef Pack<float, 8> Near;
-  const Near nearest = narrow(x);
-  const Near below = map<float>(nearest, [](auto v) OKFOREST_LAMBDA {
+  const auto next_below = [](auto v) OKFOREST_LAMBDA {
     const auto bits = std::bit_cast<decltype(v < v)>(v);
     return std::bit_cast<decltype(v)>(bits + (1 + 2 * (v > 0.0f)));  // by one unit; true is -1
-  });
-  return narrow(select_at_most(widen(nearest), x, widen(nearest), widen(below)));
-}
-
-// Integers below 2^52 as doubles: the bits of 2^52 + x are those of 2^52 and x.
-OKFOREST_INLINE Doubles to_doubles(const Pack<std::uint64_t, 8>& x) {
-  return map<double>(x, [](auto v) OKFOREST_LAMBDA {
-    typedef double Vector __attribute__((vector_size(sizeof(v))));
-    return std::bit_cast<Vector>(v | 0x4330000000000000ULL) - 0x1.0p52;
-  });
+  };
+  const auto nearest = convert<float>(x), below = each<float>(next_below, nearest);
+  return convert<float>(select_at_most(widen(nearest), x, widen(nearest), widen(below)));
 }
 
 template <class T>
 void thresholds(Rng stream, std::uint64_t stride, const std::int32_t* features, const T* low,
                 const T* high, double* thresholds, T* rounded) {
-  using Words = Pack<std::uint64_t, 8>;
   for (int c = 0; c < kWidth; c += 8) {
     std::uint64_t numbers[8];
     for (int k = 0; k < 8; ++k) {
       const auto feature = static_cast<std::uint64_t>(features[c + k]);
       numbers[k] = stream.state() + kGamma + feature * (stride * kGamma);
     }
-    const Words bits = map<std::uint64_t>(load<std::uint64_t, 8>(numbers),
-                                          [](auto v) OKFOREST_LAMBDA { return mix(v); });
-    // The upper 53 bits in two parts.
-    const Doubles u =
-        to_doubles(map<std::uint64_t>(bits, [](auto v) OKFOREST_LAMBDA { return v >> 38; })) *
-            fill<double, 8>(0x1.0p-26) +
-        to_doubles(map<std::uint64_t>(
-            bits, [](auto v) OKFOREST_LAMBDA { return v >> 11 & 0x7ffffffULL; })) *
-            fill<double, 8>(0x1.0p-53);
+    // The upper 53 bits, in two parts that fit 32-bit integers, which every level can convert.
+    const auto bits = each<std::uint64_t>([](auto v) OKFOREST_LAMBDA { return mix(v) >> 11; },
+                                          load<std::uint64_t, 8>(numbers));
+    const auto upper = each<std::uint64_t>([](auto v) OKFOREST_LAMBDA { return v >> 27; }, bits);
+    const auto lower =
+        each<std::uint64_t>([](auto v) OKFOREST_LAMBDA { return v & 0x7ffffffULL; }, bits);
+    const Doubles u = widen(convert<std::int32_t>(upper)) * fill<double, 8>(0x1.0p-26) +
+                      widen(convert<std::int32_t>(lower)) * fill<double, 8>(0x1.0p-53);
     const Doubles a = widen(load<T, 8>(low + c)), b = widen(load<T, 8>(high + c));
     const Doubles x = (fill<double, 8>(1.0) - u) * a + u * b;
     const Doubles up = select_at_most(a, x, x, a), inside = select_at_most(b, up, a, up);
@@ -176,16 +170,6 @@ struct SideWeights {
   }
 };
 
-// Calls f(whether rows have weights other than one, as a constant).
-template <class F>
-OKFOREST_INLINE void with_counts(const RowWeights& rows, F&& f) {
-  if (rows.counted()) {
-    f(std::true_type{});
-  } else {
-    f(std::false_type{});
-  }
-}
-
 template <bool counted, class Stored, class T>
 OKFOREST_INLINE void store_gains(const Lanes<double>& norm, const SideWeights<counted>& sides,
                                  const Gain& gain, const CutLines<Stored, T>& cuts,
@@ -202,12 +186,16 @@ OKFOREST_INLINE void store_gains(const Lanes<double>& norm, const SideWeights<co
   store(sides.left, gains.left_weight);
 }
 
-// One for each cut that has a row on its left, else zero.
-template <class T>
-OKFOREST_INLINE Lanes<double> ones_on_left(const CutLines<T>& cuts, std::size_t row) {
-  const auto one = fill<T, kWidth>(1), zero = fill<T, kWidth>(0);
-  return widen(select_at_most(load<T, kWidth>(cuts.lines + row * kWidth),
-                              load<T, kWidth>(cuts.threshold), one, zero));
+// A function of a row: one for each cut that has it on its left, else zero.
+template <class Count = double, class Stored, class T>
+OKFOREST_INLINE auto ones_on_left(const CutLines<Stored, T>& cuts) {
+  // A byte is at most a threshold if it is at most its whole part.
+  const auto threshold = convert<Stored>(load<T, kWidth>(cuts.threshold));
+  return [lines = cuts.lines, threshold](std::size_t row) OKFOREST_LAMBDA {
+    const auto one = fill<Stored, kWidth>(1), zero = fill<Stored, kWidth>(0);
+    const auto x = load<Stored, kWidth>(lines + row * kWidth);
+    return convert<Count>(select_at_most(x, threshold, one, zero));
+  };
 }
 
 // If weights differ, sums over the lighter side of each cut: around the node's mean, the sums of
@@ -216,12 +204,13 @@ template <class T>
 void small_gains(const CutLines<T>& cuts, const SmallGram& gram, const RowWeights& rows,
                  const Gain& gain, CutGains& gains) {
   constexpr auto constant = [](double x) OKFOREST_LAMBDA { return fill<double, kWidth>(x); };
-  with_counts(rows, [&](auto counted) OKFOREST_LAMBDA {
+  with_constant(rows.counted(), [&](auto counted) OKFOREST_LAMBDA {
     const std::size_t n = cuts.n;
-    alignas(64) double in_side[(kSmallNode + 1) * kWidth];  // the weight of a row there, or zero
+    alignas(64) double in_side[kSmallNode * kWidth];  // the weight of a row there, or zero
     SideWeights<counted> sides;
+    const auto on_left = ones_on_left(cuts);
     for (std::size_t k = 0; k < n; ++k) {
-      const auto left = ones_on_left(cuts, k);
+      const auto left = on_left(k);
       store(left, in_side + k * kWidth);
       sides.add(left, rows, k);
     }
@@ -236,25 +225,17 @@ void small_gains(const CutLines<T>& cuts, const SmallGram& gram, const RowWeight
       }
       weight = smaller(sides.left, sides.right);
     }
-    store(constant(0.0), in_side + n * kWidth);
-    // Two rows at a time. Each adds to the norm twice its sum over the rows before it, and its
-    // product with itself.
+    // Each row adds to the norm twice its sum over the rows before it, and its square.
     auto norm = constant(0.0), reach = constant(0.0);
-    for (std::size_t i = 0; i < n; i += 2) {
-      const std::size_t next = i + 1 < n ? i + 1 : i;
-      const double *const a = gram.row(i), *const b = gram.row(next);
-      auto sum_a = constant(0.0), sum_b = constant(0.0);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double* const row = gram.row(i);
+      auto sum = constant(0.0);
       for (std::size_t j = 0; j < i; ++j) {
-        const auto in = load<double, kWidth>(in_side + j * kWidth);
-        sum_a = sum_a + constant(a[gram.place[j]]) * in;
-        sum_b = sum_b + constant(b[gram.place[j]]) * in;
+        sum = sum + constant(row[gram.place[j]]) * load<double, kWidth>(in_side + j * kWidth);
       }
-      const auto in_a = load<double, kWidth>(in_side + i * kWidth);
-      const auto in_b = load<double, kWidth>(in_side + (i + 1) * kWidth);
-      norm = norm + in_a * (sum_a + sum_a + constant(a[gram.place[i]]) * in_a);
-      sum_b = sum_b + constant(b[gram.place[i]]) * in_a;
-      norm = norm + in_b * (sum_b + sum_b + constant(b[gram.place[next]]) * in_b);
-      reach = reach + in_a * constant(gram.reach[i]) + in_b * constant(gram.reach[next]);
+      const auto in = load<double, kWidth>(in_side + i * kWidth);
+      norm = norm + in * (sum + sum + constant(row[gram.place[i]]) * in);
+      reach = reach + in * constant(gram.reach[i]);
     }
     norm = norm - weight * (reach + reach - weight * constant(gram.mean_norm));
     store_gains(norm, sides, gain, cuts, gains);
@@ -265,11 +246,12 @@ void small_gains(const CutLines<T>& cuts, const SmallGram& gram, const RowWeight
 template <class T>
 void scalar_gains(const CutLines<T>& cuts, const double* values, const RowWeights& rows,
                   const Gain& gain, CutGains& gains) {
-  with_counts(rows, [&](auto counted) OKFOREST_LAMBDA {
+  with_constant(rows.counted(), [&](auto counted) OKFOREST_LAMBDA {
     auto sum = fill<double, kWidth>(0.0), of_right = sum;
     SideWeights<counted> sides;
+    const auto on_left = ones_on_left(cuts);
     for (std::size_t k = 0; k < cuts.n; ++k) {
-      const auto left = ones_on_left(cuts, k), value = fill<double, kWidth>(values[k]);
+      const auto left = on_left(k), value = fill<double, kWidth>(values[k]);
       sum = sum + left * value;
       if constexpr (counted) of_right = of_right + (fill<double, kWidth>(1.0) - left) * value;
       sides.add(left, rows, k);
@@ -280,25 +262,38 @@ void scalar_gains(const CutLines<T>& cuts, const double* values, const RowWeight
   });
 }
 
-// For classes: the weight of each class on the left, for all cuts.
-template <class T>
-void class_gains(const CutLines<T>& cuts, const std::int32_t* classes,
+// For classes: the weight of each class on the left, for all cuts. If all rows have weight one,
+// they are counted in integers.
+template <class Stored, class T>
+void class_gains(const CutLines<Stored, T>& cuts, const std::int32_t* classes,
                  std::span<const double> shares, const RowWeights& rows, const Gain& gain,
-                 double* counts, CutGains& gains) {
-  with_counts(rows, [&](auto counted) OKFOREST_LAMBDA {
-    auto norm = fill<double, kWidth>(0.0);
+                 double* scratch, CutGains& gains) {
+  with_constant(rows.counted(), [&](auto counted) OKFOREST_LAMBDA {
+    using Count = std::conditional_t<counted, double, std::int32_t>;
+    Count* const counts = reinterpret_cast<Count*>(scratch);
+    const auto of_class = [&](std::size_t c)
+                              OKFOREST_LAMBDA { return load<Count, kWidth>(counts + c * kWidth); };
+    auto all = fill<Count, kWidth>(0);
     SideWeights<counted> sides;
-    for (std::size_t c = 0; c < shares.size(); ++c) store(norm, counts + c * kWidth);
+    const auto on_left = ones_on_left<Count>(cuts);
+    for (std::size_t c = 0; c < shares.size(); ++c) store(all, counts + c * kWidth);
     for (std::size_t k = 0; k < cuts.n; ++k) {
-      const auto left = ones_on_left(cuts, k);
-      double* const of_class = counts + classes[k] * kWidth;
-      store(load<double, kWidth>(of_class) + left * fill<double, kWidth>(rows.weight[k]), of_class);
-      sides.add(left, rows, k);
+      const auto c = static_cast<std::size_t>(classes[k]);
+      auto left = on_left(k);
+      if constexpr (counted) {
+        sides.add(left, rows, k);
+        left = left * fill<double, kWidth>(rows.weight[k]);
+      }
+      store(of_class(c) + left, counts + c * kWidth);
+    }
+    if constexpr (!counted) {
+      for (std::size_t c = 0; c < shares.size(); ++c) all = all + of_class(c);
+      sides.left = widen(all);
     }
     sides.finish(gain);
+    auto norm = fill<double, kWidth>(0.0);
     for (std::size_t c = 0; c < shares.size(); ++c) {
-      const auto centred =
-          load<double, kWidth>(counts + c * kWidth) - sides.left * fill<double, kWidth>(shares[c]);
+      const auto centred = widen(of_class(c)) - sides.left * fill<double, kWidth>(shares[c]);
       norm = norm + centred * centred;
     }
     if constexpr (counted) {
@@ -310,11 +305,16 @@ void class_gains(const CutLines<T>& cuts, const std::int32_t* classes,
   });
 }
 
+template <class Stored, class T = Stored>
+constexpr LineKernels<Stored, T> line_kernels() {
+  return {ranges<Stored, T>, class_gains<Stored, T>};
+}
+
 template <class T>
 constexpr CutKernels<T> cut_kernels() {
   return {
-      ranges<T>,      thresholds<T>,   sides<T>,      places<T>, list<typename CutKernels<T>::Word>,
-      small_gains<T>, scalar_gains<T>, class_gains<T>};
+      line_kernels<T>(), thresholds<T>,  sides<T>, places<T>, list<typename CutKernels<T>::Word>,
+      small_gains<T>,    scalar_gains<T>};
 }
 
 }  // namespace

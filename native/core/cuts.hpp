@@ -39,7 +39,7 @@ class Cuts {
     } else if constexpr (Inputs::has_bytes) {
       grow_to(bytes_, rows.size());
       X.gather(features, rows, bytes_.data()->x);
-      kernels().byte_cuts.ranges(bytes_.data()->x, rows.size(), low_.x, high_.x);
+      kernels().byte_cuts.ranges(bytes_.data()->x, rows.size(), low_.x, high_.x, missing_);
     }
     for (std::size_t c = size(); c < kCutWidth; ++c) low_.x[c] = high_.x[c] = 0;  // unused lanes
   }
@@ -89,15 +89,15 @@ class Cuts {
   // and counts are not read if values stayed bytes.
   void score_classes(const std::int32_t* classes, std::span<const double> shares,
                      const RowWeights& rows, const Gain& gain, CutGains& out) {
+    grow_to(counts_, shares.size());
+    double* const counts = counts_.data()->x;
     if constexpr (sizeof(T) == sizeof(float)) {
       if (as_bytes_) {
-        grow_to(byte_counts_, shares.size());
-        return kernels().byte_cuts.class_gains(cut(bytes_), classes, shares, gain,
-                                               byte_counts_.data()->x, out);
+        return kernels().byte_cuts.class_gains(cut(bytes_), classes, shares, rows, gain, counts,
+                                               out);
       }
     }
-    grow_to(counts_, shares.size());
-    of_type().class_gains(cut(lines_), classes, shares, rows, gain, counts_.data()->x, out);
+    of_type().class_gains(cut(lines_), classes, shares, rows, gain, counts, out);
   }
 
   // Lists the smaller sides of all cuts; those of constant features and of features with missing
@@ -164,7 +164,6 @@ class Cuts {
   std::vector<Value<T>> sorted_;
   std::vector<std::int32_t> listed_, block_ends_;
   std::vector<Line<double>> counts_;  // of classes, on the left of each cut
-  std::vector<Line<std::int32_t>> byte_counts_;
   Line<T> low_, high_;
   Line<T> rounded_;  // the largest T <= threshold: comparing a T with either is the same
   alignas(64) double threshold_[kCutWidth];

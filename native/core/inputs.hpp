@@ -56,18 +56,14 @@ struct DenseInputs {
 
   // Gathers a feature's values in some rows.
   void gather(std::int32_t col, std::span<const std::int32_t> rows, Value<Element>* out) const {
-    if (by_columns(rows.size())) {
-      const Stored* column = columns.data() + col * n_rows;
-      for (const auto row : rows) *out++ = {static_cast<Element>(column[row]), row};
-      return;
-    }
-    const Stored* column = data + col * col_stride;
-    const bool prefetch = exceeds_cache();
+    const bool of_copy = by_columns(rows.size()), prefetch = !of_copy && exceeds_cache();
+    const Stored* const column = of_copy ? columns.data() + col * n_rows : data + col * col_stride;
+    const std::int64_t stride = of_copy ? 1 : row_stride;
     for (std::size_t k = 0; k < rows.size(); ++k) {
       if (prefetch && k + kPrefetchDistance < rows.size()) {
-        __builtin_prefetch(column + rows[k + kPrefetchDistance] * row_stride);
+        __builtin_prefetch(column + rows[k + kPrefetchDistance] * stride);
       }
-      *out++ = {static_cast<Element>(column[rows[k] * row_stride]), rows[k]};
+      *out++ = {static_cast<Element>(column[rows[k] * stride]), rows[k]};
     }
   }
 

@@ -3,7 +3,6 @@
 // which may need instructions that the machine does not have.
 #include "core/kernels.hpp"
 
-#include "core/byte_kernels.hpp"
 #include "core/cut_kernels.hpp"
 #include "core/simd.hpp"
 
@@ -11,27 +10,22 @@ namespace okforest::OKFOREST_LEVEL {
 
 namespace {
 
-// Calls f(number of packs as a constant), at most four.
+// Calls f(number of packs, at most four, and a flag, both as constants).
 template <class F>
-OKFOREST_INLINE void with_packs(std::int64_t n, F&& f) {
-  if (n == 1) return f(std::integral_constant<int, 1>{});
-  if (n == 2) return f(std::integral_constant<int, 2>{});
-  if (n == 3) return f(std::integral_constant<int, 3>{});
-  return f(std::integral_constant<int, 4>{});
+OKFOREST_INLINE void with_packs(std::int64_t n, bool flag, F&& f) {
+  with_constant(flag, [&](auto plain) OKFOREST_LAMBDA {
+    if (n == 1) return f(std::integral_constant<int, 1>{}, plain);
+    if (n == 2) return f(std::integral_constant<int, 2>{}, plain);
+    if (n == 3) return f(std::integral_constant<int, 3>{}, plain);
+    return f(std::integral_constant<int, 4>{}, plain);
+  });
 }
 
-// Calls f(first pack, number of packs as a constant) for each group of columns.
-template <class F>
-OKFOREST_INLINE void for_groups(const FloatFactor& phi, F&& f) {
-  for (std::int64_t p = 0; p < phi.n_packs; p += FloatFactor::most_packs) {
-    with_packs(phi.group_packs(p), [&](auto packs) OKFOREST_LAMBDA { f(p, packs); });
-  }
-}
-
-// The sum of some rows of a group. With few packs, two running sums hide the latency of additions.
-template <bool plain, int packs, int stride = packs * 16>
-OKFOREST_INLINE void sum_group(const float* group, const std::int32_t* rows, std::size_t n,
-                               const float* weight, Floats sum[packs]) {
+// The sum of some rows of a group, each times weight(its place in the list) unless `plain`. With
+// few packs, two running sums hide the latency of additions.
+template <bool plain, int packs, int stride = packs * 16, class Weight>
+OKFOREST_INLINE void sum_group(const float* group, Rows rows, const Weight& weight,
+                               Floats sum[packs]) {
   constexpr int kSums = packs <= 2 ? 2 : 1;
   Floats more[packs];
   for (int c = 0; c < packs; ++c) sum[c] = more[c] = fill<float, 16>(0.0f);
@@ -39,16 +33,16 @@ OKFOREST_INLINE void sum_group(const float* group, const std::int32_t* rows, std
     const float* const row = group + static_cast<std::int64_t>(rows[k]) * stride;
     for (int c = 0; c < packs; ++c) {
       auto x = load<float, 16>(row + 16 * c);
-      if constexpr (!plain) x = x * fill<float, 16>(weight[rows[k]]);
+      if constexpr (!plain) x = x * fill<float, 16>(weight(k));
       to[c] = to[c] + x;
     }
   };
   std::size_t k = 0;
-  for (; k + kSums <= n; k += kSums) {
+  for (; k + kSums <= rows.size(); k += kSums) {
     add(k, sum);
     if constexpr (kSums == 2) add(k + 1, more);
   }
-  if (k < n) add(k, sum);
+  if (k < rows.size()) add(k, sum);
   if constexpr (kSums == 2) {
     for (int c = 0; c < packs; ++c) sum[c] = sum[c] + more[c];
   }
@@ -56,66 +50,54 @@ OKFOREST_INLINE void sum_group(const float* group, const std::int32_t* rows, std
 
 // The node is read in blocks of rows of a group of columns, which stay in cache while all sides are
 // summed. A node of a single block is in float32 throughout.
-template <bool plain>
-OKFOREST_INLINE void all_side_norms(const FloatFactor& phi, Rows node, std::span<const Side> sides,
-                                    const float* weight, const float* mean, SideSum* sums,
-                                    double* norms) {
-  constexpr std::size_t kCache = 1 << 19;
-  const std::size_t step = (kRowBlock + sides.size() - 1) / sides.size();
-  for (std::size_t s = 0; s < sides.size(); ++s) norms[s] = 0.0;
-  for_groups(phi, [&](std::int64_t p, auto packs_of_group) OKFOREST_LAMBDA {
-    constexpr int packs = packs_of_group;
-    const float* const group = phi.group(p);
-    const bool fetch = node.size() * packs * 64 > kCache;
-    for (std::size_t begin = 0, block = 0; begin < node.size(); begin += kRowBlock, ++block) {
-      const bool last = begin + kRowBlock >= node.size();
-      std::size_t next = begin + kRowBlock;
-      for (std::size_t s = 0; s < sides.size(); ++s) {
-        // Meanwhile, rows of the next block are fetched.
-        for (std::size_t k = 0; fetch && k < step && next < node.size(); ++k, ++next) {
-          const float* const row = group + static_cast<std::int64_t>(node[next]) * (packs * 16);
-          for (int c = 0; c < packs; ++c) __builtin_prefetch(row + 16 * c);
-        }
-        const Side& side = sides[s];
-        const std::int32_t first = block == 0 ? 0 : side.block_ends[block - 1];
-        Floats sum[packs];
-        sum_group<plain, packs>(group, side.rows.data() + first,
-                                static_cast<std::size_t>(side.block_ends[block] - first), weight,
-                                sum);
-        if (last && block == 0) {
-          const auto side_weight = fill<float, 16>(static_cast<float>(side.weight));
-          auto norm = fill<float, 16>(0.0f);
-          for (int c = 0; c < packs; ++c) {
-            sum[c] = sum[c] - side_weight * load<float, 16>(mean + (p + c) * 16);
-            norm = norm + sum[c] * sum[c];
-          }
-          norms[s] += static_cast<double>(total(norm));
-          continue;
-        }
-        auto norm = fill<double, 16>(0.0);
+template <bool plain, int packs>
+OKFOREST_INLINE void add_side_norms(const FloatFactor& phi, std::int64_t p, Rows node,
+                                    std::span<const Side> sides, const float* weight,
+                                    const float* mean, SideSum* sums, double* norms) {
+  const float* const group = phi.group(p);
+  for (std::size_t begin = 0, block = 0; begin < node.size(); begin += kRowBlock, ++block) {
+    const bool last = begin + kRowBlock >= node.size();
+    for (std::size_t s = 0; s < sides.size(); ++s) {
+      const Side& side = sides[s];
+      const std::int32_t first = block == 0 ? 0 : side.block_ends[block - 1];
+      const Rows rows = side.rows.subspan(first, side.block_ends[block] - first);
+      Floats sum[packs];
+      sum_group<plain, packs>(
+          group, rows, [&](std::size_t k) OKFOREST_LAMBDA { return weight[rows[k]]; }, sum);
+      if (last && block == 0) {
+        const auto side_weight = fill<float, 16>(static_cast<float>(side.weight));
+        auto norm = fill<float, 16>(0.0f);
         for (int c = 0; c < packs; ++c) {
-          auto wide = widen(sum[c]);
-          if (block > 0) wide = wide + load<double, 16>(sums[s].x + 16 * c);
-          if (!last) {
-            store(wide, sums[s].x + 16 * c);
-          } else {
-            const auto centre = widen(load<float, 16>(mean + (p + c) * 16));
-            wide = wide - fill<double, 16>(side.weight) * centre;
-            norm = norm + wide * wide;
-          }
+          sum[c] = sum[c] - side_weight * load<float, 16>(mean + (p + c) * 16);
+          norm = norm + sum[c] * sum[c];
         }
-        if (last) norms[s] += total(norm);
+        norms[s] += static_cast<double>(total(norm));
+        continue;
       }
+      auto norm = fill<double, 16>(0.0);
+      for (int c = 0; c < packs; ++c) {
+        auto wide = widen(sum[c]);
+        if (block > 0) wide = wide + load<double, 16>(sums[s].x + 16 * c);
+        if (!last) {
+          store(wide, sums[s].x + 16 * c);
+        } else {
+          const auto centre = widen(load<float, 16>(mean + (p + c) * 16));
+          wide = wide - fill<double, 16>(side.weight) * centre;
+          norm = norm + wide * wide;
+        }
+      }
+      if (last) norms[s] += total(norm);
     }
-  });
+  }
 }
 
 void side_norms(const FloatFactor& phi, Rows node, std::span<const Side> sides, const float* weight,
                 const float* mean, SideSum* sums, double* norms) {
-  if (weight == nullptr) {
-    all_side_norms<true>(phi, node, sides, weight, mean, sums, norms);
-  } else {
-    all_side_norms<false>(phi, node, sides, weight, mean, sums, norms);
+  for (std::size_t s = 0; s < sides.size(); ++s) norms[s] = 0.0;
+  for (std::int64_t p = 0; p < phi.n_packs; p += FloatFactor::most_packs) {
+    with_packs(phi.group_packs(p), weight == nullptr, [&](auto packs, auto plain) OKFOREST_LAMBDA {
+      add_side_norms<plain, packs>(phi, p, node, sides, weight, mean, sums, norms);
+    });
   }
 }
 
@@ -131,11 +113,12 @@ OKFOREST_INLINE void add_panel_sums(const GramPanels& gram, std::int64_t p,
   const float* const panel = gram.panel(p);
   for (std::int64_t i = p; i < gram.n_panels(); ++i) {
     for (std::size_t s = 0; s < sides.size(); ++s) {
-      const std::int32_t *const starts = sides[s].starts, begin = starts[i];
-      const auto n = static_cast<std::size_t>(starts[i + 1] - begin);
-      if (n == 0 || starts[p] == starts[p + 1]) continue;
+      const std::int32_t* const starts = sides[s].starts;
+      const Rows rows(sides[s].rows + starts[i], sides[s].rows + starts[i + 1]);
+      if (rows.empty() || starts[p] == starts[p + 1]) continue;
       Floats sum[packs];
-      sum_group<plain, packs, width>(panel, sides[s].rows + begin, n, weight, sum);
+      sum_group<plain, packs, width>(
+          panel, rows, [&](std::size_t k) OKFOREST_LAMBDA { return weight[rows[k]]; }, sum);
       for (int c = 0; c < packs; ++c) {
         if (i > p) sum[c] = load<float, 16>(sums[s] + 16 * c) + (sum[c] + sum[c]);
         store(sum[c], sums[s] + 16 * c);
@@ -153,27 +136,18 @@ OKFOREST_INLINE void add_panel_sums(const GramPanels& gram, std::int64_t p,
   }
 }
 
-template <bool plain>
-OKFOREST_INLINE void all_pair_sums(const GramPanels& gram, std::span<const PanelRows> sides,
-                                   const float* weight, double* norms) {
-  for (std::size_t s = 0; s < sides.size(); ++s) norms[s] = 0.0;
-  for (std::int64_t p = 0; p < gram.n_panels(); ++p) {
-    with_packs((gram.n - p * GramPanels::width + 15) / 16, [&](auto packs) OKFOREST_LAMBDA {
-      add_panel_sums<plain, packs>(gram, p, sides, weight, norms);
-    });
-  }
-}
-
 void pair_sums(const GramPanels& gram, std::span<const PanelRows> sides, const float* weight,
                double* norms) {
-  if (weight == nullptr) {
-    all_pair_sums<true>(gram, sides, weight, norms);
-  } else {
-    all_pair_sums<false>(gram, sides, weight, norms);
+  for (std::size_t s = 0; s < sides.size(); ++s) norms[s] = 0.0;
+  for (std::int64_t p = 0; p < gram.n_panels(); ++p) {
+    with_packs((gram.n - p * GramPanels::width + 15) / 16, weight == nullptr,
+               [&](auto packs, auto plain) OKFOREST_LAMBDA {
+                 add_panel_sums<plain, packs>(gram, p, sides, weight, norms);
+               });
   }
 }
 
-template <int packs, bool plain>
+template <bool plain, int packs>
 OKFOREST_INLINE void add_prefix_norms(const double* phi, std::int64_t n_cols, Rows rows,
                                       Rows lengths, const double* weight, const double* mean,
                                       double* norms) {
@@ -198,35 +172,18 @@ OKFOREST_INLINE void add_prefix_norms(const double* phi, std::int64_t n_cols, Ro
   }
 }
 
-template <int packs>
-void prefix_norms_of(const double* phi, std::int64_t n_cols, Rows rows, Rows lengths,
-                     const double* weight, const double* mean, double* norms) {
-  if (weight == nullptr) {
-    add_prefix_norms<packs, true>(phi, n_cols, rows, lengths, weight, mean, norms);
-  } else {
-    add_prefix_norms<packs, false>(phi, n_cols, rows, lengths, weight, mean, norms);
-  }
-}
-
 void prefix_norms(const double* phi, std::int64_t n_cols, Rows rows, Rows lengths,
                   const double* weight, const double* mean, double* norms) {
   for (std::size_t n = 0; n < lengths.size(); ++n) norms[n] = 0.0;
-  std::int64_t j = 0;
-  for (; j + 32 <= n_cols; j += 32) {
-    prefix_norms_of<4>(phi + j, n_cols, rows, lengths, weight, mean + j, norms);
-  }
-  for (; j < n_cols; j += 8) {
-    prefix_norms_of<1>(phi + j, n_cols, rows, lengths, weight, mean + j, norms);
+  for (std::int64_t j = 0; j < n_cols; j += 32) {
+    with_packs((n_cols - j) / 8, weight == nullptr, [&](auto packs, auto plain) OKFOREST_LAMBDA {
+      add_prefix_norms<plain, packs>(phi + j, n_cols, rows, lengths, weight, mean + j, norms);
+    });
   }
 }
 
 void add_scaled(double* __restrict sum, const double* __restrict x, double scale, std::int64_t n) {
   for (std::int64_t k = 0; k < n; ++k) sum[k] += scale * x[k];
-}
-
-void subtract_and_add(double* __restrict x, const double* __restrict mean, double scale,
-                      double* __restrict sum, std::int64_t n) {
-  for (std::int64_t k = 0; k < n; ++k) sum[k] += scale * (x[k] -= mean[k]);
 }
 
 // The sum of four rows at a time.
@@ -253,48 +210,38 @@ void sum_rows(const double* matrix, std::int64_t n_cols, Rows rows, const double
   for (; k < n; ++k) add_scaled(sum, row(k), weight == nullptr ? 1.0 : weight[k], n_cols);
 }
 
-// The inner products of two rows with kTile others.
-constexpr std::int64_t kTile = kVectorBytes == 64 ? 4 : 2;  // as registers allow
-
+// The inner products of two rows with some others.
+template <int tile>
 OKFOREST_INLINE void gram_tile(const double* a, const double* b, const double* others,
                                std::int64_t n_cols, double* of_a, double* of_b) {
-  Doubles sum[2 * kTile];
-  for (int c = 0; c < 2 * kTile; ++c) sum[c] = fill<double, 8>(0.0);
+  Doubles sum[2 * tile];
+  for (int c = 0; c < 2 * tile; ++c) sum[c] = fill<double, 8>(0.0);
   for (std::int64_t p = 0; p < n_cols; p += 8) {
     const auto x = load<double, 8>(a + p), y = load<double, 8>(b + p);
-    for (int c = 0; c < kTile; ++c) {
+    for (int c = 0; c < tile; ++c) {
       auto other = load<double, 8>(others + c * n_cols + p);
       keep(other);
       sum[c] = sum[c] + x * other;
-      sum[kTile + c] = sum[kTile + c] + y * other;
+      sum[tile + c] = sum[tile + c] + y * other;
     }
   }
-  for (int c = 0; c < kTile; ++c) {
+  for (int c = 0; c < tile; ++c) {
     of_a[c] = total(sum[c]);
-    of_b[c] = total(sum[kTile + c]);
+    of_b[c] = total(sum[tile + c]);
   }
-}
-
-OKFOREST_INLINE double dot(const double* a, const double* b, std::int64_t n_cols) {
-  auto sum = fill<double, 8>(0.0);
-  for (std::int64_t p = 0; p < n_cols; p += 8) {
-    sum = sum + load<double, 8>(a + p) * load<double, 8>(b + p);
-  }
-  return total(sum);
 }
 
 void gram(const double* rows, std::int64_t n, std::int64_t n_cols, double* gram) {
+  constexpr int kTile = kVectorBytes == 64 ? 4 : 2;  // as registers allow
   for (std::int64_t i = 0; i < n; i += 2) {
     const std::int64_t next = i + 1 < n ? i + 1 : i;
     const double *const a = rows + i * n_cols, *const b = rows + next * n_cols;
+    double *const of_a = gram + i * n, *const of_b = gram + next * n;
     std::int64_t j = 0;
     for (; j <= next && j + kTile <= n; j += kTile) {
-      gram_tile(a, b, rows + j * n_cols, n_cols, gram + i * n + j, gram + next * n + j);
+      gram_tile<kTile>(a, b, rows + j * n_cols, n_cols, of_a + j, of_b + j);
     }
-    for (; j <= next; ++j) {
-      gram[next * n + j] = dot(b, rows + j * n_cols, n_cols);
-      if (j <= i) gram[i * n + j] = dot(a, rows + j * n_cols, n_cols);
-    }
+    for (; j <= next; ++j) gram_tile<1>(a, b, rows + j * n_cols, n_cols, of_a + j, of_b + j);
   }
   for (std::int64_t i = 0; i < n; ++i) {
     for (std::int64_t j = 0; j < i; ++j) gram[j * n + i] = gram[i * n + j];
@@ -304,13 +251,15 @@ void gram(const double* rows, std::int64_t n, std::int64_t n_cols, double* gram)
 template <bool right>
 void sums_before(const float* row, const float* const rank[4], std::size_t t, std::size_t n_padded,
                  double sums[4]) {
+  const auto none = fill<float, 16>(0.0f);
   Floats sum[4], own[4];
-  for (int a = 0; a < 4; ++a) sum[a] = fill<float, 16>(0.0f), own[a] = fill<float, 16>(rank[a][t]);
+  for (int a = 0; a < 4; ++a) sum[a] = none, own[a] = fill<float, 16>(rank[a][t]);
   for (std::size_t j = 0; j < n_padded; j += 16) {
     const auto x = load<float, 16>(row + j);
     for (int a = 0; a < 4; ++a) {
       const auto other = load<float, 16>(rank[a] + j);
-      sum[a] = sum[a] + (right ? where_less(other, own[a], x) : where_less(own[a], other, x));
+      sum[a] = sum[a] + (right ? select_at_most(own[a], other, none, x)
+                               : select_at_most(other, own[a], none, x));
     }
   }
   for (int a = 0; a < 4; ++a) sums[a] = static_cast<double>(total(sum[a]));
@@ -320,12 +269,8 @@ float panel_scores(const float* panel, const std::int32_t* rows, const float* we
                    const float* offset, float* scores) {
   constexpr int packs = FloatFactor::most_packs;
   Floats sum[packs];
-  for (int c = 0; c < packs; ++c) sum[c] = fill<float, 16>(0.0f);
-  for (std::size_t k = 0; k < n; ++k) {
-    const float* const row = panel + static_cast<std::int64_t>(rows[k]) * (packs * 16);
-    const auto w = fill<float, 16>(weight[k]);
-    for (int c = 0; c < packs; ++c) sum[c] = sum[c] + w * load<float, 16>(row + 16 * c);
-  }
+  sum_group<false, packs>(
+      panel, {rows, n}, [&](std::size_t k) OKFOREST_LAMBDA { return weight[k]; }, sum);
   for (int c = 0; c < packs; ++c) {
     sum[c] = sum[c] - load<float, 16>(offset + 16 * c);
     store(sum[c], scores + 16 * c);
@@ -358,16 +303,19 @@ void subtract_both(double* matrix, std::int64_t n, const double* lines, const st
   };
   std::int64_t i = begin;
   for (; i + 8 <= end; i += 8) {
-    Doubles sum[8], across[8];
+    Doubles sum[8];
+    alignas(64) double across[8][8];
     for (int c = 0; c < 8; ++c) sum[c] = fill<double, 8>(0.0);
     std::int64_t j = 0;
     for (; j + 8 <= n; j += 8) {
-      for (int c = 0; c < 8; ++c) across[c] = load<double, 8>(line(j + c) + i);
-      transpose<8>(across);
+      for (int k = 0; k < 8; ++k) {
+        for (int c = 0; c < 8; ++c) across[c][k] = line(j + k)[i + c];
+      }
       for (int c = 0; c < 8; ++c) {
         double* const at = matrix + (i + c) * n + j;
         __builtin_prefetch(at + 64, 1);
-        const auto x = load<double, 8>(at) - (load<double, 8>(line(i + c) + j) + across[c]);
+        const auto x =
+            load<double, 8>(at) - (load<double, 8>(line(i + c) + j) + load<double, 8>(across[c]));
         store(x, at);
         sum[c] = sum[c] + x;
       }
@@ -383,7 +331,7 @@ extern const Kernels level_kernels;
 const Kernels level_kernels = {OKFOREST_LEVEL_NAME,
                                cut_kernels<float>(),
                                cut_kernels<double>(),
-                               {byte_ranges, byte_class_gains},
+                               line_kernels<std::uint8_t, float>(),
                                side_norms,
                                pair_sums,
                                prefix_norms,
@@ -392,7 +340,6 @@ const Kernels level_kernels = {OKFOREST_LEVEL_NAME,
                                {sums_before<false>, sums_before<true>},
                                panel_scores,
                                add_scaled,
-                               subtract_and_add,
                                squared_distance,
                                subtract_both};
 

@@ -98,14 +98,25 @@ struct CutGains {
   alignas(64) double gain[kCutWidth], left_weight[kCutWidth];
 };
 
-template <class T>
-struct CutKernels {
-  // The bits of a word are the sides of as many rows.
-  using Word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-
+// For inputs that are stored as T, or as bytes. Thresholds of bytes are those of the same values in
+// float32.
+template <class Stored, class T = Stored>
+struct LineKernels {
   // Finds the ranges of kCutWidth values of each row and returns whether any is missing; if so,
   // finds in which lanes.
-  bool (*ranges)(const T* lines, std::size_t n, T* low, T* high, bool* missing);
+  bool (*ranges)(const Stored* lines, std::size_t n, T* low, T* high, bool* missing);
+
+  // Gains and left weights of all cuts of a node whose outputs are classes, given those of its rows
+  // and their shares. `scratch` has kCutWidth numbers for each class.
+  void (*class_gains)(const CutLines<Stored, T>& cuts, const std::int32_t* classes,
+                      std::span<const double> shares, const RowWeights& rows, const Gain& gain,
+                      double* scratch, CutGains& gains);
+};
+
+template <class T>
+struct CutKernels : LineKernels<T> {
+  // The bits of a word are the sides of as many rows.
+  using Word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
   // uniform_between(low, high, stream.ahead(feature * stride).uniform()) for each feature. A value
   // is at most the threshold if and only if it is at most `rounded`.
@@ -131,30 +142,13 @@ struct CutKernels {
   // The same for a node of any size with one output, given w_i (y_i - mean) instead of products.
   void (*scalar_gains)(const CutLines<T>& cuts, const double* values, const RowWeights& rows,
                        const Gain& gain, CutGains& gains);
-
-  // The same for a node of any size whose outputs are classes, given those of its rows and their
-  // shares. `counts` is scratch memory: kCutWidth numbers for each class.
-  void (*class_gains)(const CutLines<T>& cuts, const std::int32_t* classes,
-                      std::span<const double> shares, const RowWeights& rows, const Gain& gain,
-                      double* counts, CutGains& gains);
-};
-
-// For inputs of bytes, none of which is missing, and rows of weight one: the kernels of CutKernels
-// that read lines of bytes. Thresholds are those of the same values in float32.
-struct ByteKernels {
-  void (*ranges)(const std::uint8_t* lines, std::size_t n, float* low, float* high);
-
-  // `counts` is scratch memory: kCutWidth numbers for each class.
-  void (*class_gains)(const CutLines<std::uint8_t, float>& cuts, const std::int32_t* classes,
-                      std::span<const double> shares, const Gain& gain, std::int32_t* counts,
-                      CutGains& gains);
 };
 
 struct Kernels {
   std::string_view level;
   CutKernels<float> float_cuts;
   CutKernels<double> double_cuts;
-  ByteKernels byte_cuts;
+  LineKernels<std::uint8_t, float> byte_cuts;
 
   // norms[s] = || sum over side s of w_i phi_i - W_s mean ||^2, with sums in float32 over blocks of
   // the node's rows. `sums` is scratch memory, one per side; weights may be null.
@@ -189,11 +183,8 @@ struct Kernels {
   float (*panel_scores)(const float* panel, const std::int32_t* rows, const float* weight,
                         std::size_t n, const float* offset, float* scores);
 
-  // sum[k] += scale * x[k], the same after x[k] -= mean[k], and the squared distance between a and
-  // scale * b.
+  // sum[k] += scale * x[k], and the squared distance between a and scale * b.
   void (*add_scaled)(double* sum, const double* x, double scale, std::int64_t n);
-  void (*subtract_and_add)(double* x, const double* mean, double scale, double* sum,
-                           std::int64_t n);
   double (*squared_distance)(const double* a, const double* b, double scale, std::int64_t n);
 
   // matrix[i][j] -= lines[places[i]][j] + lines[places[j]][i] in some rows of an n x n matrix, and

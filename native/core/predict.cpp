@@ -80,50 +80,37 @@ bool pack(const ForestView& forest, std::int64_t tree, std::vector<PackedNode<T>
   return signs < 0;
 }
 
-// Walks n rows from the root to a leaf: their steps are independent, so that memory latencies
-// overlap. Returns the number of steps.
-template <std::int64_t n, bool has_missing, class Inputs, class T>
+// Walks a row from the root to a leaf; returns the number of steps.
+template <class Inputs>
+std::int64_t walk(const Inputs& X, const ForestView& forest, std::int64_t tree, std::int64_t i,
+                  std::int32_t* leaves) {
+  const std::int64_t root = forest.node_offsets[tree];
+  std::int32_t node = 0;
+  std::int64_t n_steps = 1;
+  for (std::int32_t left; (left = forest.left[root + node]) >= 0; ++n_steps) {
+    node = left + !forest.test(tree, node).left(X(i, forest.feature[root + node]));
+  }
+  leaves[i * forest.n_trees()] = node;
+  return n_steps;
+}
+
+// The same for kRowsTogether rows and a packed tree: their steps are independent, so that memory
+// latencies overlap.
+template <bool has_missing, class Inputs, class T>
 std::int64_t walk_together(const Inputs& X, const PackedNode<T>* nodes, std::int64_t first,
                            std::int64_t n_trees, std::int32_t* leaves) {
-  std::int32_t node[n] = {};
+  std::int32_t node[kRowsTogether] = {};
   std::int64_t n_steps = 0;
-  for (std::int32_t moved = 1; moved != 0; n_steps += 2 * n) {
+  for (std::int32_t moved = 1; moved != 0; n_steps += 2 * kRowsTogether) {
     moved = 0;
-    for (std::int64_t k = 0; k < n; ++k) {
+    for (std::int64_t k = 0; k < kRowsTogether; ++k) {
       const auto row = [&](std::int32_t f) { return X(first + k, f); };
       const auto child = nodes[node[k]].template next<has_missing>(row);
       node[k] = nodes[child].template next<has_missing>(row);
       moved |= child ^ node[k];
     }
   }
-  for (std::int64_t k = 0; k < n; ++k) leaves[(first + k) * n_trees] = node[k];
-  return n_steps;
-}
-
-template <bool has_missing, class Inputs, class T>
-std::int64_t walk_packed(const Inputs& X, const PackedNode<T>* nodes, std::int64_t begin,
-                         std::int64_t end, std::int64_t n_trees, std::int32_t* leaves) {
-  std::int64_t n_steps = 0, i = begin;
-  for (; i + kRowsTogether <= end; i += kRowsTogether) {
-    n_steps += walk_together<kRowsTogether, has_missing>(X, nodes, i, n_trees, leaves);
-  }
-  for (; i < end; ++i) n_steps += walk_together<1, has_missing>(X, nodes, i, n_trees, leaves);
-  return n_steps;
-}
-
-template <class Inputs>
-std::int64_t walk(const Inputs& X, const ForestView& forest, std::int64_t tree, std::int64_t begin,
-                  std::int64_t end, std::int32_t* leaves) {
-  const std::int64_t root = forest.node_offsets[tree];
-  std::int64_t n_steps = 0;
-  for (std::int64_t i = begin; i < end; ++i) {
-    std::int32_t node = 0;
-    for (std::int32_t left; (left = forest.left[root + node]) >= 0; ++n_steps) {
-      node = left + !forest.test(tree, node).left(X(i, forest.feature[root + node]));
-    }
-    leaves[i * forest.n_trees()] = node;
-    ++n_steps;
-  }
+  for (std::int64_t k = 0; k < kRowsTogether; ++k) leaves[(first + k) * n_trees] = node[k];
   return n_steps;
 }
 
@@ -151,12 +138,11 @@ void apply_to(const Inputs& X, const ForestView& forest, std::int64_t begin, std
     // A packed leaf reads the first feature, if there is one.
     const bool many = kNodesPerRow * (end - begin) >= n_nodes && !forest.n_categories.empty();
     const bool packed = many && pack<has_missing>(forest, t, nodes);
-    for (std::int64_t first = begin; first < end; first += kMostRows) {
-      const std::int64_t last = std::min(end, first + kMostRows);
-      pace.advance(packed
-                       ? walk_packed<has_missing>(X, nodes.data(), first, last, n_trees, leaves + t)
-                       : walk(X, forest, t, first, last, leaves + t));
+    std::int64_t i = begin;
+    for (; packed && i + kRowsTogether <= end; i += kRowsTogether) {
+      pace.advance(walk_together<has_missing>(X, nodes.data(), i, n_trees, leaves + t));
     }
+    for (; i < end; ++i) pace.advance(walk(X, forest, t, i, leaves + t));
   }
 }
 
@@ -263,8 +249,8 @@ void add_tree_means(std::int64_t tree, std::span<const std::int32_t> leaves,
 }  // namespace
 
 template <class Inputs>
-void apply(const Inputs& X, const ForestView& forest, int n_threads, Watch& watch,
-           std::span<std::int32_t> leaves) {
+std::vector<std::int32_t> apply(const Inputs& X, const ForestView& forest, int n_threads,
+                                Watch& watch) {
   // Rows per pass through a tree: as many as threads allow, while they stay in cache. Large trees
   // are packed for more rows at a time.
   constexpr std::int64_t kFewestRows = 64, kMostOfLarge = 1 << 16;
@@ -274,6 +260,7 @@ void apply(const Inputs& X, const ForestView& forest, int n_threads, Watch& watc
   }
   const std::int64_t most = largest <= 8 * kMostRows ? kMostRows : kMostOfLarge;
   const std::int64_t block = std::clamp(X.n_rows / n_threads, kFewestRows, most);
+  std::vector<std::int32_t> leaves(static_cast<std::size_t>(X.n_rows * forest.n_trees()));
   const auto apply_to_block = [&](std::int64_t begin, std::int64_t end, Pace& pace) {
     if constexpr (Inputs::is_dense) {
       if (X.col_stride == 1 && !has_missing(X, begin, end)) {
@@ -286,6 +273,7 @@ void apply(const Inputs& X, const ForestView& forest, int n_threads, Watch& watc
     apply_to<true>(X, forest, begin, end, leaves.data(), pace);
   };
   parallel_blocks(X.n_rows, block, n_threads, watch, apply_to_block);
+  return leaves;
 }
 
 LeafCounts count_members(std::span<const std::int32_t> leaves, const ForestView& forest,
@@ -368,7 +356,7 @@ std::vector<double> leaf_means(std::span<const std::int32_t> leaves, const Fores
 }
 
 #define OKFOREST_INSTANTIATE(Inputs) \
-  template void apply(const Inputs&, const ForestView&, int, Watch&, std::span<std::int32_t>)
+  template std::vector<std::int32_t> apply(const Inputs&, const ForestView&, int, Watch&)
 OKFOREST_INSTANTIATE(DenseInputs<std::uint8_t>);
 OKFOREST_INSTANTIATE(DenseInputs<float>);
 OKFOREST_INSTANTIATE(DenseInputs<double>);

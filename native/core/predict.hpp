@@ -13,8 +13,8 @@ namespace okforest {
 
 // leaves[i * n_trees + t]: the leaf of tree t that row i of X reaches.
 template <class Inputs>
-void apply(const Inputs& X, const ForestView& forest, int n_threads, Watch& watch,
-           std::span<std::int32_t> leaves);
+std::vector<std::int32_t> apply(const Inputs& X, const ForestView& forest, int n_threads,
+                                Watch& watch);
 
 // The number of leaves, without those that are -1, and of their members.
 struct LeafCounts {

@@ -120,6 +120,7 @@ std::vector<double> leaf_coefficients(std::span<const LeavesView> trees,
   const auto add_columns = [&](std::int64_t begin, std::int64_t end, Pace& pace) {
     const std::int64_t width = end - begin;
     AlignedArray<double> residuals(static_cast<std::size_t>(n * width)), last_means;
+    const auto row = [&](std::int64_t i) { return residuals.data() + i * width; };
     for (std::int64_t j = 0; j < width; ++j) residuals[(begin + j) * width + j] = 1.0;
     // The mean that boosting starts from is that of a tree with a single leaf.
     AlignedArray<double> means(initial.begin() + begin, initial.begin() + end);
@@ -127,27 +128,26 @@ std::vector<double> leaf_coefficients(std::span<const LeavesView> trees,
     std::vector<char> is_member(static_cast<std::size_t>(n));
     double* out = coefficients.data() + begin;
     for (const LeavesView& leaves : trees) {
-      // The means of the tree before are subtracted from a row just before it is added up.
       means.swap(last_means);
-      means.assign(static_cast<std::size_t>(leaves.n_leaves() * width), 0.0);
       std::ranges::fill(is_member, 0);
-      const auto row = [&](std::int64_t i) { return residuals.data() + i * width; };
-      const auto last_mean = [&](std::int64_t i) { return last_means.data() + places[i] * width; };
+      const auto subtract_mean = [&](std::int64_t i) {
+        kernels().add_scaled(row(i), last_means.data() + places[i] * width, -1.0, width);
+        pace.advance(width);
+      };
+      means.assign(static_cast<std::size_t>(leaves.n_leaves() * width), 0.0);
       for (std::int64_t leaf = 0; leaf < leaves.n_leaves(); ++leaf, out += n) {
         double* const mean = means.data() + leaf * width;
         for (std::int64_t m = leaves.offsets[leaf]; m < leaves.offsets[leaf + 1]; ++m) {
+          // Its last mean is subtracted from a row just before the row is added up.
           const std::int32_t i = leaves.members[m];
-          kernels().subtract_and_add(row(i), last_mean(i), leaves.scale * leaves.weights[m], mean,
-                                     width);
+          subtract_mean(i);
+          kernels().add_scaled(mean, row(i), leaves.scale * leaves.weights[m], width);
           is_member[i] = 1;
-          pace.advance(width);
         }
         std::copy_n(mean, width, out);
       }
       for (std::int64_t i = 0; i < n; ++i) {
-        if (is_member[i]) continue;
-        kernels().add_scaled(row(i), last_mean(i), -1.0, width);
-        pace.advance(width);
+        if (!is_member[i]) subtract_mean(i);
       }
       std::ranges::copy(leaves.places, places.begin());
     }

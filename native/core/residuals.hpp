@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/views.hpp"
 #include "core/watch.hpp"
 
 namespace okforest {
@@ -21,15 +22,6 @@ struct LeavesView {
   double scale;                          // factor of the means
 
   std::int64_t n_leaves() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
-};
-
-// A mutable row-major matrix.
-struct MutableMatrix {
-  double* data;
-  std::int64_t n_rows;
-  std::int64_t n_cols;
-
-  double* row(std::int64_t i) const { return data + i * n_cols; }
 };
 
 // Subtracts the scaled mean of its leaf from each row. Returns the scaled means, of shape

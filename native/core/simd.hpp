@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
 #define OKFOREST_INLINE inline __attribute__((always_inline))
 #define OKFOREST_LAMBDA __attribute__((always_inline))
@@ -24,8 +23,17 @@ inline constexpr int kVectorBytes = 16;
 
 namespace OKFOREST_LEVEL {
 
+// Calls f(flag as a constant).
+template <class F>
+OKFOREST_INLINE void with_constant(bool flag, F&& f) {
+  return flag ? f(std::true_type{}) : f(std::false_type{});
+}
+
+template <class T, int n>
+inline constexpr bool is_native = (n * sizeof(T) <= kVectorBytes);
+
 // n numbers of type T: one native vector, or two halves.
-template <class T, int n, bool native = (n * sizeof(T) <= kVectorBytes)>
+template <class T, int n, bool native = is_native<T, n>>
 struct Pack {
   Pack<T, n / 2> low, high;
 };
@@ -38,12 +46,9 @@ struct Pack<T, n, true> {
 };
 
 template <class T, int n>
-inline constexpr bool is_native = (n * sizeof(T) <= kVectorBytes);
-
-template <class T, int n>
 OKFOREST_INLINE Pack<T, n> fill(T x) {
   if constexpr (is_native<T, n>) {
-    return {typename Pack<T, n>::Vector{} + x};
+    return {x - typename Pack<T, n>::Vector{}};  // x, of either sign, without an instruction
   } else {
     return {fill<T, n / 2>(x), fill<T, n / 2>(x)};
   }
@@ -79,11 +84,6 @@ OKFOREST_INLINE Pack<U, n> each(F&& f, const Pack<T, n>& x, const More&... more)
   }
 }
 
-template <class U, class T, int n, class F>
-OKFOREST_INLINE Pack<U, n> map(const Pack<T, n>& x, F&& f) {
-  return each<U>(f, x);
-}
-
 #define OKFOREST_OPERATOR(symbol)                                                    \
   template <class T, int n>                                                          \
   OKFOREST_INLINE Pack<T, n> operator symbol(Pack<T, n> a, Pack<T, n> b) {           \
@@ -115,14 +115,6 @@ OKFOREST_INLINE auto at_most(const Pack<T, n>& a, const Pack<T, n>& b) {
   return each<Word>(compare, a, b);
 }
 
-// x where a < b, else zero.
-template <class T, int n>
-OKFOREST_INLINE Pack<T, n> where_less(const Pack<T, n>& a, const Pack<T, n>& b,
-                                      const Pack<T, n>& x) {
-  const auto f = [](auto u, auto v, auto w) OKFOREST_LAMBDA { return u < v ? w : decltype(w){}; };
-  return each<T>(f, a, b, x);
-}
-
 // a where x <= y, else b.
 template <class T, int n>
 OKFOREST_INLINE Pack<T, n> select_at_most(const Pack<T, n>& x, const Pack<T, n>& y,
@@ -140,6 +132,9 @@ template <class U, class T, int n>
 OKFOREST_INLINE Pack<U, n> convert(const Pack<T, n>& x) {
   if constexpr (std::is_same_v<U, T>) {
     return x;
+  } else if constexpr (std::is_floating_point_v<T> + std::is_floating_point_v<U> == 1 &&
+                       (sizeof(T) == 1 || sizeof(U) == 1)) {
+    return convert<U>(convert<std::int32_t>(x));  // compilers do it one by one
   } else if constexpr (is_native<T, n> && is_native<U, n>) {
     return {__builtin_convertvector(x.v, typename Pack<U, n>::Vector)};
   } else if constexpr (is_native<T, n>) {
@@ -155,10 +150,6 @@ OKFOREST_INLINE Pack<U, n> convert(const Pack<T, n>& x) {
 template <class T, int n>
 OKFOREST_INLINE Pack<double, n> widen(const Pack<T, n>& x) {
   return convert<double>(x);
-}
-template <int n>
-OKFOREST_INLINE Pack<float, n> narrow(const Pack<double, n>& x) {
-  return convert<float>(x);
 }
 
 // Keeps a value in registers: compilers like to load it again for every use.
@@ -186,37 +177,6 @@ OKFOREST_INLINE T total(const Pack<T, n>& x) {
   } else {
     const auto halves = std::bit_cast<Halves<T, n>>(x);
     return total(halves.low + halves.high);
-  }
-}
-
-// Exchanges parts of two rows of a matrix: the upper of each two blocks of `step` numbers of the
-// first with the lower ones of the second.
-template <int step, class Vector, std::size_t... lane>
-OKFOREST_INLINE void exchange(Vector& a, Vector& b, std::index_sequence<lane...>) {
-  constexpr int n = sizeof...(lane);
-  const Vector first = a;
-  a = __builtin_shufflevector(first, b, (lane & step ? n + lane - step : lane)...);
-  b = __builtin_shufflevector(first, b, (lane & step ? n + lane : lane + step)...);
-}
-
-// Transposes a square matrix.
-template <int n, int step = n / 2>
-OKFOREST_INLINE void transpose(Pack<double, n>* rows) {
-  if constexpr (!is_native<double, n>) {
-    Pack<double, n / 2> low[n], high[n];
-    for (int i = 0; i < n; ++i) low[i] = rows[i].low, high[i] = rows[i].high;
-    for (const int half : {0, n / 2}) transpose<n / 2>(low + half), transpose<n / 2>(high + half);
-    for (int i = 0; i < n / 2; ++i) {
-      rows[i] = {low[i], low[n / 2 + i]};
-      rows[n / 2 + i] = {high[i], high[n / 2 + i]};
-    }
-  } else if constexpr (step > 0) {
-    for (int i = 0; i < n; ++i) {
-      if ((i & step) == 0) {
-        exchange<step>(rows[i].v, rows[i + step].v, std::make_index_sequence<n>{});
-      }
-    }
-    transpose<n, step / 2>(rows);
   }
 }
 

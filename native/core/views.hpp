@@ -9,13 +9,16 @@
 namespace okforest {
 
 // A row-major matrix of float64: the factor of the outputs (N x rank) or their Gram matrix (N x N).
-struct MatrixView {
-  const double* data;
+template <class T>
+struct MatrixOf {
+  T* data;
   std::int64_t n_rows;
   std::int64_t n_cols;
 
-  const double* row(std::int64_t i) const { return data + i * n_cols; }
+  T* row(std::int64_t i) const { return data + i * n_cols; }
 };
+using MatrixView = MatrixOf<const double>;
+using MutableMatrix = MatrixOf<double>;
 
 // A fitted forest: the arrays of its trees, concatenated. Indices of nodes, members and words count
 // from the start of their own tree. A node's right child follows its left child.

@@ -83,18 +83,20 @@ void add_byte_cuts(const Kernels& level, Checksum& sum) {
   std::vector<std::uint8_t> lines(n * kCutWidth);
   for (auto& x : lines) x = static_cast<std::uint8_t>(rng.below(256));
   alignas(64) float low[kCutWidth], high[kCutWidth];
-  level.byte_cuts.ranges(lines.data(), n, low, high);
+  bool missing[kCutWidth];
+  level.byte_cuts.ranges(lines.data(), n, low, high, missing);
   sum.add(low, kCutWidth);
   sum.add(high, kCutWidth);
   std::vector<float> thresholds(kCutWidth);
   for (auto& x : thresholds) x = static_cast<float>(255.0 * rng.uniform());
-  std::vector<std::int32_t> classes(n), counts(3 * kCutWidth);
+  std::vector<std::int32_t> classes(n);
   for (std::size_t k = 0; k < n; ++k) classes[k] = static_cast<std::int32_t>(k % 3);
   const std::vector<double> shares{0.334, 0.333, 0.333};
+  std::vector<double> weight(n, 1.0), counts(3 * kCutWidth);
   CutGains gains;
   const Gain gain{static_cast<double>(n), static_cast<double>(n), 2.0};
   level.byte_cuts.class_gains({lines.data(), n, thresholds.data(), low, high}, classes.data(),
-                              shares, gain, counts.data(), gains);
+                              shares, {weight.data(), weight.data()}, gain, counts.data(), gains);
   sum.add(gains.gain, kCutWidth);
   sum.add(gains.left_weight, kCutWidth);
 }
