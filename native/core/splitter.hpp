@@ -68,6 +68,7 @@ class Splitter {
                                Rng(derive(node.seed, kCutStream)),
                                compared || needs_gains()};
     Rng rng(node.seed);
+    splits_.enter(rows);
     stored_.enter(sample_, rows, node.weight);
     if (compared && most == order_.size()) {
       screen(search, order_.natural());
