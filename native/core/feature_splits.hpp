@@ -78,6 +78,11 @@ class FeatureSplits {
     right_.resize(sample.rows.size());
   }
 
+  // Begins a node.
+  void enter(Rows rows) {
+    if (rank_sort_) rank_sort_->enter(rows);
+  }
+
   // The largest gain of a feature, or kNoGain.
   double best(const NodeSearch& search, std::int32_t feature) {
     double most = kNoGain;
@@ -117,7 +122,7 @@ class FeatureSplits {
       sort_values();
       return {values_, missing_};
     }
-    (*rank_sort_)(feature, rows, buffer_.data());
+    (*rank_sort_)(feature, buffer_.data());
     std::size_t n_present = rows.size();
     missing_.clear();
     while (n_present > 0 && std::isnan(buffer_[n_present - 1].x)) {

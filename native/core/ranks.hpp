@@ -114,21 +114,37 @@ class RankSort {
  public:
   using T = typename Inputs::Element;
 
-  explicit RankSort(Ranks<Inputs>& ranks) : ranks_(ranks), taken_((ranks.n_rows() + 63) / 64) {}
+  explicit RankSort(Ranks<Inputs>& ranks)
+      : ranks_(ranks), inside_(ranks.n_rows()), taken_((ranks.n_rows() + 63) / 64) {}
 
-  // Writes a node's values of a feature, sorted, missing ones last.
-  void operator()(std::int32_t feature, std::span<const std::int32_t> rows, Value<T>* out) {
+  // Begins a node; its rows must stay valid until the next.
+  void enter(std::span<const std::int32_t> rows) {
+    rows_ = rows;
+    is_large_ = kLarge * rows.size() >= inside_.size();
+    if (!is_large_) return;
+    std::ranges::fill(inside_, 0);
+    for (const auto row : rows) inside_[row] = 1;
+  }
+
+  // Writes the node's values of a feature, sorted, missing ones last.
+  void operator()(std::int32_t feature, Value<T>* out) {
     const auto& ranked = ranks_.of(feature);
     const std::int32_t* place = ranked.rank.data();
     const Value<T>* sorted = ranked.sorted.data();
-    if (8 * rows.size() < taken_.size()) {
+    if (is_large_) {
+      // Without branches: each value is written, and kept if its row is in the node.
+      for (Value<T>* const end = out + rows_.size(); out < end; ++sorted) {
+        *out = *sorted;
+        out += inside_[sorted->row];
+      }
+    } else if (8 * rows_.size() < taken_.size()) {
       places_.clear();
-      for (const auto row : rows) places_.push_back(place[row]);
+      for (const auto row : rows_) places_.push_back(place[row]);
       std::ranges::sort(places_);
       for (const auto p : places_) *out++ = sorted[p];
     } else {
       // Sets a bit for each rank in the node, then reads the bits in order.
-      for (const auto row : rows) {
+      for (const auto row : rows_) {
         taken_[static_cast<std::size_t>(place[row]) / 64] |= 1ULL << (place[row] % 64);
       }
       for (std::size_t w = 0; w < taken_.size(); ++w) {
@@ -141,7 +157,12 @@ class RankSort {
   }
 
  private:
+  static constexpr std::size_t kLarge = 4;  // nodes of at least 1 / kLarge of all rows are large
+
   Ranks<Inputs>& ranks_;
+  std::span<const std::int32_t> rows_;
+  bool is_large_ = false;
+  std::vector<char> inside_;          // for a large node: 1 for each training row in it, else 0
   std::vector<std::uint64_t> taken_;  // zero between sorts
   std::vector<std::int32_t> places_;
 };

@@ -35,6 +35,7 @@ class Splitter {
         scorer_(scorer),
         rules_(rules),
         stopped_(stopped),
+        any_category_(std::ranges::any_of(rules.n_categories, [](auto n) { return n > 0; })),
         order_(X.n_cols),
         splits_(X, scorer, rules, ranks),
         stored_(X) {
@@ -70,6 +71,7 @@ class Splitter {
                                Rng(derive(node.seed, kCutStream)),
                                compared || needs_gains()};
     Rng rng(node.seed);
+    splits_.enter(rows);
     stored_.enter(sample_, rows, node.weight);
     if (compared && most == order_.size()) {
       screen(search, order_.natural());
@@ -118,7 +120,8 @@ class Splitter {
       screen_cuts(search, features);
     }
     for (std::size_t slot = 0; slot < features.size() && !stopped_; ++slot) {
-      if (rules_.n_categories[features[slot]] > 0 || found_.gain[slot] == kUnknown) {
+      const bool category = any_category_ && rules_.n_categories[features[slot]] > 0;
+      if (category || found_.gain[slot] == kUnknown) {
         found_.set(slot, splits_.best(search, features[slot]));
       }
     }
@@ -351,6 +354,7 @@ class Splitter {
   S& scorer_;
   const Rules& rules_;
   const std::atomic<bool>& stopped_;
+  const bool any_category_;
   Sample sample_{};
   FeatureOrder order_;
   FeatureSplits<Inputs, S> splits_;

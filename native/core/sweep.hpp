@@ -165,7 +165,9 @@ class Sweep {
     const bool ends_missing = !missing.empty() && !missing_left;
     const auto differ = [&](std::size_t k) { return k == n || values[k - 1].x < values[k].x; };
     std::size_t n_first = 1, n_last = 1;  // number of equal values at each end
+    while (n_first + 8 < n && values[n_first + 7].x == values[0].x) n_first += 8;
     while (!differ(n_first)) ++n_first;
+    while (n_last + 8 < n && values[n - n_last - 8].x == values[n - 1].x) n_last += 8;
     while (n_last < n && !differ(n - n_last)) ++n_last;
     const std::size_t at_left = n_first + (missing_left ? missing.size() : 0);
     const std::size_t at_right = ends_missing ? missing.size() : n_last;
