@@ -78,7 +78,8 @@ def encode(X: Any, categories: Categories, text_advice: str) -> Floats:
 
 def category_counts(categories: Categories) -> npt.NDArray[np.int32]:
     """Return the number of categories of each feature, 0 for a numeric one."""
-    return np.array([0 if c is None else len(c) for c in categories], dtype=np.int32)
+    counts = (0 if known is None else len(known) for known in categories)
+    return np.fromiter(counts, dtype=np.int32, count=len(categories))
 
 
 def categorical_names(X: Any, categories: Categories) -> str:
