@@ -102,15 +102,17 @@ Compressed<T> inputs_of(const Sparse<T>& X, std::int64_t n_across) {
 }
 
 // Moves a vector to NumPy without copying it.
-template <int NDim, class T>
-Result<T, NDim> to_numpy(std::vector<T>&& values, std::initializer_list<std::size_t> shape) {
-  auto* kept = new std::vector<T>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+template <int NDim, class T, class Allocator>
+Result<T, NDim> to_numpy(std::vector<T, Allocator>&& values,
+                         std::initializer_list<std::size_t> shape) {
+  using Kept = std::vector<T, Allocator>;
+  auto* kept = new Kept(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Kept*>(p); });
   return Result<T, NDim>(kept->data(), shape, owner);
 }
 
-template <class T>
-Result<T> to_numpy(std::vector<T>&& values) {
+template <class T, class Allocator>
+Result<T> to_numpy(std::vector<T, Allocator>&& values) {
   const std::size_t n = values.size();
   return to_numpy<1>(std::move(values), {n});
 }

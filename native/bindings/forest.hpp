@@ -34,7 +34,7 @@ void for_arrays(Arrays& forest, F&& f) {
 
 inline NamedArrays arrays_of(Forest&& forest) {
   NamedArrays result;
-  for_arrays(forest, [&]<class T>(const char* name, std::vector<T>& values) {
+  for_arrays(forest, [&]<class T>(const char* name, AlignedArray<T>& values) {
     const nb::object array = to_numpy(std::move(values)).cast();
     result[name] = std::is_same_v<T, char> ? array.attr("view")("bool") : array;
   });

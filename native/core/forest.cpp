@@ -79,7 +79,7 @@ void Joiner::append(const Tree& tree) {
 // Adds n zeros and returns where they begin. Reserves memory for all trees, assuming that the rest
 // are as large as those so far. Reserved memory that is never written to is not used.
 template <class T>
-T* Joiner::extend(std::vector<T>& all, std::size_t n) const {
+T* Joiner::extend(AlignedArray<T>& all, std::size_t n) const {
   const std::size_t old_size = all.size(), size = old_size + n;
   if (size > all.capacity()) {
     const double per_tree = static_cast<double>(size) / static_cast<double>(n_joined_ + 1);

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/aligned_array.hpp"
+
 namespace okforest {
 
 // A node of a tree; see ForestView for the fields.
@@ -30,11 +32,11 @@ struct Tree {
 
 // All trees, concatenated: an array for each field of ForestView.
 struct Forest {
-  std::vector<std::int64_t> node_offsets{0}, member_offsets{0}, subset_offsets{0};
-  std::vector<std::int32_t> feature, subset, left, begin, end, members, times;
-  std::vector<double> threshold, weight, variance;
-  std::vector<char> missing_left;
-  std::vector<std::uint64_t> subset_words;
+  AlignedArray<std::int64_t> node_offsets{0}, member_offsets{0}, subset_offsets{0};
+  AlignedArray<std::int32_t> feature, subset, left, begin, end, members, times;
+  AlignedArray<double> threshold, weight, variance;
+  AlignedArray<char> missing_left;
+  AlignedArray<std::uint64_t> subset_words;
 };
 
 // Concatenates trees that several threads finish in any order. A tree that comes before its turn is
@@ -51,7 +53,7 @@ class Joiner {
  private:
   void append(const Tree& tree);
   template <class T>
-  T* extend(std::vector<T>& all, std::size_t n) const;
+  T* extend(AlignedArray<T>& all, std::size_t n) const;
 
   std::mutex mutex_;
   Forest forest_;

@@ -7,11 +7,11 @@ namespace okforest {
 
 // The sum of entry(k) for k < n, in eight running sums.
 template <class Entry>
-double gathered_sum(const Entry& entry, std::size_t n) {
+[[gnu::always_inline]] inline double gathered_sum(const Entry& entry, std::size_t n) {
   double sums[8] = {};
   std::size_t k = 0;
   for (; k + 8 <= n; k += 8) {
-    for (int c = 0; c < 8; ++c) sums[c] += entry(k + c);
+    for (std::size_t c = 0; c < 8; ++c) sums[c] += entry(k + c);
   }
   for (; k < n; ++k) sums[0] += entry(k);
   if (n < 8) return sums[0];

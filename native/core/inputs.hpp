@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/aligned_array.hpp"
 #include "core/kernels.hpp"  // for kCutWidth
 #include "core/watch.hpp"
 
@@ -39,7 +40,7 @@ struct DenseInputs {
   std::int64_t n_cols;
   std::int64_t row_stride;
   std::int64_t col_stride;
-  std::vector<Stored> columns{};  // a column-major copy of the matrix, or empty
+  AlignedArray<Stored> columns{};  // a column-major copy of the matrix, or empty
 
   Element operator()(std::int64_t row, std::int64_t col) const {
     return data[row * row_stride + col * col_stride];

@@ -116,6 +116,8 @@ class Splitter {
   void screen(const Search<Frame>& search, Rows features) {
     if (rules_.split_kind == SplitKind::best) {
       screen_sweeps(search, features);
+    } else if (stored_.in_use()) {
+      screen_stored_cuts(search, features);
     } else {
       screen_cuts(search, features);
     }
@@ -130,12 +132,10 @@ class Splitter {
   // One random cut of each numeric feature.
   void screen_cuts(const Search<Frame>& search, Rows features) {
     const std::size_t n = search.rows.size();
-    const bool stored = stored_.in_use();
-    const bool scalar = !stored && scorer_.row_values(search.rows, search.frame, values_.data());
+    const bool scalar = scorer_.row_values(search.rows, search.frame, values_.data());
     const std::size_t n_classes =
-        stored ? 0
-               : scorer_.row_classes(search.rows, search.frame, classes_.data(), values_.data());
-    const bool small = !stored && !scalar && n_classes == 0 && n <= kSmallNode &&
+        scorer_.row_classes(search.rows, search.frame, classes_.data(), values_.data());
+    const bool small = !scalar && n_classes == 0 && n <= kSmallNode &&
                        scorer_.small_gram(search.rows, search.frame, small_gram_);
     const bool as_bytes = Inputs::has_bytes && n_classes > 0 && sample_.plain;
     if (!as_bytes && (scalar || small || n_classes > 0)) {
@@ -148,14 +148,9 @@ class Splitter {
     Precision precision;
     for (std::size_t slot = 0; slot < features.size() && !stopped_; slot += kCutWidth) {
       const Rows some = features.subspan(slot, std::min(kCutWidth, features.size() - slot));
+      cuts_.load(X_, some, search.rows, as_bytes);
+      cuts_.draw(search.cuts, Search<Frame>::kDrawsOfFeature);
       CutGains gains;
-      if (stored) {
-        score_stored(search, some, &found_.threshold[slot], gains, precision);
-      } else {
-        cuts_.load(X_, some, search.rows, as_bytes);
-        cuts_.draw(search.cuts, Search<Frame>::kDrawsOfFeature);
-        std::copy_n(cuts_.thresholds(), kCutWidth, &found_.threshold[slot]);
-      }
       if (scalar) {
         cuts_.score_values(values_.data(), weights, search.gain, gains);
       } else if (n_classes > 0) {
@@ -163,45 +158,61 @@ class Splitter {
                             search.gain, gains);
       } else if (small) {
         cuts_.score_small(small_gram_, weights, search.gain, gains);
-      } else if (!stored) {
-        const auto sides = cuts_.list_sides(sample_, search.node.weight);
-        score_sides(search, sides, gains, precision);
+      } else {
+        precision =
+            score_sides(search, cuts_.list_sides(sample_, search.node.weight), gains, precision);
       }
       std::copy_n(gains.gain, kCutWidth, &found_.gain[slot]);
       std::copy_n(gains.left_weight, kCutWidth, &found_.left_weight[slot]);
-      for (std::size_t c = 0; !stored && cuts_.any_missing() && c < some.size(); ++c) {
+      std::copy_n(cuts_.thresholds(), kCutWidth, &found_.threshold[slot]);
+      for (std::size_t c = 0; cuts_.any_missing() && c < cuts_.size(); ++c) {
         if (cuts_.has_missing(c)) found_.gain[slot + c] = kUnknown;
       }
     }
-    // The norms are those of the smaller sides, so that W / (W - W_side) <= 2. Errors grow with the
-    // gain: that of the largest bounds them all.
+    settle_cuts(features.size(), precision);
+  }
+
+  // Bounds the errors of the gains of cuts. The norms are those of the smaller sides, so that W /
+  // (W - W_side) <= 2. Errors grow with the gain: that of the largest bounds them all.
+  void settle_cuts(std::size_t n_slots, const Precision& precision) {
+    const double error = precision.exact() ? 0.0 : precision.error(largest_of(n_slots), 2.0);
+    std::fill_n(found_.error.begin(), n_slots, error);
+    std::fill_n(found_.settled.begin(), n_slots, true);
+  }
+
+  double largest_of(std::size_t n_slots) const {
     double largest = 0.0;
-    for (std::size_t k = 0; k < features.size(); ++k) largest = std::max(found_.gain[k], largest);
-    const double error = precision.exact() ? 0.0 : precision.error(largest, 2.0);
-    std::fill_n(found_.error.begin(), features.size(), error);
-    std::fill_n(found_.settled.begin(), features.size(), true);
+    for (std::size_t k = 0; k < n_slots; ++k) largest = std::max(found_.gain[k], largest);
+    return largest;
   }
 
-  // The same for a few features of sparse inputs.
-  void score_stored(const Search<Frame>& search, Rows features, double* thresholds, CutGains& gains,
-                    Precision& precision) {
-    const auto cuts =
-        stored_.cut(features, [&](std::int32_t feature) { return search.draws_of(feature); });
-    Smaller sides[kCutWidth];
-    for (std::size_t c = 0; c < cuts.size(); ++c) {
-      if (cuts[c]) sides[c] = *cuts[c];
-      thresholds[c] = cuts[c] ? cuts[c]->threshold : 0.0;
+  // One random cut of each numeric feature of sparse inputs.
+  void screen_stored_cuts(const Search<Frame>& search, Rows features) {
+    Precision precision;
+    for (std::size_t slot = 0; slot < features.size() && !stopped_; slot += kCutWidth) {
+      const Rows some = features.subspan(slot, std::min(kCutWidth, features.size() - slot));
+      const auto cuts =
+          stored_.cut(some, [&](std::int32_t feature) { return search.draws_of(feature); });
+      Smaller sides[kCutWidth];
+      for (std::size_t c = 0; c < cuts.size(); ++c) {
+        if (cuts[c]) sides[c] = *cuts[c];
+        found_.threshold[slot + c] = cuts[c] ? cuts[c]->threshold : 0.0;
+      }
+      CutGains gains;
+      precision = score_sides(search, {sides, cuts.size()}, gains, precision);
+      std::copy_n(gains.gain, cuts.size(), &found_.gain[slot]);
+      std::copy_n(gains.left_weight, cuts.size(), &found_.left_weight[slot]);
+      for (std::size_t c = 0; c < cuts.size(); ++c) {
+        if (!cuts[c]) found_.gain[slot + c] = kUnknown;
+      }
     }
-    score_sides(search, {sides, cuts.size()}, gains, precision);
-    for (std::size_t c = 0; c < cuts.size(); ++c) {
-      if (!cuts[c]) gains.gain[c] = kUnknown;
-    }
+    settle_cuts(features.size(), precision);
   }
 
-  // Scores the smaller sides of some cuts, which may be empty, and sets their precision unless all
-  // are.
-  void score_sides(const Search<Frame>& search, std::span<const Smaller> smaller, CutGains& gains,
-                   Precision& precision) {
+  // Scores the smaller sides of some cuts, which may be empty. Returns their precision, or the
+  // given one if all are.
+  Precision score_sides(const Search<Frame>& search, std::span<const Smaller> smaller,
+                        CutGains& gains, const Precision& before) {
     Side sides[kCutWidth];
     std::size_t place[kCutWidth], n = 0;
     for (std::size_t c = 0; c < smaller.size(); ++c) {
@@ -211,16 +222,17 @@ class Splitter {
       place[n] = c;
       sides[n++] = smaller[c].side;
     }
-    if (n == 0) return;
+    if (n == 0) return before;
     double norms[kCutWidth];
-    precision = scorer_.search_sides(search.node, search.rows, search.frame,
-                                     std::span(sides).first(n), norms);
+    const Precision precision = scorer_.search_sides(search.node, search.rows, search.frame,
+                                                     std::span(sides).first(n), norms);
     for (std::size_t s = 0; s < n; ++s) {
       const bool is_left = smaller[place[s]].is_left;
       const double weight = sides[s].weight, count = sample_.count_of(sides[s].rows);
       gains.gain[place[s]] = search.gain(norms[s], weight, count);
       gains.left_weight[place[s]] = is_left ? weight : search.node.weight - weight;
     }
+    return precision;
   }
 
   // Every cut of each numeric feature, several features at a time.
