@@ -260,6 +260,26 @@ def test_outputs_of_little_weight_do_not_move_the_centre(kind, weight):
     assert squares[far].min() > 1e12
 
 
+@pytest.mark.parametrize("kind", ["gram", "factor"])
+def test_outputs_of_little_weight_do_not_move_the_centre_of_a_matrix(kind):
+    """Nor if only the matrix of inner products is known."""
+    far = np.arange(60) < 40
+    y = np.where(far[:, None], Y + 1e4, Y)
+    values = embed(Precomputed(y @ y.T), np.arange(60), kind, weight=np.where(far, 0.0, 1.0)).values
+    squares = np.diagonal(values) if kind == "gram" else (values**2).sum(axis=1)
+    assert squares[~far].max() < 50
+    assert squares[far].min() > 1e7
+
+
+@pytest.mark.parametrize(("kernel", "kind"), [(Linear(), "features"), (RBF(1.0), "gram")])
+def test_outputs_of_weight_zero_do_not_move_the_centre(kernel, kind):
+    """Even if they are near it, they might as well not be there."""
+    some = np.arange(60) % 3 > 0
+    found = embed(kernel, Y, kind, weight=some.astype(float)).values[some]
+    expected = embed(kernel, Y[some], kind).values
+    np.testing.assert_allclose(found[:, some] if kind == "gram" else found, expected, atol=1e-12)
+
+
 def test_digits_are_kept():
     """Neither an outlier nor a large offset costs digits of the differences between outputs."""
     y = np.round(Y * 8)

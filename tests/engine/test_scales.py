@@ -293,3 +293,20 @@ def test_errors_of_outputs():
         assert (tree.members[tree.begin[node] : tree.end[node]] >= 20).any()
     with pytest.raises(ValueError, match="row_errors has length 39; outputs has length 40"):
         grow(X, y @ y.T, row_errors=np.ones(39), **options)
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+def test_errors_of_outputs_of_little_weight(gram):
+    """The rounding errors of light rows count for as little as the rows."""
+    rng = np.random.default_rng(0)
+    X, y, heavy = rng.normal(size=(40, 3)), 1e-4 * rng.normal(size=(40, 1)), np.arange(40) < 20
+    tree = grow(
+        X,
+        y @ y.T if gram else y,
+        GrowthRules(),
+        gram=gram,
+        row_weight=np.where(heavy, 1.0, 1e-12),
+        row_errors=np.where(heavy, 0.0, 1e-6),
+    )
+    for leaf in np.flatnonzero(tree.left < 0):
+        assert heavy[tree.members[tree.begin[leaf] : tree.end[leaf]]].sum() <= 1
