@@ -296,6 +296,13 @@ def test_only_ratios_of_weights_matter(weight):
     np.testing.assert_allclose(found, embed(Linear(), Y).values, atol=1e-12)
 
 
+def test_the_order_of_outputs_in_memory_does_not_matter():
+    """The centre is the same to the last digit."""
+    y = np.random.default_rng(0).normal(size=(1000, 20))
+    found = embed(Linear(), np.asfortranarray(y)).values
+    np.testing.assert_array_equal(found, embed(Linear(), y).values)
+
+
 def test_digits_are_kept():
     """Neither an outlier nor a large offset costs digits of the differences between outputs."""
     y = np.round(Y * 8)
