@@ -40,6 +40,15 @@ def test_sound_matrices(matrix_format, dense):
     check_sparse(sp.csr_array(dense).asformat(matrix_format), "X")
 
 
+def test_blocks():
+    """Matrices of blocks have pointers to rows of blocks, and indices of columns of blocks."""
+    matrix = sp.bsr_array(np.kron(DENSE, np.ones((2, 3))), blocksize=(2, 3))
+    check_sparse(matrix, "X")
+    matrix.indices[0] = 4
+    with pytest.raises(ValueError, match="not all in 0…3"):
+        check_sparse(matrix, "X")
+
+
 def test_unused_entries_and_vectors():
     """SciPy allows entries after the last one that counts, and arrays with one axis."""
     unused = damaged(data=np.ones(9), indices=np.array([1, 3, 0, 3, 0, 2, 99, -1, 7]))
@@ -67,6 +76,10 @@ def test_unused_entries_and_vectors():
         ({"indptr": np.array([0, 9, 9, 9, 0])}, "does not ascend from 0"),
         ({"indptr": np.array([0, 0, 0, 0, -1])}, "does not ascend from 0"),
         ({"indptr": np.array([1, 2, 3, 4, 6])}, "does not ascend from 0"),
+        (  # whose differences overflow to positive numbers
+            {"indptr": np.array([0, 2**31 - 1, -(2**31), -1, 6], dtype=np.int32)},
+            "does not ascend from 0",
+        ),
         ({"indptr": np.array([0, 2, 3, 4, 7])}, "6 values and 6 indices, but indptr counts 7"),
     ],
 )

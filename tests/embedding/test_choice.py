@@ -193,15 +193,16 @@ def test_nodes_of_equal_rows_of_a_precomputed_matrix_are_not_split(other, gamma,
 
 @pytest.mark.parametrize("offset", [10.0, 1e3, 1e5])
 def test_nodes_of_equal_rows_of_a_factor_are_not_split(offset):
-    """A factor has the rounding errors of the matrix that it comes from, before it was centred."""
+    """A factor, or a matrix, has the rounding errors of the matrix before it was centred."""
     for seed in range(10):
         rng = np.random.default_rng(seed)
         group = rng.integers(4, size=60)
         y = (rng.normal(size=(4, 33)) + offset)[group]
         kernel = Precomputed(y @ y.T)  # in which equal outputs differ in the last digit
         assert embed(kernel, np.arange(60)).kind == "factor"
-        for model in (OKTree(), OKExtraTrees(5)):
-            assert n_split_among_equals(kernel, np.arange(60), group, None, seed, model) == 0
+        for kind in ("auto", "gram"):
+            for model in (OKTree(embedding=kind), OKExtraTrees(5, embedding=kind)):
+                assert n_split_among_equals(kernel, np.arange(60), group, None, seed, model) == 0
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(2)], ids=repr)
@@ -223,6 +224,14 @@ def test_close_outputs_are_told_apart():
         y = 1.0 + difference * (X[:, 0] > 0)
         tree = OKTree(kernel=RBF(1.0), embedding="gram").fit(X, y)
         assert tree.trees_.feature.tolist() == [0, -1, -1]
+
+
+@pytest.mark.parametrize("difference", [1e-3, 1e-5, 1e-6])
+def test_a_factor_keeps_small_differences(difference):
+    """The rank of a Gram matrix counts directions that are larger than its rounding errors."""
+    y = np.c_[np.sign(Y[:, 0]), difference * np.sign(Y[:, 1])]
+    embedding = embed(Precomputed(y @ y.T), np.arange(60))
+    assert (embedding.kind, embedding.rank) == ("factor", 2)
 
 
 @pytest.mark.parametrize("size", [1.0, 1e4, 1e8])
@@ -258,6 +267,40 @@ def test_outputs_of_little_weight_do_not_move_the_centre(kind, weight):
     squares = np.diagonal(values) if kind == "gram" else (values**2).sum(axis=1)
     assert squares[~far].max() < 50
     assert squares[far].min() > 1e12
+
+
+@pytest.mark.parametrize("kind", ["gram", "factor"])
+def test_outputs_of_little_weight_do_not_move_the_centre_of_a_matrix(kind):
+    """Nor if only the matrix of inner products is known."""
+    far = np.arange(60) < 40
+    y = np.where(far[:, None], Y + 1e4, Y)
+    values = embed(Precomputed(y @ y.T), np.arange(60), kind, weight=np.where(far, 0.0, 1.0)).values
+    squares = np.diagonal(values) if kind == "gram" else (values**2).sum(axis=1)
+    assert squares[~far].max() < 50
+    assert squares[far].min() > 1e7
+
+
+@pytest.mark.parametrize(("kernel", "kind"), [(Linear(), "features"), (RBF(1.0), "gram")])
+def test_outputs_of_weight_zero_do_not_move_the_centre(kernel, kind):
+    """Even if they are near it, they might as well not be there."""
+    some = np.arange(60) % 3 > 0
+    found = embed(kernel, Y, kind, weight=some.astype(float)).values[some]
+    expected = embed(kernel, Y[some], kind).values
+    np.testing.assert_allclose(found[:, some] if kind == "gram" else found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e308])
+def test_only_ratios_of_weights_matter(weight):
+    """Sums of huge weights do not overflow."""
+    found = embed(Linear(), Y, weight=np.full(60, weight)).values
+    np.testing.assert_allclose(found, embed(Linear(), Y).values, atol=1e-12)
+
+
+def test_the_order_of_outputs_in_memory_does_not_matter():
+    """The centre is the same to the last digit."""
+    y = np.random.default_rng(0).normal(size=(1000, 20))
+    found = embed(Linear(), np.asfortranarray(y)).values
+    np.testing.assert_array_equal(found, embed(Linear(), y).values)
 
 
 def test_digits_are_kept():

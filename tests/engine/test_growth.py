@@ -143,6 +143,23 @@ def test_thresholds_between_adjacent_and_huge_values(dtype, random_splits):
                 assert trees.threshold[0] == (middle if low <= middle < high else low)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ties_of_large_nodes_of_the_gram_form(weighted):
+    """The best cuts of all features part the same rows: what decides is not in float32."""
+    rng = np.random.default_rng(0)
+    side = np.where(rng.random(400) < 0.5, -1.0, 1.0)[:, None]
+    X, phi = side * (1 + rng.random((400, 4))), rng.normal(size=(400, 3))
+    phi[:, :1] += 3 * side
+    phi -= phi.mean(axis=0)
+    weight = rng.integers(1, 4, size=400) / 4 if weighted else np.ones(400)
+    for seed in range(10):
+        options = {"rules": GrowthRules(max_depth=1), "row_weight": weight, "seed": seed}
+        expected = grow(X, phi, **options)
+        found = grow(X, phi @ phi.T, gram=True, **options)
+        assert np.array_equal(found.feature, expected.feature)
+        assert np.array_equal(found.threshold, expected.threshold)
+
+
 @pytest.mark.parametrize("order", ["depth", "gain"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_large_nodes_equal_the_gram_form(weighted, order):

@@ -293,3 +293,38 @@ def test_errors_of_outputs():
         assert (tree.members[tree.begin[node] : tree.end[node]] >= 20).any()
     with pytest.raises(ValueError, match="row_errors has length 39; outputs has length 40"):
         grow(X, y @ y.T, row_errors=np.ones(39), **options)
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+def test_errors_of_outputs_of_little_weight(gram):
+    """The rounding errors of light rows count for as little as the rows."""
+    rng = np.random.default_rng(0)
+    X, y, heavy = rng.normal(size=(40, 3)), 1e-4 * rng.normal(size=(40, 1)), np.arange(40) < 20
+    tree = grow(
+        X,
+        y @ y.T if gram else y,
+        GrowthRules(),
+        gram=gram,
+        row_weight=np.where(heavy, 1.0, 1e-12),
+        row_errors=np.where(heavy, 0.0, 1e-6),
+    )
+    for leaf in np.flatnonzero(tree.left < 0):
+        assert heavy[tree.members[tree.begin[leaf] : tree.end[leaf]]].sum() <= 1
+
+
+@pytest.mark.parametrize("light", [1e-30, 1e-40, 1e-100])
+def test_light_rows_of_classes(light):
+    """Rounding errors of the weights of classes are no gain of a split that parts light rows."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        heavy = np.arange(60) < 40
+        X = rng.integers(2, size=(60, 16)) * (~heavy[:, None] | (np.arange(16) == 5)).astype(float)
+        weight = np.where(heavy, 0.5 + rng.random(60), light)
+        tree = grow(
+            X,
+            np.eye(3)[rng.integers(3, size=60)],
+            GrowthRules(random_splits=True, max_depth=1),
+            row_weight=weight,
+            seed=seed,
+        )
+        assert tree.feature[0] == 5

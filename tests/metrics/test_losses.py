@@ -22,6 +22,7 @@ from okforest.metrics import (
     output_loss_scorer,
     set_f1_score,
 )
+from okforest.metrics._weights import check_score_weight
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(80, 4))
@@ -178,3 +179,8 @@ def test_scores_do_not_depend_on_the_scale_of_weights(scale):
         assert found == pytest.approx(expected, rel=1e-9), name
         if scale == 2.0**1020:
             assert found == expected, "a power of two changes no digit"
+
+
+def test_weights_of_scores_are_not_rounded():
+    """They are divided by a power of two."""
+    assert check_score_weight([3.0, 0.1, 0.0], np.arange(3.0)).tolist() == [0.75, 0.025, 0.0]

@@ -263,6 +263,19 @@ def test_trees_do_not_fit_rounding_errors(kernel, n_outputs, embedding):
         assert sizes[1:].tolist() == [1, 1, 1]
 
 
+@pytest.mark.parametrize("embedding", ["factor", "gram"])
+def test_nodes_of_equal_outputs_are_not_split(embedding):
+    """The rounding errors of a kernel matrix stay those of its residuals."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        group = rng.integers(4, size=60)
+        y = (rng.normal(size=(4, 33)) + 1e5)[group]
+        model = OKBoost(1, kernel=Precomputed(y @ y.T), embedding=embedding, max_splits=60)
+        trees = model.fit(rng.normal(size=(60, 4)), np.arange(60)).trees_
+        for node in np.flatnonzero(trees.left >= 0):
+            assert len(set(group[trees.members[trees.begin[node] : trees.end[node]]])) > 1
+
+
 def test_constant_outputs():
     """The constant is predicted, and the loss is zero."""
     model = OKBoost(3, kernel=Linear()).fit(X, np.full(40, 7.0))
