@@ -82,7 +82,7 @@ def embed(
     With "auto", explicit features are used if the kernel has them and their dimension is at most
     the number of outputs; else the Gram matrix, or its factor if its rank is low. Approximate
     factors have at most ``rank`` columns, and depend on the seed. Outputs on a GPU are embedded
-    there, except by "cholesky". With weights, outputs of little weight hardly move the centre.
+    there, except by "cholesky". Outputs of weight zero do not move the centre.
     """
     if kind != "auto" and kind in LOW_RANK_KINDS:
         diag = kernel.diag(y)
@@ -111,12 +111,14 @@ def embed(
         scales = to_host(K.diagonal().copy())
     else:
         K, scales = _centred_gram(kernel, y, weight)
-    errors = ENTRY_ERROR * scales
     if kind == "factor" or (kind == "auto" and _may_have_low_rank(K, scales)):
         exact = _exact_factor(K, scales, len(K) if kind == "factor" else int(LOW_RANK * len(K)))
         if exact is not None:
-            return Embedding("factor", exact, errors=errors)
-    return Embedding("gram", K, errors=errors)
+            factor, least = exact
+            # An error of K is divided by the length of a direction, then squared.
+            errors = min(ENTRY_ERROR, (4 * ENTRY_ERROR) ** 2 / least) * scales
+            return Embedding("factor", factor, errors=errors)
+    return Embedding("gram", K, errors=ENTRY_ERROR * scales)
 
 
 def embedding_bytes(
@@ -156,15 +158,15 @@ def centred_features(features: Floats, weight: Floats | None = None) -> Floats:
         and (features.max(axis=1) == 1.0).all()
     ):
         return features  # the engine counts classes
-    weight = _weights_of(features, weight)
-    mean = weight @ features
+    used = _used(features, weight)
+    mean = used @ features / used.sum()
     squares = xp.empty(len(features))
     for rows in row_blocks(features):
         around_mean = features[rows] - mean
         squares[rows] = Linear().diag(around_mean)
     _check_scale(squares, is_zero=not (features != features[:1]).any())
     # From the original features: subtracting a mean moved by outliers would lose digits.
-    central = _central(squares, weight)
+    central = _central(squares, used)
     centre = central @ features
     if on_gpu(features):
         return xp.ascontiguousarray(features - centre)
@@ -200,10 +202,10 @@ def _kernel_matrix(kernel: OutputKernel, y: Outputs) -> Floats:
 def _centred_gram(kernel: OutputKernel, y: Outputs, weight: Floats | None) -> tuple[Floats, Floats]:
     """Return the Gram matrix of φ(y) around their centre, and the scales of its rounding errors."""
     K = gram_of(kernel, y)
-    weight = _weights_of(K, weight)
+    used = _used(K, weight)
     diag = K.diagonal().copy()
-    # Not weight @ K, whose entries for equal outputs may differ in the last digit.
-    central = _central(diag - 2.0 * np.einsum("i,ij->j", weight, K), weight)
+    # Not used @ K, whose entries for equal outputs may differ in the last digit.
+    central = _central(diag - 2.0 * np.einsum("i,ij->j", used, K) / used.sum(), used)
     inner = np.einsum("i,ij->j", central, K)
     square = central @ inner  # of the norm of the centre
     half = inner - square / 2.0
@@ -212,24 +214,24 @@ def _centred_gram(kernel: OutputKernel, y: Outputs, weight: Floats | None) -> tu
     return K, to_host(np.maximum(diag, abs(square)))
 
 
-def _weights_of(outputs: Floats, weight: Floats | None) -> Floats:
-    """Return weights that sum to one, where the outputs are."""
+def _used(outputs: Floats, weight: Floats | None) -> Floats:
+    """Return ones for the outputs of positive weight, and zeros for the others."""
     xp = namespace(outputs)
-    weight = xp.ones(len(outputs)) if weight is None else xp.asarray(weight / weight.max())
-    return weight / weight.sum()
+    return xp.ones(len(outputs)) if weight is None else xp.asarray((weight > 0).astype(np.float64))
 
 
-def _central(squares: Floats, weight: Floats) -> Floats:
-    """Return the weights of half of the outputs, the nearest to the mean; zeros for the others.
+def _central(squares: Floats, used: Floats) -> Floats:
+    """Return equal weights for the half of the used outputs nearest to the mean, zeros for others.
 
     Their own mean is the centre, so that a few outliers do not move it away from all the others.
-    Squared distances to the mean are given, up to a constant. Weights sum to one.
+    Squared distances to the mean are given, up to a constant.
     """
     order = squares.argsort()
+    order = order[used[order] > 0]
     central = namespace(squares).zeros(len(squares))
-    n = int((weight[order].cumsum() < 0.5).sum()) + 1
-    central[order[:n]] = weight[order[:n]]
-    return central / central.sum()
+    n = len(order) // 2 + 1
+    central[order[:n]] = 1.0 / n
+    return central
 
 
 def _check_scale(squares: Floats, *, is_zero: bool, frobenius: bool = False) -> None:
@@ -260,12 +262,13 @@ def _may_have_low_rank(K: Floats, scales: Floats) -> bool:
     return _exact_factor(block, scales[some], len(some) - 1) is not None
 
 
-def _exact_factor(K: Floats, scales: Floats, most: int) -> Floats | None:
+def _exact_factor(K: Floats, scales: Floats, most: int) -> tuple[Floats, float] | None:
     """Return Φ with rank(K) columns and ΦΦᵀ = K up to rounding, by pivoted Cholesky.
 
     Rounding errors are relative to the scales of rows, so that a large output does not hide what is
-    between small ones. Return None if the rank exceeds ``most``. On a GPU, which has no pivoted
-    Cholesky decomposition, Φ comes from eigenvectors.
+    between small ones. Also return the squared length of the shortest direction, relative to
+    them. Return None if the rank exceeds ``most``. On a GPU, which has no pivoted Cholesky
+    decomposition, Φ comes from eigenvectors.
     """
     xp = namespace(K)
     scales = np.maximum(scales, to_host(np.diagonal(K)))
@@ -281,7 +284,8 @@ def _exact_factor(K: Floats, scales: Floats, most: int) -> Floats | None:
         if int(sound.sum()) > most:
             return None
         vectors *= unit[:, None]
-        return xp.ascontiguousarray(vectors[:, sound] * np.sqrt(values[sound]))
+        least = float(values[sound][:1].sum())
+        return xp.ascontiguousarray(vectors[:, sound] * np.sqrt(values[sound])), least or 1.0
     factor, pivots, rank, _ = lapack.dpstrf(
         scaled.T, lower=1, tol=(64 + most / 4) * eps, overwrite_a=True
     )
@@ -289,4 +293,5 @@ def _exact_factor(K: Floats, scales: Floats, most: int) -> Floats | None:
         return None
     phi = np.empty((len(K), rank))
     phi[pivots - 1] = np.tril(factor[:, :rank])
-    return phi * unit[:, None]
+    least = float(np.diagonal(factor)[:rank].min(initial=1.0)) ** 2
+    return phi * unit[:, None], least
