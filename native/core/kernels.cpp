@@ -303,19 +303,16 @@ void subtract_both(double* matrix, std::int64_t n, const double* lines, const st
   };
   std::int64_t i = begin;
   for (; i + 8 <= end; i += 8) {
-    Doubles sum[8];
-    alignas(64) double across[8][8];
+    Doubles sum[8], across[8];
     for (int c = 0; c < 8; ++c) sum[c] = fill<double, 8>(0.0);
     std::int64_t j = 0;
     for (; j + 8 <= n; j += 8) {
-      for (int k = 0; k < 8; ++k) {
-        for (int c = 0; c < 8; ++c) across[c][k] = line(j + k)[i + c];
-      }
+      for (int c = 0; c < 8; ++c) across[c] = load<double, 8>(line(j + c) + i);
+      transpose<8>(across);
       for (int c = 0; c < 8; ++c) {
         double* const at = matrix + (i + c) * n + j;
         __builtin_prefetch(at + 64, 1);
-        const auto x =
-            load<double, 8>(at) - (load<double, 8>(line(i + c) + j) + load<double, 8>(across[c]));
+        const auto x = load<double, 8>(at) - (load<double, 8>(line(i + c) + j) + across[c]);
         store(x, at);
         sum[c] = sum[c] + x;
       }

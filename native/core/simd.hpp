@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #define OKFOREST_INLINE inline __attribute__((always_inline))
 #define OKFOREST_LAMBDA __attribute__((always_inline))
@@ -177,6 +178,37 @@ OKFOREST_INLINE T total(const Pack<T, n>& x) {
   } else {
     const auto halves = std::bit_cast<Halves<T, n>>(x);
     return total(halves.low + halves.high);
+  }
+}
+
+// Exchanges parts of two rows of a matrix: the upper of each two blocks of `step` numbers of the
+// first with the lower ones of the second.
+template <int step, class Vector, std::size_t... lane>
+OKFOREST_INLINE void exchange(Vector& a, Vector& b, std::index_sequence<lane...>) {
+  constexpr int n = sizeof...(lane);
+  const Vector first = a;
+  a = __builtin_shufflevector(first, b, (lane & step ? n + lane - step : lane)...);
+  b = __builtin_shufflevector(first, b, (lane & step ? n + lane : lane + step)...);
+}
+
+// Transposes a square matrix.
+template <int n, int step = n / 2>
+OKFOREST_INLINE void transpose(Pack<double, n>* rows) {
+  if constexpr (!is_native<double, n>) {
+    Pack<double, n / 2> low[n], high[n];
+    for (int i = 0; i < n; ++i) low[i] = rows[i].low, high[i] = rows[i].high;
+    for (const int half : {0, n / 2}) transpose<n / 2>(low + half), transpose<n / 2>(high + half);
+    for (int i = 0; i < n / 2; ++i) {
+      rows[i] = {low[i], low[n / 2 + i]};
+      rows[n / 2 + i] = {high[i], high[n / 2 + i]};
+    }
+  } else if constexpr (step > 0) {
+    for (int i = 0; i < n; ++i) {
+      if ((i & step) == 0) {
+        exchange<step>(rows[i].v, rows[i + step].v, std::make_index_sequence<n>{});
+      }
+    }
+    transpose<n, step / 2>(rows);
   }
 }
 
