@@ -15,8 +15,8 @@ namespace {
 constexpr std::int64_t kShrink = 3;
 constexpr std::int64_t kSmallBlock = 64;
 
-// A sum over k entries of a row, one by one, takes as long as one over this many times k entries of
-// whole rows.
+// In float64, a sum over k entries of a row, one by one, takes as long as one over this many times
+// k entries of whole rows.
 constexpr std::size_t kScarce = 8;
 
 // Below this fraction of its scale, a variance has lost digits by cancellation.

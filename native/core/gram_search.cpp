@@ -12,8 +12,8 @@ namespace {
 // Number of lists swept together: each row of the matrix is read once for all of them.
 constexpr std::size_t kTile = 4;
 
-// A sum over k entries of the matrix, one by one, takes as long as one over this many times k
-// entries of whole rows; and what a sum over a row takes besides, in entries.
+// A sum over k entries of the matrix, one by one, takes as long as one in float32 over this many
+// times k entries of whole rows; and what a sum over a row takes besides, in entries.
 constexpr std::size_t kScarce = 6;
 constexpr std::size_t kOverhead = 128;
 

@@ -35,11 +35,10 @@ class Grower {
   Grower(const Inputs& X, std::unique_ptr<S> scorer, const Rules& rules, Ranks<Inputs>* ranks,
          const std::atomic<bool>& stopped)
       : X_(X),
-        own_scorer_(std::move(scorer)),
-        scorer_(*own_scorer_),
+        scorer_(std::move(scorer)),
         rules_(rules),
         stopped_(stopped),
-        splitter_(X, scorer_, rules, ranks, stopped) {}
+        splitter_(X, *scorer_, rules, ranks, stopped) {}
 
   // Grows a tree, or a branch of it. In a tree of more than stem_rows rows, nodes of at most that
   // many are left as leaves and added to `left`. The tree may be moved; it is valid until the next
@@ -86,7 +85,7 @@ class Grower {
   void begin(const Sample& sample, const Stem& stem) {
     sample_ = sample;
     depth_ = stem.depth;
-    scorer_.begin(sample.plain ? std::span<const double>{} : sample.weight, stem.rows);
+    scorer_->begin(sample.plain ? std::span<const double>{} : sample.weight, stem.rows);
     splitter_.begin(sample);
     rows_ = stem.rows;
     weight_ = stem.depth == 0 ? sample.weight_of(rows_) : stem.tree_weight;
@@ -125,7 +124,7 @@ class Grower {
     Node& node = candidate.node;
     typename S::Frame& frame = frame_of(node);
     const bool has_parent = depth_first() && node.depth > depth_;
-    scorer_.enter(
+    scorer_->enter(
         node, rows_of(node),
         has_parent ? &frames_[static_cast<std::size_t>(node.depth - depth_ - 1)] : nullptr, frame);
     const double error = sample_.error_of(rows_of(node));
@@ -193,8 +192,8 @@ class Grower {
     const Node right = make_node(middle, node.end, node.depth + 1, derive(node.seed, 2));
     // Two single rows are never entered.
     const bool last = node.end - node.begin == 2;
-    scorer_.divide(depth_first() && !last ? &frame_of(node) : nullptr, rows_of(left),
-                   rows_of(right));
+    scorer_->divide(depth_first() && !last ? &frame_of(node) : nullptr, rows_of(left),
+                    rows_of(right));
     push(right);
     push(left);
   }
@@ -225,8 +224,7 @@ class Grower {
   }
 
   const Inputs& X_;
-  const std::unique_ptr<S> own_scorer_;
-  S& scorer_;
+  const std::unique_ptr<S> scorer_;
   const Rules& rules_;
   const std::atomic<bool>& stopped_;
   Sample sample_{};

@@ -8,18 +8,9 @@ import pytest
 from okforest import OKRidge
 from okforest.models._spectrum import ScaledRows, landmark_spectrum
 from reference.averagers import ridge_weights
+from ridge_data import NEW, WEIGHTS, X, Y, intercepts
 
 rng = np.random.default_rng(0)
-X = rng.normal(size=(40, 4))
-Y = np.c_[X[:, 0] * X[:, 1], X[:, 2]] + 0.1 * rng.normal(size=(40, 2))
-NEW = rng.normal(size=(15, 4))
-WEIGHTS = {
-    "equal": None,
-    "counts": np.tile([0, 1, 2, 1], 10),
-    "fractions": rng.uniform(0.1, 3.0, size=40),
-}
-
-intercepts = pytest.mark.parametrize("intercept", [False, True], ids=["without", "intercept"])
 
 
 def similarities(smallest, seed=0):

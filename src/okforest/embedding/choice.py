@@ -115,7 +115,8 @@ def embed(
         exact = _exact_factor(K, scales, len(K) if kind == "factor" else int(LOW_RANK * len(K)))
         if exact is not None:
             factor, least = exact
-            # An error of K is divided by the length of a direction, then squared.
+            # An error of K, four times to be safe, is divided by the length of a direction, and
+            # squared.
             errors = min(ENTRY_ERROR, (4 * ENTRY_ERROR) ** 2 / least) * scales
             return Embedding("factor", factor, errors=errors)
     return Embedding("gram", K, errors=ENTRY_ERROR * scales)
@@ -273,8 +274,7 @@ def _exact_factor(K: Floats, scales: Floats, most: int) -> tuple[Floats, float] 
     xp = namespace(K)
     scales = np.maximum(scales, to_host(np.diagonal(K)))
     # Powers of two change no digits.
-    unit = np.exp2(np.round(np.log2(np.where(scales > 0, scales, 1.0)) / 2))
-    unit = xp.asarray(unit)
+    unit = xp.asarray(np.exp2(np.round(np.log2(np.where(scales > 0, scales, 1.0)) / 2)))
     scaled = K / unit
     scaled /= unit[:, None]
     eps = np.finfo(np.float64).eps
