@@ -173,7 +173,7 @@ struct SideWeights {
 template <bool counted, class Stored, class T>
 OKFOREST_INLINE void store_gains(const Lanes<double>& norm, const SideWeights<counted>& sides,
                                  const Gain& gain, const CutLines<Stored, T>& cuts,
-                                 CutGains& gains) {
+                                 const CutGains& gains) {
   const auto all = fill<double, kWidth>(gain.weight);
   const auto lighter = smaller(sides.left, sides.right);
   const auto right_count = fill<double, kWidth>(gain.count) - sides.left_count;
@@ -202,7 +202,7 @@ OKFOREST_INLINE auto ones_on_left(const CutLines<Stored, T>& cuts) {
 // the two sides are opposite, and the rounding errors of the lighter one's are smaller.
 template <class T>
 void small_gains(const CutLines<T>& cuts, const SmallGram& gram, const RowWeights& rows,
-                 const Gain& gain, CutGains& gains) {
+                 const Gain& gain, const CutGains& gains) {
   constexpr auto constant = [](double x) OKFOREST_LAMBDA { return fill<double, kWidth>(x); };
   with_constant(rows.counted(), [&](auto counted) OKFOREST_LAMBDA {
     const std::size_t n = cuts.n;
@@ -245,7 +245,7 @@ void small_gains(const CutLines<T>& cuts, const SmallGram& gram, const RowWeight
 // The same for nodes of any size with a single output, given w_i (y_i - mean).
 template <class T>
 void scalar_gains(const CutLines<T>& cuts, const double* values, const RowWeights& rows,
-                  const Gain& gain, CutGains& gains) {
+                  const Gain& gain, const CutGains& gains) {
   with_constant(rows.counted(), [&](auto counted) OKFOREST_LAMBDA {
     auto sum = fill<double, kWidth>(0.0), of_right = sum;
     SideWeights<counted> sides;
@@ -267,7 +267,7 @@ void scalar_gains(const CutLines<T>& cuts, const double* values, const RowWeight
 template <class Stored, class T>
 void class_gains(const CutLines<Stored, T>& cuts, const std::int32_t* classes,
                  std::span<const double> shares, const RowWeights& rows, const Gain& gain,
-                 double* scratch, CutGains& gains) {
+                 double* scratch, const CutGains& gains) {
   with_constant(rows.counted(), [&](auto counted) OKFOREST_LAMBDA {
     using Count = std::conditional_t<counted, double, std::int32_t>;
     Count* const counts = reinterpret_cast<Count*>(scratch);

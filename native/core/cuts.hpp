@@ -45,11 +45,12 @@ class Cuts {
   }
 
   // Draws a threshold within each feature's range; values up to it go left. Each feature has
-  // `stride` numbers of the stream to itself, and uses the first of them.
-  void draw(Rng stream, std::uint64_t stride) {
+  // `stride` numbers of the stream to itself, and uses the first of them. There is room for
+  // kCutWidth thresholds.
+  void draw(Rng stream, std::uint64_t stride, double* thresholds) {
     alignas(64) std::int32_t padded[kCutWidth] = {};
     std::ranges::copy(features_, padded);
-    of_type().thresholds(stream, stride, padded, low_.x, high_.x, threshold_, rounded_.x);
+    of_type().thresholds(stream, stride, padded, low_.x, high_.x, thresholds, rounded_.x);
   }
 
   // Gathers the values of some features and sorts them, unless some are missing.
@@ -68,27 +69,26 @@ class Cuts {
   }
 
   std::size_t size() const { return features_.size(); }
-  const double* thresholds() const { return threshold_; }
   bool any_missing() const { return any_missing_; }
   bool has_missing(std::size_t c) const { return any_missing_ && missing_[c]; }
   bool is_constant(std::size_t c) const { return !(low_.x[c] < high_.x[c]); }
 
   // The gains of all cuts of a small node.
   void score_small(const SmallGram& gram, const RowWeights& rows, const Gain& gain,
-                   CutGains& out) const {
+                   const CutGains& out) const {
     of_type().small_gains(cut(lines_), gram, rows, gain, out);
   }
 
   // The same for a node of any size with one output, given w_i (y_i - mean).
   void score_values(const double* values, const RowWeights& rows, const Gain& gain,
-                    CutGains& out) const {
+                    const CutGains& out) const {
     of_type().scalar_gains(cut(lines_), values, rows, gain, out);
   }
 
   // The same if outputs are classes, given those of the rows and their shares in the node. Weights
   // and counts are not read if values stayed bytes.
   void score_classes(const std::int32_t* classes, std::span<const double> shares,
-                     const RowWeights& rows, const Gain& gain, CutGains& out) {
+                     const RowWeights& rows, const Gain& gain, const CutGains& out) {
     grow_to(counts_, shares.size());
     double* const counts = counts_.data()->x;
     if constexpr (sizeof(T) == sizeof(float)) {
@@ -165,8 +165,7 @@ class Cuts {
   std::vector<std::int32_t> listed_, block_ends_;
   std::vector<Line<double>> counts_;  // of classes, on the left of each cut
   Line<T> low_, high_;
-  Line<T> rounded_;  // the largest T <= threshold: comparing a T with either is the same
-  alignas(64) double threshold_[kCutWidth];
+  Line<T> rounded_;  // the largest T <= a threshold: comparing a T with either is the same
   bool as_bytes_ = false, any_missing_ = false, missing_[kCutWidth];
   std::int64_t n_left_[kCutWidth];
   Smaller smaller_[kCutWidth];

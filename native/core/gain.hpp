@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <span>
 
 namespace okforest {
 
@@ -27,6 +29,19 @@ inline bool fits_floats(double scale, double lightest) {
 // The smallest gain that counts as equal to the largest.
 inline double least_equal_of(double largest, double noise) {
   return std::max(0.0, largest * (1.0 - kTie) - noise);
+}
+
+// The largest of some numbers; kUnknown if there are none. Eight running maxima do not wait for
+// each other.
+inline double largest_of(std::span<const double> numbers) {
+  double most[8];
+  std::fill_n(most, 8, kUnknown);
+  std::size_t k = 0;
+  for (; k + 8 <= numbers.size(); k += 8) {
+    for (std::size_t c = 0; c < 8; ++c) most[c] = std::max(most[c], numbers[k + c]);
+  }
+  for (; k < numbers.size(); ++k) most[0] = std::max(most[0], numbers[k]);
+  return *std::max_element(most, most + 8);
 }
 
 // Computes the gains of a node's splits.

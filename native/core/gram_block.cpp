@@ -61,17 +61,8 @@ void GramBlock::copy(const GramBlock& source, Rows rows, std::int64_t n_rows) {
   resize(rows, n_rows, source.search.data != nullptr);
   std::vector<std::int32_t> place(rows.size());
   for (std::size_t k = 0; k < rows.size(); ++k) place[k] = source.home[rows[k]];
-  for (std::int64_t k = 0; k < n; ++k) {
-    const double* const row = source.exact + place[k] * source.n;
-    double* const out = own_exact_.data() + k * n;
-    // The hardware does not foresee which row comes next.
-    const double* const soon = source.exact + place[std::min(k + 2, n - 1)] * source.n;
-    for (std::size_t l = 0; l < rows.size(); ++l) {
-      out[l] = row[place[l]];
-      __builtin_prefetch(soon + place[l]);
-    }
-    copy_to_floats(k);
-  }
+  kernels().copy_block(source.exact, source.n, place, own_exact_.data(),
+                       search.data == nullptr ? nullptr : own_search_.data());
 }
 
 void GramBlock::compute(const FactorOutputs& factor, Rows rows, const double* origin,

@@ -76,6 +76,7 @@ class Grower {
     explicit Candidate(const Node& of) : node(of) {}
 
     Node node;
+    typename S::Frame* frame = nullptr;  // since it was opened
     Split split;
     double priority = 0.0;
   };
@@ -111,22 +112,16 @@ class Grower {
     return Rows(rows_).subspan(node.begin, node.end - node.begin);
   }
 
-  // The frames of the nodes above the current one are kept, by depth. Best first there is only one:
-  // the parent of a node may have been opened long ago.
-  typename S::Frame& frame_of(const Node& node) {
-    const std::size_t level = depth_first() ? static_cast<std::size_t>(node.depth - depth_) : 0;
-    while (frames_.size() <= level) frames_.emplace_back();
-    return frames_[level];
-  }
-
   // Enters the node in the scorer and returns whether it may be split.
   bool open(Candidate& candidate) {
     Node& node = candidate.node;
-    typename S::Frame& frame = frame_of(node);
-    const bool has_parent = depth_first() && node.depth > depth_;
-    scorer_->enter(
-        node, rows_of(node),
-        has_parent ? &frames_[static_cast<std::size_t>(node.depth - depth_ - 1)] : nullptr, frame);
+    // The frames of the nodes above are kept, by depth. Best first there is only one: the parent of
+    // a node may have been opened long ago.
+    const std::size_t level = depth_first() ? static_cast<std::size_t>(node.depth - depth_) : 0;
+    while (frames_.size() <= level) frames_.emplace_back();
+    candidate.frame = &frames_[level];
+    scorer_->enter(node, rows_of(node), level > 0 ? &frames_[level - 1] : nullptr,
+                   *candidate.frame);
     const double error = sample_.error_of(rows_of(node));
     node.noise += error;
     if (error > 0.0 && node.variance < node.noise) node.variance = 0.0;  // equal outputs
@@ -141,7 +136,7 @@ class Grower {
 
   bool find_split(Candidate& candidate) {
     const Node& node = candidate.node;
-    splitter_.search(node, rows_of(node), frame_of(node), candidate.split);
+    splitter_.search(node, rows_of(node), *candidate.frame, candidate.split);
     const double gain = candidate.split.gain * (1.0 + kTie) + node.noise;
     return candidate.split.found() && gain >= rules_.min_impurity_decrease * weight_;
   }
@@ -192,7 +187,7 @@ class Grower {
     const Node right = make_node(middle, node.end, node.depth + 1, derive(node.seed, 2));
     // Two single rows are never entered.
     const bool last = node.end - node.begin == 2;
-    scorer_->divide(depth_first() && !last ? &frame_of(node) : nullptr, rows_of(left),
+    scorer_->divide(depth_first() && !last ? candidate.frame : nullptr, rows_of(left),
                     rows_of(right));
     push(right);
     push(left);

@@ -248,6 +248,37 @@ void gram(const double* rows, std::int64_t n, std::int64_t n_cols, double* gram)
   }
 }
 
+// Tiles above the diagonal are those below it, transposed in registers.
+void copy_block(const double* matrix, std::int64_t n_cols, Rows places, double* block,
+                float* panels) {
+  constexpr std::int64_t width = GramPanels::width;
+  const auto n = static_cast<std::int64_t>(places.size()), n_tiled = n / 8 * 8;
+  const auto row = [&](std::int64_t i) OKFOREST_LAMBDA { return matrix + places[i] * n_cols; };
+  const auto panel_entry = [&](std::int64_t i, std::int64_t j) OKFOREST_LAMBDA {
+    return panels + (j / width * n + i) * width + j % width;
+  };
+  const auto store_tile = [&](const Doubles* tile, std::int64_t i, std::int64_t j) OKFOREST_LAMBDA {
+    for (int c = 0; c < 8; ++c) store(tile[c], block + (i + c) * n + j);
+    if (panels == nullptr) return;
+    for (int c = 0; c < 8; ++c) store(convert<float>(tile[c]), panel_entry(i, j) + c * width);
+  };
+  for (std::int64_t i = 0; i < n_tiled; i += 8) {
+    for (std::int64_t j = 0; j <= i; j += 8) {
+      Doubles tile[8];
+      for (int c = 0; c < 8; ++c) tile[c] = gather<double, 8>(row(i + c), places.data() + j);
+      store_tile(tile, i, j);
+      transpose<8>(tile);
+      store_tile(tile, j, i);
+    }
+  }
+  for (std::int64_t i = n_tiled; i < n; ++i) {
+    for (std::int64_t j = 0; j <= i; ++j) {
+      const double x = block[i * n + j] = block[j * n + i] = row(i)[places[j]];
+      if (panels != nullptr) *panel_entry(i, j) = *panel_entry(j, i) = static_cast<float>(x);
+    }
+  }
+}
+
 template <bool right>
 void sums_before(const float* row, const float* const rank[4], std::size_t t, std::size_t n_padded,
                  double sums[4]) {
@@ -334,6 +365,7 @@ const Kernels level_kernels = {OKFOREST_LEVEL_NAME,
                                prefix_norms,
                                sum_rows,
                                gram,
+                               copy_block,
                                {sums_before<false>, sums_before<true>},
                                panel_scores,
                                add_scaled,

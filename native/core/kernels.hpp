@@ -87,15 +87,17 @@ struct CutLines {
   const T *threshold, *low, *high;
 };
 
-// The weights of rows in gains, and their counts in stopping rules: the same array if all are one.
+// The weights of rows in gains, and their counts in stopping rules: the same array, which is not
+// read, if all are one.
 struct RowWeights {
   const double *weight, *count;
 
   bool counted() const { return count != weight; }
 };
 
+// Where the gains of kCutWidth cuts, and the weights of their left sides, are written.
 struct CutGains {
-  alignas(64) double gain[kCutWidth], left_weight[kCutWidth];
+  double *gain, *left_weight;
 };
 
 // For inputs that are stored as T, or as bytes. Thresholds of bytes are those of the same values in
@@ -110,7 +112,7 @@ struct LineKernels {
   // and their shares. `scratch` has kCutWidth numbers for each class.
   void (*class_gains)(const CutLines<Stored, T>& cuts, const std::int32_t* classes,
                       std::span<const double> shares, const RowWeights& rows, const Gain& gain,
-                      double* scratch, CutGains& gains);
+                      double* scratch, const CutGains& gains);
 };
 
 template <class T>
@@ -137,11 +139,11 @@ struct CutKernels : LineKernels<T> {
 
   // Gains and left weights of all cuts of a small node.
   void (*small_gains)(const CutLines<T>& cuts, const SmallGram& gram, const RowWeights& rows,
-                      const Gain& gain, CutGains& gains);
+                      const Gain& gain, const CutGains& gains);
 
   // The same for a node of any size with one output, given w_i (y_i - mean) instead of products.
   void (*scalar_gains)(const CutLines<T>& cuts, const double* values, const RowWeights& rows,
-                       const Gain& gain, CutGains& gains);
+                       const Gain& gain, const CutGains& gains);
 };
 
 struct Kernels {
@@ -171,6 +173,11 @@ struct Kernels {
 
   // The inner products of n rows of n_cols numbers, a multiple of eight.
   void (*gram)(const double* rows, std::int64_t n, std::int64_t n_cols, double* gram);
+
+  // Copies some rows and the same columns of a symmetric matrix, of which one half is read, and to
+  // panels unless these are null.
+  void (*copy_block)(const double* matrix, std::int64_t n_cols, Rows places, double* block,
+                     float* panels);
 
   // For four pairs of lists: the sum of the entries of a row that come before entry t in its list.
   // Ranks are positive and falling in left lists, negative and rising in right ones, whose function

@@ -74,6 +74,21 @@ OKFOREST_INLINE void store(const Pack<T, n>& x, T* to) {
   }
 }
 
+// The numbers at some places.
+template <class T, int n, std::size_t... k>
+OKFOREST_INLINE Pack<T, n> gather(const T* from, const std::int32_t* places,
+                                  std::index_sequence<k...>) {
+  return {typename Pack<T, n>::Vector{from[places[k]]...}};
+}
+template <class T, int n>
+OKFOREST_INLINE Pack<T, n> gather(const T* from, const std::int32_t* places) {
+  if constexpr (is_native<T, n>) {
+    return gather<T, n>(from, places, std::make_index_sequence<n>{});
+  } else {
+    return {gather<T, n / 2>(from, places), gather<T, n / 2>(from, places + n / 2)};
+  }
+}
+
 // Applies an operation on native vectors to packs of the same length, which gives numbers of type U
 // and of the same size.
 template <class U, class F, class T, int n, class... More>

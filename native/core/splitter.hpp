@@ -74,13 +74,11 @@ class Splitter {
     splits_.enter(rows);
     stored_.enter(sample_, rows, node.weight);
     if (compared && most == order_.size()) {
-      screen(search, order_.natural());
-      decide(search, order_.natural(), &rng, split);
+      decide(search, order_.natural(), screen(search, order_.natural()), &rng, split);
     } else {
       if (compared) {
         order_.draw(rng, most);
-        screen(search, order_.drawn());
-        decide(search, order_.drawn(), nullptr, split);
+        decide(search, order_.drawn(), screen(search, order_.drawn()), nullptr, split);
       }
       while (!split.found() && order_.n_drawn() < order_.size() && !stopped_) {
         const std::int32_t feature = order_.draw(rng);
@@ -99,10 +97,31 @@ class Splitter {
     std::vector<double> error;  // bounds its error
     std::vector<double> threshold, left_weight;
     std::vector<char> settled;  // whether the split is known, if no other feature is as good
+    std::vector<std::size_t> slots;
+    bool any_unknown = false;
 
     void resize(std::size_t n) {
       for (auto* of : {&gain, &error, &threshold, &left_weight}) of->resize(n);
       settled.resize(n);
+      slots.resize(n);
+    }
+
+    void forget(std::size_t slot) {
+      gain[slot] = kUnknown;
+      any_unknown = true;
+    }
+
+    // Those of the first n slots whose gain may be that large. Without branches: each slot is
+    // written, and kept if so.
+    std::span<const std::size_t> contenders(std::size_t n, double least) {
+      std::size_t* const out = slots.data();
+      const double *const gains = gain.data(), *const errors = error.data();
+      std::size_t n_found = 0;
+      for (std::size_t k = 0; k < n; ++k) {
+        out[n_found] = k;
+        n_found += (gains[k] + errors[k] >= least) & (gains[k] >= 0.0);
+      }
+      return {out, n_found};
     }
 
     void set(std::size_t slot, double exact) {
@@ -112,25 +131,23 @@ class Splitter {
     }
   };
 
-  // Bounds the gains of some features.
-  void screen(const Search<Frame>& search, Rows features) {
-    if (rules_.split_kind == SplitKind::best) {
-      screen_sweeps(search, features);
-    } else if (stored_.in_use()) {
-      screen_stored_cuts(search, features);
-    } else {
-      screen_cuts(search, features);
-    }
+  // Bounds the gains of some features, and returns a lower bound of the largest.
+  double screen(const Search<Frame>& search, Rows features) {
+    found_.any_unknown = any_category_;
+    double lower = rules_.split_kind == SplitKind::best ? screen_sweeps(search, features)
+                   : stored_.in_use()                   ? screen_stored_cuts(search, features)
+                                                        : screen_cuts(search, features);
+    if (!found_.any_unknown) return lower;
     for (std::size_t slot = 0; slot < features.size() && !stopped_; ++slot) {
-      const bool category = any_category_ && rules_.n_categories[features[slot]] > 0;
-      if (category || found_.gain[slot] == kUnknown) {
-        found_.set(slot, splits_.best(search, features[slot]));
-      }
+      if (found_.gain[slot] != kUnknown) continue;
+      found_.set(slot, splits_.best(search, features[slot]));
+      lower = std::max(lower, found_.gain[slot]);
     }
+    return lower;
   }
 
   // One random cut of each numeric feature.
-  void screen_cuts(const Search<Frame>& search, Rows features) {
+  double screen_cuts(const Search<Frame>& search, Rows features) {
     const std::size_t n = search.rows.size();
     const bool scalar = scorer_.row_values(search.rows, search.frame, values_.data());
     const std::size_t n_classes =
@@ -138,19 +155,18 @@ class Splitter {
     const bool small = !scalar && n_classes == 0 && n <= kSmallNode &&
                        scorer_.small_gram(search.rows, search.frame, small_gram_);
     const bool as_bytes = Inputs::has_bytes && n_classes > 0 && sample_.plain;
-    if (!as_bytes && (scalar || small || n_classes > 0)) {
-      for (std::size_t k = 0; k < n; ++k) {
-        weight_[k] = sample_.weight[search.rows[k]];
-        if (!sample_.plain) count_[k] = sample_.count[search.rows[k]];
-      }
-    }
     const RowWeights weights{weight_.data(), sample_.plain ? weight_.data() : count_.data()};
+    const bool by_row = scalar || small || n_classes > 0;
+    for (std::size_t k = 0; by_row && weights.counted() && k < n; ++k) {
+      weight_[k] = sample_.weight[search.rows[k]];
+      count_[k] = sample_.count[search.rows[k]];
+    }
     Precision precision;
     for (std::size_t slot = 0; slot < features.size() && !stopped_; slot += kCutWidth) {
       const Rows some = features.subspan(slot, std::min(kCutWidth, features.size() - slot));
       cuts_.load(X_, some, search.rows, as_bytes);
-      cuts_.draw(search.cuts, Search<Frame>::kDrawsOfFeature);
-      CutGains gains;
+      cuts_.draw(search.cuts, Search<Frame>::kDrawsOfFeature, &found_.threshold[slot]);
+      const CutGains gains{&found_.gain[slot], &found_.left_weight[slot]};
       if (scalar) {
         cuts_.score_values(values_.data(), weights, search.gain, gains);
       } else if (n_classes > 0) {
@@ -162,32 +178,29 @@ class Splitter {
         precision =
             score_sides(search, cuts_.list_sides(sample_, search.node.weight), gains, precision);
       }
-      std::copy_n(gains.gain, kCutWidth, &found_.gain[slot]);
-      std::copy_n(gains.left_weight, kCutWidth, &found_.left_weight[slot]);
-      std::copy_n(cuts_.thresholds(), kCutWidth, &found_.threshold[slot]);
       for (std::size_t c = 0; cuts_.any_missing() && c < cuts_.size(); ++c) {
-        if (cuts_.has_missing(c)) found_.gain[slot + c] = kUnknown;
+        if (cuts_.has_missing(c)) found_.forget(slot + c);
       }
     }
-    settle_cuts(features.size(), precision);
+    return settle_cuts(features, precision);
   }
 
-  // Bounds the errors of the gains of cuts. The norms are those of the smaller sides, so that W /
-  // (W - W_side) <= 2. Errors grow with the gain: that of the largest bounds them all.
-  void settle_cuts(std::size_t n_slots, const Precision& precision) {
-    const double error = precision.exact() ? 0.0 : precision.error(largest_of(n_slots), 2.0);
-    std::fill_n(found_.error.begin(), n_slots, error);
-    std::fill_n(found_.settled.begin(), n_slots, true);
-  }
-
-  double largest_of(std::size_t n_slots) const {
-    double largest = 0.0;
-    for (std::size_t k = 0; k < n_slots; ++k) largest = std::max(found_.gain[k], largest);
-    return largest;
+  // Bounds the errors of the gains of cuts, and returns a lower bound of the largest. The norms are
+  // those of the smaller sides, so that W / (W - W_side) <= 2. Errors grow with the gain: that of
+  // the largest bounds them all.
+  double settle_cuts(Rows features, const Precision& precision) {
+    for (std::size_t slot = 0; any_category_ && slot < features.size(); ++slot) {
+      if (rules_.n_categories[features[slot]] > 0) found_.forget(slot);
+    }
+    const double largest = largest_of(std::span(found_.gain).first(features.size()));
+    const double error = precision.exact() || largest < 0.0 ? 0.0 : precision.error(largest, 2.0);
+    std::fill_n(found_.error.begin(), features.size(), error);
+    std::fill_n(found_.settled.begin(), features.size(), true);
+    return largest - error;
   }
 
   // One random cut of each numeric feature of sparse inputs.
-  void screen_stored_cuts(const Search<Frame>& search, Rows features) {
+  double screen_stored_cuts(const Search<Frame>& search, Rows features) {
     Precision precision;
     for (std::size_t slot = 0; slot < features.size() && !stopped_; slot += kCutWidth) {
       const Rows some = features.subspan(slot, std::min(kCutWidth, features.size() - slot));
@@ -198,21 +211,19 @@ class Splitter {
         if (cuts[c]) sides[c] = *cuts[c];
         found_.threshold[slot + c] = cuts[c] ? cuts[c]->threshold : 0.0;
       }
-      CutGains gains;
-      precision = score_sides(search, {sides, cuts.size()}, gains, precision);
-      std::copy_n(gains.gain, cuts.size(), &found_.gain[slot]);
-      std::copy_n(gains.left_weight, cuts.size(), &found_.left_weight[slot]);
+      precision = score_sides(search, {sides, cuts.size()},
+                              {&found_.gain[slot], &found_.left_weight[slot]}, precision);
       for (std::size_t c = 0; c < cuts.size(); ++c) {
-        if (!cuts[c]) found_.gain[slot + c] = kUnknown;
+        if (!cuts[c]) found_.forget(slot + c);
       }
     }
-    settle_cuts(features.size(), precision);
+    return settle_cuts(features, precision);
   }
 
   // Scores the smaller sides of some cuts, which may be empty. Returns their precision, or the
   // given one if all are.
   Precision score_sides(const Search<Frame>& search, std::span<const Smaller> smaller,
-                        CutGains& gains, const Precision& before) {
+                        const CutGains& gains, const Precision& before) {
     Side sides[kCutWidth];
     std::size_t place[kCutWidth], n = 0;
     for (std::size_t c = 0; c < smaller.size(); ++c) {
@@ -236,7 +247,7 @@ class Splitter {
   }
 
   // Every cut of each numeric feature, several features at a time.
-  void screen_sweeps(const Search<Frame>& search, Rows features) {
+  double screen_sweeps(const Search<Frame>& search, Rows features) {
     const std::size_t n = search.rows.size();
     const std::size_t most =
         std::max<std::size_t>(1, std::min({kSweptValues / n, kMaxSwept, features.size()}));
@@ -257,13 +268,14 @@ class Splitter {
       });
       for (const Listing& listing : sweep_) take_listing(search, listing, precision, lower);
     }
+    return lower;
   }
 
   // Adds a feature to the sweep; in lanes, it is the c-th of the cuts that were sorted.
   void add_feature(const Search<Frame>& search, std::int32_t feature, std::size_t slot,
                    std::size_t c, bool in_lanes) {
     found_.set(slot, kNoGain);
-    if (rules_.n_categories[feature] > 0) return;
+    if (rules_.n_categories[feature] > 0) return found_.forget(slot);
     if (in_lanes && !cuts_.has_missing(c)) {
       if (!cuts_.is_constant(c)) sweep_.add(slot, cuts_.sorted(c), {});
       return;
@@ -285,35 +297,28 @@ class Splitter {
     const double noise = search.node.noise;
     const auto best = sweep_.best(listing, precision, noise, least_equal_of(lower, noise));
     const std::size_t slot = listing.slot;
-    lower = std::max(lower, best.largest - best.error);
+    found_.error[slot] = std::max(found_.error[slot], best.error);
+    lower = std::max(lower, best.largest - found_.error[slot]);
     // Of two listings, with missing values on either side, neither settles the feature.
     found_.settled[slot] = !listing.any_missing && (precision.exact() || best.n_close == 1);
     if (best.largest > found_.gain[slot]) found_.gain[slot] = best.largest;
-    found_.error[slot] = std::max(found_.error[slot], best.error);
     found_.threshold[slot] = best.cut.threshold;
     found_.left_weight[slot] = best.cut.left_weight;
   }
 
-  // Takes the best split of all features that were screened, the first among equals. With `rng`,
-  // they are visited in a random order, otherwise in that of their slots.
-  void decide(const Search<Frame>& search, Rows features, Rng* rng, Split& split) {
-    const std::size_t n = features.size();
-    double lower = kNoGain;
-    for (std::size_t k = 0; k < n; ++k) lower = std::max(lower, found_.gain[k] - found_.error[k]);
+  // Takes the best split of all features that were screened, given a lower bound of the largest
+  // gain, and the first among equals. With `rng`, they are visited in a random order, otherwise in
+  // that of their slots.
+  void decide(const Search<Frame>& search, Rows features, double lower, Rng* rng, Split& split) {
     if (stopped_) return;
     double least = least_equal_of(lower, search.node.noise);
-    contenders_.clear();
-    for (std::size_t k = 0; k < n; ++k) {
-      if (found_.gain[k] + found_.error[k] >= least && found_.gain[k] >= 0.0) {
-        contenders_.push_back(k);
-      }
-    }
-    if (contenders_.empty()) return;
-    if (contenders_.size() == 1 && found_.settled[contenders_[0]]) {
-      return take_found(search, contenders_[0], features, split);
+    const auto contenders = found_.contenders(features.size(), least);
+    if (contenders.empty()) return;
+    if (contenders.size() == 1 && found_.settled[contenders[0]]) {
+      return take_found(search, contenders[0], features, split);
     }
     double largest = kNoGain;
-    for (const std::size_t slot : contenders_) {
+    for (const std::size_t slot : contenders) {
       if (found_.error[slot] > 0.0) {
         const bool settled = found_.settled[slot];
         found_.set(slot, splits_.best(search, features[slot]));
@@ -324,12 +329,12 @@ class Splitter {
     least = least_equal_of(largest, search.node.noise);
     const auto is_best = [&](std::size_t k) { return found_.gain[k] >= least; };
     std::size_t slot = 0;
-    if (rng != nullptr && std::ranges::count_if(contenders_, is_best) > 1) {
+    if (rng != nullptr && std::ranges::count_if(contenders, is_best) > 1) {
       do {
         slot = static_cast<std::size_t>(order_.draw(*rng));
-      } while (!is_best(slot) || !std::ranges::binary_search(contenders_, slot));
+      } while (!is_best(slot) || !std::ranges::binary_search(contenders, slot));
     } else {
-      slot = *std::ranges::find_if(contenders_, is_best);
+      slot = *std::ranges::find_if(contenders, is_best);
     }
     assert(found_.gain[slot] >= least);
     if (found_.settled[slot] && rules_.split_kind == SplitKind::random) {
@@ -374,7 +379,6 @@ class Splitter {
 
   // Scratch memory:
   Found found_;
-  std::vector<std::size_t> contenders_;
   Cuts<Element> cuts_;
   Sweep<Element> sweep_;
   std::vector<double> values_;          // of the node's rows, or shares of their classes

@@ -47,7 +47,8 @@ void add_cuts(const Kernels& level, Checksum& sum) {
   for (std::size_t c = 0; c < kCutWidth; ++c) features[c] = static_cast<std::int32_t>(3 * c);
   alignas(64) T low[kCutWidth], high[kCutWidth], rounded[kCutWidth];
   alignas(64) double thresholds[kCutWidth];
-  CutGains gains;
+  alignas(64) double gain_of[kCutWidth], left_weight[kCutWidth];
+  const CutGains gains{gain_of, left_weight};
   bool missing[kCutWidth];
   cuts.ranges(lines.data(), n, low, high, missing);
   cuts.thresholds(Rng(11), 4096, features, low, high, thresholds, rounded);
@@ -93,7 +94,8 @@ void add_byte_cuts(const Kernels& level, Checksum& sum) {
   for (std::size_t k = 0; k < n; ++k) classes[k] = static_cast<std::int32_t>(k % 3);
   const std::vector<double> shares{0.334, 0.333, 0.333};
   std::vector<double> weight(n, 1.0), counts(3 * kCutWidth);
-  CutGains gains;
+  alignas(64) double gain_of[kCutWidth], left_weight[kCutWidth];
+  const CutGains gains{gain_of, left_weight};
   const Gain gain{static_cast<double>(n), static_cast<double>(n), 2.0};
   level.byte_cuts.class_gains({lines.data(), n, thresholds.data(), low, high}, classes.data(),
                               shares, {weight.data(), weight.data()}, gain, counts.data(), gains);
