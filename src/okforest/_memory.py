@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from okforest._namespace import namespace, on_gpu
 from okforest._typing import Floats
@@ -43,7 +42,9 @@ def empty_lines(shape: tuple[int, ...]) -> Floats:
 def row_blocks(array: Any) -> Iterator[slice]:
     """Return slices of the rows of an array, so small that several passes over one are cheap."""
     size = BLOCK_BYTES_THERE if on_gpu(array) else BLOCK_BYTES
-    return gen_batches(len(array), max(1, size * len(array) // max(1, array.nbytes)))
+    n = len(array)
+    height = max(1, size * n // max(1, array.nbytes))
+    return (slice(i, min(i + height, n)) for i in range(0, n, height))
 
 
 def blocks_with_sums(K: Floats, a: Floats, b: Floats) -> Iterator[tuple[Floats, Floats]]:

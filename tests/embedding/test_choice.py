@@ -125,6 +125,33 @@ def test_the_origin_is_the_mean_of_the_central_half(offset):
         assert np.median(np.diagonal(K)) < 10
 
 
+@pytest.mark.parametrize("kind", ["features", "gram"])
+@pytest.mark.parametrize("n", [129, 500, 3000])
+def test_the_centre_of_many_outputs(n, kind):
+    """It is computed from some outputs: squared norms are hardly larger than with all of them.
+
+    Neither outliers nor outputs of weight zero move it.
+    """
+    y, weight = np.random.default_rng(n).normal(size=(n, 5)) + 20.0, np.ones(n)
+    y[::7], y[3::5], weight[3::5] = 1e6, 1e9, 0.0
+    usual = y[:, 0] < 100
+    squares = ((y - y[weight > 0].mean(axis=0)) ** 2).sum(axis=1)
+    central = squares <= np.median(squares[weight > 0])
+    expected = ((y - y[central].mean(axis=0)) ** 2).sum(axis=1)
+    values = embed(Linear(), y, kind, weight=weight).values
+    found = values.diagonal() if kind == "gram" else (values**2).sum(axis=1)
+    assert found[usual].mean() < 1.1 * expected[usual].mean()
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(2.0), Polynomial(2)], ids=repr)
+@pytest.mark.parametrize("kind", ["auto", "gram"])
+def test_the_order_in_memory_does_not_matter(kernel, kind):
+    """Outputs in Fortran order have the same embedding, to the last bit."""
+    y = np.random.default_rng(0).normal(size=(300, 7)) + 3.0
+    expected = embed(kernel, y, kind).values
+    np.testing.assert_array_equal(embed(kernel, np.asfortranarray(y), kind).values, expected)
+
+
 @pytest.mark.parametrize(
     "y",
     [np.array([[1.0, 0, 0], [1, 1, 0], [0, 1, 1]]), np.diag([1.0, 2.0, 3.0]), Y[:, :1]],

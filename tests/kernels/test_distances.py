@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from okforest.kernels import RBF, Laplacian, Linear, Precomputed
+from okforest.kernels import RBF, Laplacian, Linear, Precomputed, _distances
+from okforest.kernels._distances import median_distance
 
 rng = np.random.default_rng(0)
 VECTORS = rng.normal(size=(12, 3))
@@ -19,6 +20,21 @@ def test_median_width():
     assert RBF().resolve(np.zeros(4)).sigma == 1.0  # any width gives the same kernel
     for kernel in (RBF(), RBF(base=Linear()), Laplacian()):
         assert kernel.resolve(VECTORS[:1]).sigma == 1.0
+
+
+@pytest.mark.parametrize("sample", [1, 3, 4096])
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 11, 5000, 5001])
+def test_the_median_is_that_of_numpy(monkeypatch, n, sample):
+    """To the last bit: in any order, of equal values, from squares, if rare ones are sampled."""
+    monkeypatch.setattr(_distances, "MIDDLE_SAMPLE", sample)
+    values = np.random.default_rng(n).exponential(size=n) ** 4
+    rare = np.where(np.arange(n) % max(1, n // sample) == 0, 9.0, values)
+    for given in (values, np.sort(values), np.round(values), rare):
+        positive = given[given > 0]
+        expected = np.median(positive) if len(positive) else 1.0
+        assert median_distance(given) == expected
+        expected = np.median(np.sqrt(positive)) if len(positive) else 1.0
+        assert median_distance(given, 2) == expected
 
 
 @pytest.mark.parametrize("kernel", [RBF(), RBF(1e-200), RBF(base=Precomputed(GRAM * 1e-300))])

@@ -48,6 +48,16 @@ def test_distinct_rows_of_any_length(shape):
     np.testing.assert_array_equal(found.group.reshape(2, -1), [expected, expected])
 
 
+def test_rows_that_differ_in_the_last_bit():
+    """Rows are told apart even if their sums are equal, and large numbers are no error."""
+    rows = np.tile(np.random.default_rng(0).normal(size=40), (50, 1))
+    rows[np.arange(1, 40), np.arange(1, 40)] *= 1.0 + 2.0**-52
+    found = distinct(rows)
+    assert len(found) == 40
+    np.testing.assert_array_equal(found.group[40:], 0)
+    assert len(distinct(np.array([[1e308] * 30, [-1e308] * 30, [1e308] * 30]))) == 2
+
+
 def test_zeros_are_equal_and_types_differ():
     """−0.0 equals 0.0; True, 1 and "1" differ; lists and arrays are compared by content."""
     assert len(distinct(np.array([0.0, -0.0, 1.0]))) == 2

@@ -5,15 +5,16 @@ with K itself; the trees are the same. Approximate factors are there for outputs
 fit in memory.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 import scipy.linalg.lapack as lapack
 
-from okforest._memory import blocks_with_sums, check_memory, empty_lines, row_blocks
+from okforest._memory import blocks_with_sums, check_memory, empty_lines
 from okforest._namespace import namespace, on_gpu, to_host
-from okforest._outputs import distinct
+from okforest._outputs import Positions, distinct
 from okforest._typing import Floats, Outputs
 from okforest.embedding.low_rank import DEFAULT_RANK, LowRankKind, low_rank_factor
 from okforest.kernels import Linear, OutputKernel
@@ -34,6 +35,9 @@ ENTRY_ERROR = 4 * np.finfo(np.float64).eps
 # the smallest normal number. The Frobenius criterion squares kernel values, too.
 SCALE = (1e-280, 1e280)
 FROBENIUS_SCALE = (1e-140, 1e140)
+# The centre of outputs is computed from at most this number of them. It is so near to the mean of
+# all that squared norms, and so rounding errors, are only a few percent larger.
+CENTRE_SAMPLE = 128
 # What to do if the Gram matrix does not fit in memory.
 APPROXIMATE = (
     "Use embedding='cholesky', 'nystrom' or 'fourier', which approximate it by embedding_rank "
@@ -86,7 +90,7 @@ def embed(
     """
     if kind != "auto" and kind in LOW_RANK_KINDS:
         diag = kernel.diag(y)
-        _check_scale(diag, is_zero=not diag.any())
+        _check_scale(diag, is_zero=lambda: not diag.any())
         factor, residual = low_rank_factor(kernel, y, kind, rank, seed)
         return Embedding(kind, centred_factor(factor, diag, weight), residual)
     if rank is not None:
@@ -159,19 +163,12 @@ def centred_features(features: Floats, weight: Floats | None = None) -> Floats:
         and (features.max(axis=1) == 1.0).all()
     ):
         return features  # the engine counts classes
-    used = _used(features, weight)
-    mean = used @ features / used.sum()
-    squares = xp.empty(len(features))
-    for rows in row_blocks(features):
-        around_mean = features[rows] - mean
-        squares[rows] = Linear().diag(around_mean)
-    _check_scale(squares, is_zero=not (features != features[:1]).any())
-    # From the original features: subtracting a mean moved by outliers would lose digits.
-    central = _central(squares, used)
-    centre = central @ features
-    if on_gpu(features):
-        return xp.ascontiguousarray(features - centre)
-    return np.subtract(features, centre, out=empty_lines(features.shape))
+    some = features[_sample(features, weight)]
+    centre = some[_nearest(Linear().diag(some - some.mean(axis=0)))].mean(axis=0)
+    empty = xp.empty if on_gpu(features) else empty_lines
+    centred = np.subtract(features, centre, out=empty(features.shape))
+    _check_scale(Linear().diag(centred), is_zero=lambda: not (features != features[:1]).any())
+    return centred
 
 
 def gram_of(
@@ -187,7 +184,7 @@ def gram_of(
     K = namespace(y).ascontiguousarray(_kernel_matrix(kernel, y))
     if not kernel.known_psd:
         check_gram(K, f"the Gram matrix of {describe_kernel(kernel)}")
-    _check_scale(np.diagonal(K), is_zero=not K.diagonal().any(), frobenius=frobenius)
+    _check_scale(K.diagonal(), is_zero=lambda: not K.diagonal().any(), frobenius=frobenius)
     return K
 
 
@@ -196,50 +193,49 @@ def _kernel_matrix(kernel: OutputKernel, y: Outputs) -> Floats:
     if not (kernel.numeric and kernel.known_psd and y.dtype.kind in "fiub"):
         return kernel(y)
     different = distinct(y)
-    K = kernel(y[different.first])
+    K = kernel(y[different.first])  # a copy, whose order in memory is not that of y
     return K if len(different) == len(y) else K[different.group[:, None], different.group]
 
 
 def _centred_gram(kernel: OutputKernel, y: Outputs, weight: Floats | None) -> tuple[Floats, Floats]:
     """Return the Gram matrix of φ(y) around their centre, and the scales of its rounding errors."""
     K = gram_of(kernel, y)
-    used = _used(K, weight)
     diag = K.diagonal().copy()
-    # Not used @ K, whose entries for equal outputs may differ in the last digit.
-    central = _central(diag - 2.0 * np.einsum("i,ij->j", used, K) / used.sum(), used)
-    inner = np.einsum("i,ij->j", central, K)
-    square = central @ inner  # of the norm of the centre
+    some = _sample(K, weight)
+    # Squared distances to the mean of the sample, up to a constant.
+    central = some[_nearest(diag[some] - 2.0 * K[some[:, None], some].mean(axis=0))]
+    # Not a product with K, whose entries for equal outputs may differ in the last digit.
+    inner = K[central].mean(axis=0)
+    square = inner[central].mean()  # of the norm of the centre
     half = inner - square / 2.0
     for part, sums in blocks_with_sums(K, half, half):
         part -= sums
     return K, to_host(np.maximum(diag, abs(square)))
 
 
-def _used(outputs: Floats, weight: Floats | None) -> Floats:
-    """Return ones for the outputs of positive weight, and zeros for the others."""
-    xp = namespace(outputs)
-    return xp.ones(len(outputs)) if weight is None else xp.asarray((weight > 0).astype(np.float64))
+def _sample(outputs: Floats, weight: Floats | None) -> Positions:
+    """Return the positions of some outputs of positive weight, evenly spaced."""
+    used = np.arange(len(outputs)) if weight is None else np.flatnonzero(weight)
+    some = used[np.linspace(0, len(used) - 1, min(len(used), CENTRE_SAMPLE)).astype(int)]
+    return namespace(outputs).asarray(some)
 
 
-def _central(squares: Floats, used: Floats) -> Floats:
-    """Return equal weights for the half of the used outputs nearest to the mean, zeros for others.
+def _nearest(squares: Floats) -> Positions:
+    """Return the positions of the half of the outputs with the least distances to their mean.
 
     Their own mean is the centre, so that a few outliers do not move it away from all the others.
-    Squared distances to the mean are given, up to a constant.
     """
-    order = squares.argsort()
-    order = order[used[order] > 0]
-    central = namespace(squares).zeros(len(squares))
-    n = len(order) // 2 + 1
-    central[order[:n]] = 1.0 / n
-    return central
+    return squares.argsort()[: len(squares) // 2 + 1]
 
 
-def _check_scale(squares: Floats, *, is_zero: bool, frobenius: bool = False) -> None:
-    """Raise a ValueError if squared norms are too large, or too small, to grow trees from."""
+def _check_scale(squares: Floats, *, is_zero: Callable[[], bool], frobenius: bool = False) -> None:
+    """Raise a ValueError if squared norms are too large, or too small, to grow trees from.
+
+    ``is_zero`` returns whether they are zero without rounding; it is called if they are tiny.
+    """
     largest = float(squares.max()) if len(squares) else 0.0
     smallest, limit = FROBENIUS_SCALE if frobenius else SCALE
-    if smallest <= largest <= limit or (is_zero and largest < smallest):
+    if smallest <= largest <= limit or (largest < smallest and is_zero()):
         return
     if frobenius and SCALE[0] <= largest <= SCALE[1]:
         raise ValueError(

@@ -1,6 +1,7 @@
 """Distances between vectors, their median, and their limits in float64."""
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ from okforest._memory import blocks_with_sums, row_blocks
 from okforest._namespace import namespace, on_gpu, to_host
 from okforest._typing import Floats, Outputs
 
+InPlace = Callable[[Floats], object]  # a function that changes its argument
+
 MEDIAN_SAMPLE = 1000  # sigma="median" is computed from at most this number of outputs
+MIDDLE_SAMPLE = 4096  # values between whose percentiles the median is searched
 # Beyond these limits, distances or their squares overflow, or lose digits near the smallest number.
 SMALLEST, LARGEST = 1e-290, 1e290
 # Below this share of the largest norm, sigma is comparable to the rounding errors of distances that
@@ -39,10 +43,30 @@ def between(distances: Floats) -> Floats:
     return pairs
 
 
-def median_distance(distances: Floats) -> float:
-    """Return the median of the positive distances between outputs, or 1 if all are zero."""
-    distances = distances[distances > 0]
-    return float(np.median(distances, overwrite_input=True)) if len(distances) else 1.0
+def median_distance(powers: Floats, power: int = 1) -> float:
+    """Return the median of the positive distances between outputs, or 1 if all are zero.
+
+    They are given raised to a power.
+    """
+    powers = powers[powers > 0]
+    return float((_middle(powers) ** (1 / power)).mean()) if len(powers) else 1.0
+
+
+def _middle(values: Floats) -> Floats:
+    """Return the one or two middle values, of which the median is the mean.
+
+    They are searched among the values near the median of a sample: `np.median` takes three times as
+    long.
+    """
+    n = len(values)
+    sample = np.sort(values[:: max(1, n // MIDDLE_SAMPLE)])
+    low, high = sample[int(0.45 * len(sample))], sample[int(0.55 * len(sample))]
+    near = values[(values >= low) & (values <= high)]
+    first = (n - 1) // 2 - int(np.count_nonzero(values < low))
+    last = first + 1 - n % 2
+    if not 0 <= first <= last < len(near):  # the sample is not like the values
+        near, first, last = values, (n - 1) // 2, n // 2
+    return np.partition(near, [first, last])[first : last + 1]
 
 
 def manhattan(a: Floats, b: Floats | None = None) -> Floats:
@@ -63,11 +87,18 @@ def manhattan(a: Floats, b: Floats | None = None) -> Floats:
     return distances
 
 
-def negative_halves(products: Floats, norms: Floats, other_norms: Floats) -> Floats:
-    """Return −d² / 2 in place of inner products, given squared norms."""
+def negative_halves(
+    products: Floats, norms: Floats, other_norms: Floats, then: InPlace | None = None
+) -> Floats:
+    """Return −d² / 2 in place of inner products, given squared norms.
+
+    ``then`` changes each block of rows in place, while it is in the cache.
+    """
     for part, sums in blocks_with_sums(products, norms / 2.0, other_norms / 2.0):
         np.minimum(part, sums, out=part)
         part -= sums
+        if then is not None:
+            then(part)
     return products
 
 
@@ -76,12 +107,9 @@ def gaussian(halves: Floats, sigma: float) -> Floats:
     # A subnormal sigma has no reciprocal; the smallest normal one gives the same zeros and ones.
     scale = 1.0 / max(sigma, sys.float_info.min)
     with np.errstate(over="ignore"):  # exp(−∞) is 0
-        for rows in row_blocks(halves):
-            part = halves[rows]
-            part *= scale
-            part *= scale
-            np.exp(part, out=part)
-    return halves
+        halves *= scale
+        halves *= scale
+        return np.exp(halves, out=halves)
 
 
 def needs_differences(sigma: float, squares: Floats, other_squares: Floats) -> bool:

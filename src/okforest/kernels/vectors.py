@@ -17,6 +17,7 @@ from okforest.kernels._as_kernel import as_kernel
 from okforest.kernels._base import OutputKernel
 from okforest.kernels._distances import (
     SMALLEST,
+    InPlace,
     as_rows,
     between,
     check_limits,
@@ -158,7 +159,7 @@ class RBF(OutputKernel):
             if base is not None:
                 largest = float(squares.max(initial=0.0))
                 check_limits("RBF", "squared distances", largest, is_zero=largest == 0)
-            sigma = median_distance(np.sqrt(squares))
+            sigma = median_distance(squares, 2)
         return RBF(sigma, base)
 
     def restrict(self, y: Outputs) -> "RBF":
@@ -169,7 +170,11 @@ class RBF(OutputKernel):
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
         _check_sigma(self, self.sigma)
-        return gaussian(self._negative_halves(a, b, float(self.sigma)), float(self.sigma))
+        sigma = float(self.sigma)
+        K = self._negative_halves(a, b, sigma, lambda halves: gaussian(halves, sigma))
+        if b is None:
+            np.fill_diagonal(K, 1.0)
+        return K
 
     def diag(self, a: Outputs) -> Floats:
         """Return ones."""
@@ -194,9 +199,16 @@ class RBF(OutputKernel):
         return features @ namespace(features).asarray(frequencies)
 
     def _negative_halves(
-        self, a: Outputs, b: Outputs | None = None, sigma: float = np.inf
+        self,
+        a: Outputs,
+        b: Outputs | None = None,
+        sigma: float = np.inf,
+        then: InPlace | None = None,
     ) -> Floats:
-        """Return −d² / 2 for distances d that are exact enough for this sigma."""
+        """Return −d² / 2 for distances d that are exact enough for this sigma.
+
+        The diagonal of a symmetric matrix has rounding errors. ``then`` changes blocks in place.
+        """
         base, first, second = self._base, a, a if b is None else b
         if self.base is None:  # centring reduces rounding errors
             origin = as_rows(a).mean(axis=0)
@@ -206,11 +218,10 @@ class RBF(OutputKernel):
         if self.base is None and needs_differences(sigma, norms, other_norms):
             exact: Floats = cdist(as_rows(first), as_rows(second), "sqeuclidean")
             exact /= -2.0
+            if then is not None:
+                then(exact)
             return exact
-        halves = negative_halves(base(a, b), norms, other_norms)
-        if b is None:
-            np.fill_diagonal(halves, 0.0)
-        return halves
+        return negative_halves(base(a, b), norms, other_norms, then)
 
 
 class Laplacian(_VectorKernel):

@@ -277,7 +277,9 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         """
         kernel = clone(as_kernel(self.kernel)).learn_form(y)
         outputs = check_outputs(self, kernel, X, y)
-        used = outputs if sample_weight is None else outputs[sample_weight > 0]
+        used = outputs
+        if sample_weight is not None and not sample_weight.all():
+            used = outputs[sample_weight > 0]
         names = output_names(kernel, y, outputs)
         kernel = kernel.resolve(used)
         check_kernel(kernel, outputs)
