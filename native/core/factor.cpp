@@ -88,6 +88,12 @@ void FactorScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& fram
       frame.rounding = parent->rounding;
       derived = true;
     }
+  } else if (plain() && static_cast<std::int64_t>(rows.size()) == outputs_.n_rows()) {
+    if (root_sum_.empty()) {
+      sum_over(rows, frame.sum.data());
+      root_sum_ = frame.sum;
+    }
+    frame.sum = root_sum_;
   } else {
     sum_over(rows, frame.sum.data());
   }

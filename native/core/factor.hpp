@@ -64,7 +64,8 @@ class FactorScorer : public ScorerDefaults<FactorScorer> {
 
   const FactorOutputs& outputs_;
   std::vector<float> float_weight_;
-  std::vector<double> sum_;  // scratch memory
+  std::vector<double> root_sum_;  // of all rows, without weights: the same for all trees
+  std::vector<double> sum_;       // scratch memory
   std::vector<SideSum> side_sums_;
 };
 
