@@ -129,8 +129,10 @@ double FactorScorer::measure(Node& node, Rows rows, Frame& frame) const {
     sum_norm += frame.sum[j] * frame.sum[j];
     frame.mean[j] = frame.sum[j] / node.weight;
   }
-  node.scale = 0.0;
-  for (const auto i : rows) node.scale += weight_of(i) * outputs_.squared_norms()[i];
+  const auto square = [&](std::size_t k) {
+    return weight_of(rows[k]) * outputs_.squared_norms()[rows[k]];
+  };
+  node.scale = gathered_sum(square, rows.size());
   return node.scale - sum_norm / node.weight;
 }
 

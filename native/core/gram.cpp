@@ -111,8 +111,8 @@ void GramScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame)
     centre(blocks_[frame.block], rows, frame);
     node.variance = measure(block(frame), rows, frame);
   }
-  node.scale = 0.0;
-  for (const auto i : rows) node.scale += weight_of(i) * squared_norm_[i];
+  const auto square = [&](std::size_t k) { return weight_of(rows[k]) * squared_norm_[rows[k]]; };
+  node.scale = gathered_sum(square, rows.size());
   // Entries that were computed here have the rounding errors of their own size. Others have those
   // of K's, and of what they were before a block was centred. The errors of a sum grow with its
   // length.
@@ -158,13 +158,12 @@ void GramScorer::find_reach(const Block& block, Rows part, Rows rows, std::vecto
 
 // Sets the frame's mean norm and scale, and returns the total variance.
 double GramScorer::measure(const Block& block, Rows rows, Frame& frame) const {
-  double sum_norm = 0.0;
-  frame.scale = 0.0;
-  for (const auto i : rows) {
-    const double w = weight_of(i);
-    sum_norm += w * frame.reach[block.home[i]];
-    frame.scale += w * block.diagonal(i);
-  }
+  const auto reach = [&](std::size_t k) {
+    return weight_of(rows[k]) * frame.reach[block.home[rows[k]]];
+  };
+  const auto square = [&](std::size_t k) { return weight_of(rows[k]) * block.diagonal(rows[k]); };
+  const double sum_norm = gathered_sum(reach, rows.size());
+  frame.scale = gathered_sum(square, rows.size());
   frame.mean_norm = sum_norm / (frame.weight * frame.weight);
   return frame.scale - sum_norm / frame.weight;
 }
