@@ -15,10 +15,11 @@
 
 namespace okforest {
 
-// The smaller side of a cut, by weight.
+// The smaller side of a cut, by weight; empty if the feature is constant.
 struct Smaller {
   Side side{};
   bool is_left = false;
+  bool is_unknown = false;  // whether the cut cannot be scored from the side
 };
 
 template <class T>
@@ -100,31 +101,32 @@ class Cuts {
     of_type().class_gains(cut(lines_), classes, shares, rows, gain, counts, out);
   }
 
-  // Lists the smaller sides of all cuts; those of constant features and of features with missing
-  // values are empty. The lists are valid until the next call.
-  std::span<const Smaller> list_sides(const Sample& sample, double total_weight) {
-    const std::size_t n = rows_.size(), n_blocks = (n + kRowBlock - 1) / kRowBlock;
-    grow_to(words_, (n + 63) / 64 * (64 / (8 * sizeof(Word))));
-    grow_to(listed_, size() * (n + kListSlack));
-    grow_to(block_ends_, size() * n_blocks);
+  // Makes room for the sides of some cuts of a node, at most kMaxSides.
+  void reserve_sides(std::size_t n_rows, std::size_t n_sides) {
+    grow_to(words_, (n_rows + 63) / 64 * (64 / (8 * sizeof(Word))));
+    grow_to(listed_, n_sides * (n_rows + kListSlack));
+    grow_to(block_ends_, n_sides * n_blocks(n_rows));
+  }
+
+  // Lists the smaller sides of all cuts. The first of them is number `first` of those that there is
+  // room for.
+  void list_sides(const Sample& sample, double total_weight, std::size_t first) {
+    const std::size_t n = rows_.size();
     of_type().sides(lines_.data()->x, n, rounded_.x, words_.data()->x, n_left_);
     for (std::size_t c = 0; c < size(); ++c) {
-      if (has_missing(c) || is_constant(c)) {
-        smaller_[c] = {};
-        continue;
+      Smaller& smaller = smaller_[first + c] = {.is_unknown = has_missing(c)};
+      if (smaller.is_unknown || is_constant(c)) continue;
+      smaller.is_left = 2 * static_cast<std::size_t>(n_left_[c]) <= n;
+      smaller.side = list(c, smaller.is_left, first + c);
+      smaller.side.weight = sample.weight_of(smaller.side.rows);
+      if (2.0 * smaller.side.weight > total_weight) {  // fewer rows, but more weight
+        smaller.is_left = !smaller.is_left;
+        smaller.side = list(c, smaller.is_left, first + c);
+        smaller.side.weight = sample.weight_of(smaller.side.rows);
       }
-      bool is_left = 2 * static_cast<std::size_t>(n_left_[c]) <= n;
-      Side side = list(c, is_left, n_blocks);
-      side.weight = sample.weight_of(side.rows);
-      if (2.0 * side.weight > total_weight) {  // fewer rows, but more weight
-        is_left = !is_left;
-        side = list(c, is_left, n_blocks);
-        side.weight = sample.weight_of(side.rows);
-      }
-      smaller_[c] = {side, is_left};
     }
-    return {smaller_, size()};
   }
+  std::span<const Smaller> listed(std::size_t n) const { return {smaller_, n}; }
 
  private:
   using Word = typename CutKernels<T>::Word;
@@ -148,9 +150,11 @@ class Cuts {
     return {lines.data()->x, rows_.size(), rounded_.x, low_.x, high_.x};
   }
 
-  Side list(std::size_t c, bool left, std::size_t n_blocks) {
-    std::int32_t* const out = listed_.data() + c * (rows_.size() + kListSlack);
-    std::int32_t* const ends = block_ends_.data() + c * n_blocks;
+  static std::size_t n_blocks(std::size_t n_rows) { return (n_rows + kRowBlock - 1) / kRowBlock; }
+
+  Side list(std::size_t c, bool left, std::size_t number) {
+    std::int32_t* const out = listed_.data() + number * (rows_.size() + kListSlack);
+    std::int32_t* const ends = block_ends_.data() + number * n_blocks(rows_.size());
     const std::size_t n =
         of_type().list(&words_.data()->x[c], rows_.data(), rows_.size(), !left, out, ends);
     return {{out, n}, ends, 0.0};
@@ -168,7 +172,7 @@ class Cuts {
   Line<T> rounded_;  // the largest T <= a threshold: comparing a T with either is the same
   bool as_bytes_ = false, any_missing_ = false, missing_[kCutWidth];
   std::int64_t n_left_[kCutWidth];
-  Smaller smaller_[kCutWidth];
+  Smaller smaller_[kMaxSides];
 };
 
 }  // namespace okforest

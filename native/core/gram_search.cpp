@@ -42,7 +42,7 @@ Precision GramScorer::search_sides(const Node& node, Rows rows, const Frame& fra
   if (!can_search(node, frame, error)) {
     return ScorerDefaults::search_sides(node, rows, frame, sides, norms);
   }
-  assert(sides.size() <= kCutWidth);
+  assert(sides.size() <= kMaxSides);
   list_places(of_node, sides);
   if (!plain()) {
     float_weight_.resize(static_cast<std::size_t>(of_node.n));

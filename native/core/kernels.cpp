@@ -109,7 +109,7 @@ OKFOREST_INLINE void add_panel_sums(const GramPanels& gram, std::int64_t p,
                                     std::span<const PanelRows> sides, const float* weight,
                                     double* norms) {
   constexpr int width = GramPanels::width;
-  alignas(64) float sums[kCutWidth][width];
+  alignas(64) float sums[kMaxSides][width];
   const float* const panel = gram.panel(p);
   for (std::int64_t i = p; i < gram.n_panels(); ++i) {
     for (std::size_t s = 0; s < sides.size(); ++s) {

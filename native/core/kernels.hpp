@@ -18,6 +18,9 @@ using Rows = std::span<const std::int32_t>;
 // Random cuts are processed for this many features at a time, one per SIMD lane.
 inline constexpr std::size_t kCutWidth = 16;
 
+// Cuts of larger nodes are scored up to this many at a time, while their rows are in cache.
+inline constexpr std::size_t kMaxSides = 64;
+
 // In nodes of at most this many rows, all cuts are scored at once from inner products.
 inline constexpr std::size_t kSmallNode = 32;
 
@@ -158,7 +161,7 @@ struct Kernels {
                      const float* weight, const float* mean, SideSum* sums, double* norms);
 
   // norms[s] = the sum of w_a w_b <a, b> over all pairs of rows of side s, of which there are at
-  // most kCutWidth, with sums in float32 over the rows of panels. Weights may be null.
+  // most kMaxSides, with sums in float32 over the rows of panels. Weights may be null.
   void (*pair_sums)(const GramPanels& gram, std::span<const PanelRows> sides, const float* weight,
                     double* norms);
 

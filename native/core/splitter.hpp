@@ -20,6 +20,9 @@ namespace okforest {
 inline constexpr std::size_t kMaxSwept = 256;
 inline constexpr std::size_t kSweptValues = 1 << 18;
 
+// The sides of cuts are listed together up to this number of rows.
+inline constexpr std::size_t kMaxListed = 1 << 18;
+
 // In nodes of at most this many rows for each feature, features are sorted together.
 inline constexpr std::size_t kSortedRows = 2;
 
@@ -155,13 +158,12 @@ class Splitter {
     const bool small = !scalar && n_classes == 0 && n <= kSmallNode &&
                        scorer_.small_gram(search.rows, search.frame, small_gram_);
     const bool as_bytes = Inputs::has_bytes && n_classes > 0 && sample_.plain;
+    if (!scalar && !small && n_classes == 0) return screen_sides(search, features);
     const RowWeights weights{weight_.data(), sample_.plain ? weight_.data() : count_.data()};
-    const bool by_row = scalar || small || n_classes > 0;
-    for (std::size_t k = 0; by_row && weights.counted() && k < n; ++k) {
+    for (std::size_t k = 0; weights.counted() && k < n; ++k) {
       weight_[k] = sample_.weight[search.rows[k]];
       count_[k] = sample_.count[search.rows[k]];
     }
-    Precision precision;
     for (std::size_t slot = 0; slot < features.size() && !stopped_; slot += kCutWidth) {
       const Rows some = features.subspan(slot, std::min(kCutWidth, features.size() - slot));
       cuts_.load(X_, some, search.rows, as_bytes);
@@ -172,15 +174,31 @@ class Splitter {
       } else if (n_classes > 0) {
         cuts_.score_classes(classes_.data(), std::span(values_).first(n_classes), weights,
                             search.gain, gains);
-      } else if (small) {
-        cuts_.score_small(small_gram_, weights, search.gain, gains);
       } else {
-        precision =
-            score_sides(search, cuts_.list_sides(sample_, search.node.weight), gains, precision);
+        cuts_.score_small(small_gram_, weights, search.gain, gains);
       }
       for (std::size_t c = 0; cuts_.any_missing() && c < cuts_.size(); ++c) {
         if (cuts_.has_missing(c)) found_.forget(slot + c);
       }
+    }
+    return settle_cuts(features, {});
+  }
+
+  // The same from lists of the rows on one side of each cut, many cuts at a time.
+  double screen_sides(const Search<Frame>& search, Rows features) {
+    const std::size_t n = search.rows.size();
+    const std::size_t most =
+        std::clamp(kMaxListed / n / kCutWidth * kCutWidth, kCutWidth, kMaxSides);
+    cuts_.reserve_sides(n, std::min(most, features.size()));
+    Precision precision;
+    for (std::size_t slot = 0; slot < features.size() && !stopped_; slot += most) {
+      const Rows many = features.subspan(slot, std::min(most, features.size() - slot));
+      for (std::size_t k = 0; k < many.size(); k += kCutWidth) {
+        cuts_.load(X_, many.subspan(k, std::min(kCutWidth, many.size() - k)), search.rows, false);
+        cuts_.draw(search.cuts, Search<Frame>::kDrawsOfFeature, &found_.threshold[slot + k]);
+        cuts_.list_sides(sample_, search.node.weight, k);
+      }
+      precision = score_sides(search, slot, cuts_.listed(many.size()), precision);
     }
     return settle_cuts(features, precision);
   }
@@ -208,40 +226,36 @@ class Splitter {
           stored_.cut(some, [&](std::int32_t feature) { return search.draws_of(feature); });
       Smaller sides[kCutWidth];
       for (std::size_t c = 0; c < cuts.size(); ++c) {
-        if (cuts[c]) sides[c] = *cuts[c];
-        found_.threshold[slot + c] = cuts[c] ? cuts[c]->threshold : 0.0;
+        sides[c] = cuts[c];
+        found_.threshold[slot + c] = cuts[c].threshold;
       }
-      precision = score_sides(search, {sides, cuts.size()},
-                              {&found_.gain[slot], &found_.left_weight[slot]}, precision);
-      for (std::size_t c = 0; c < cuts.size(); ++c) {
-        if (!cuts[c]) found_.forget(slot + c);
-      }
+      precision = score_sides(search, slot, {sides, cuts.size()}, precision);
     }
     return settle_cuts(features, precision);
   }
 
-  // Scores the smaller sides of some cuts, which may be empty. Returns their precision, or the
-  // given one if all are.
-  Precision score_sides(const Search<Frame>& search, std::span<const Smaller> smaller,
-                        const CutGains& gains, const Precision& before) {
-    Side sides[kCutWidth];
-    std::size_t place[kCutWidth], n = 0;
+  // Scores the smaller sides of cuts, which may be empty, for the slots from the given one on.
+  // Returns their precision, or the given one if all are empty.
+  Precision score_sides(const Search<Frame>& search, std::size_t slot,
+                        std::span<const Smaller> smaller, const Precision& before) {
+    Side sides[kMaxSides];
+    std::size_t place[kMaxSides], n = 0;
     for (std::size_t c = 0; c < smaller.size(); ++c) {
-      gains.gain[c] = kNoGain;
-      gains.left_weight[c] = 0.0;
+      found_.set(slot + c, kNoGain);
+      if (smaller[c].is_unknown) found_.forget(slot + c);
       if (smaller[c].side.rows.empty()) continue;
       place[n] = c;
       sides[n++] = smaller[c].side;
     }
     if (n == 0) return before;
-    double norms[kCutWidth];
+    double norms[kMaxSides];
     const Precision precision = scorer_.search_sides(search.node, search.rows, search.frame,
                                                      std::span(sides).first(n), norms);
     for (std::size_t s = 0; s < n; ++s) {
       const bool is_left = smaller[place[s]].is_left;
       const double weight = sides[s].weight, count = sample_.count_of(sides[s].rows);
-      gains.gain[place[s]] = search.gain(norms[s], weight, count);
-      gains.left_weight[place[s]] = is_left ? weight : search.node.weight - weight;
+      found_.gain[slot + place[s]] = search.gain(norms[s], weight, count);
+      found_.left_weight[slot + place[s]] = is_left ? weight : search.node.weight - weight;
     }
     return precision;
   }

@@ -62,11 +62,11 @@ class StoredValues {
     double threshold = 0.0;
   };
 
-  // Draws cuts of at most kCutWidth features and lists their sides without the zeros: an empty one
-  // if a feature is constant, and none if that side is the heavier one, values are missing, or none
-  // is zero. They are valid until the next call.
+  // Draws cuts of at most kCutWidth features and lists their sides without the zeros. They are
+  // unknown if that side is the heavier one, values are missing, or none is zero; and valid until
+  // the next call.
   template <class Draws>
-  std::span<const std::optional<Cut>> cut(Rows features, const Draws& draws_of) {
+  std::span<const Cut> cut(Rows features, const Draws& draws_of) {
     n_blocks_ = (rows_.size() + kRowBlock - 1) / kRowBlock;
     block_ends_.resize(kCutWidth * n_blocks_);
     for (std::size_t c = 0; c < features.size(); ++c) {
@@ -86,12 +86,13 @@ class StoredValues {
     }
   }
 
-  std::optional<Cut> cut(std::size_t c, Values values, Rng draws) {
-    if (values.empty()) return Cut{};
-    if (values.size() == rows_.size()) return {};
+  Cut cut(std::size_t c, Values values, Rng draws) {
+    const Cut unknown{{.is_unknown = true}};
+    if (values.empty()) return {};
+    if (values.size() == rows_.size()) return unknown;
     double low = 0.0, high = 0.0;
     for (const auto& value : values) {
-      if (std::isnan(value.x)) return {};
+      if (std::isnan(value.x)) return unknown;
       low = std::min<double>(low, value.x);
       high = std::max<double>(high, value.x);
     }
@@ -107,8 +108,8 @@ class StoredValues {
     }
     for (std::size_t b = 1; b < n_blocks_; ++b) ends[b] += ends[b - 1];
     const double weight = sample_.weight_of(listed_[c]);
-    if (2.0 * weight > weight_) return {};
-    return Cut{{{listed_[c], ends, weight}, is_left}, threshold};
+    if (2.0 * weight > weight_) return unknown;
+    return {{{listed_[c], ends, weight}, is_left}, threshold};
   }
 
   const Inputs& X_;
@@ -117,7 +118,7 @@ class StoredValues {
   double weight_ = 0.0;
   std::vector<std::int32_t> place_;  // training row -> place in the node, of its rows
   std::vector<Value<typename Inputs::Element>> buffer_;
-  std::optional<Cut> cuts_[kCutWidth];
+  Cut cuts_[kCutWidth];
   std::vector<std::int32_t> listed_[kCutWidth];
   std::vector<std::int32_t> block_ends_;
   std::size_t n_blocks_ = 0;
