@@ -132,6 +132,25 @@ void add_outputs(const Kernels& level, Checksum& sum) {
     sums_before(row.data(), ranks, 5, 64, out.data());
     sum.add(out.data(), 4);
   }
+  // A block of 21 rows: whole tiles, and what is left of them.
+  level.gram(phi.data(), n, n_cols, out.data());
+  const std::vector<std::int32_t> places = {0,  1,  2,  5,  7,  8,  11, 13, 14, 17, 18,
+                                            20, 21, 25, 26, 28, 31, 33, 36, 38, 39};
+  const auto n_places = static_cast<std::int64_t>(places.size());
+  std::vector<double> block(places.size() * places.size());
+  std::vector<float> panels(places.size() * GramPanels::width);
+  level.copy_block(out.data(), n, places, block.data(), panels.data());
+  sum.add(block.data(), block.size());
+  const std::int32_t listed[] = {1, 4, 6, 9, 12, 20}, starts[] = {0, 6};
+  const PanelRows of_side{listed, starts};
+  const auto float_weight = random_numbers<float>(places.size());
+  double norm = 0.0;
+  level.pair_sums({panels.data(), n_places}, {&of_side, 1}, float_weight.data(), &norm);
+  sum.add(&norm, 1);
+  const std::vector<std::int32_t> leaves(n, 1);
+  level.subtract_both(out.data(), n, phi.data(), leaves.data(), 0, n, block.data());
+  sum.add(out.data(), n * n);
+  sum.add(block.data(), n);
   const double distance = level.squared_distance(phi.data(), mean.data(), 0.3, 71);
   sum.add(&distance, 1);
 }
