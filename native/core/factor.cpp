@@ -16,8 +16,8 @@ constexpr double kMaxLoss = 1e3;
 // their product, the additions in a block, and the norm.
 constexpr double kSearchError = (kRowBlock + 24) * 0x1.0p-24;
 
-// Below this fraction of its scale, a variance has lost too many digits by cancellation for a search
-// in float32, and half of those of float64.
+// Below this fraction of its scale, a variance has lost too many digits by cancellation for a
+// search in float32, and half of those of float64.
 constexpr double kLoss = 50 * kSearchError * kSearchError;
 
 std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
