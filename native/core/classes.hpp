@@ -53,8 +53,8 @@ class ClassScorer : public ScorerDefaults<ClassScorer> {
       x /= node.weight;
       frame.mean_norm += x * x;
     }
-    node.variance = std::max(0.0, node.variance);
     node.scale = node.weight;
+    if (node.variance <= node.rounding()) node.variance = 0.0;
     node.noise = std::max(kNoise * node.variance, kRounding * node.scale);
   }
 

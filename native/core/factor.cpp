@@ -16,6 +16,10 @@ constexpr double kMaxLoss = 1e3;
 // their product, the additions in a block, and the norm.
 constexpr double kSearchError = (kRowBlock + 24) * 0x1.0p-24;
 
+// Below this fraction of its scale, a variance has lost too many digits by cancellation for a
+// search in float32, and half of those of float64.
+constexpr double kLoss = 50 * kSearchError * kSearchError;
+
 std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 }  // namespace
@@ -63,13 +67,14 @@ void FactorScorer::begin(std::span<const double> weight, Rows rows) {
   for (const auto i : rows) float_weight_[i] = static_cast<float>(weight[i]);
 }
 
-void FactorScorer::sum_over(Rows rows, double* sum) {
+void FactorScorer::sum_over(const Frame& frame, Rows rows, double* sum) {
+  const double* const values = phi(frame);
   if (outputs_.n_cols() == 1) {
-    const auto value = [&](std::size_t k) { return weight_of(rows[k]) * outputs_.data()[rows[k]]; };
+    const auto value = [&](std::size_t k) { return weight_of(rows[k]) * values[rows[k]]; };
     *sum = gathered_sum(value, rows.size());
     return;
   }
-  kernels().sum_rows(outputs_.data(), outputs_.n_cols(), rows, weights_of(rows), sum);
+  kernels().sum_rows(values, outputs_.n_cols(), rows, weights_of(rows), sum);
 }
 
 void FactorScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame) {
@@ -77,6 +82,7 @@ void FactorScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& fram
   frame.sum.resize(static_cast<std::size_t>(outputs_.n_cols()));
   frame.mean.resize(static_cast<std::size_t>(outputs_.n_cols()));
   frame.part = {};
+  frame.moved = parent != nullptr && parent->moved;
   bool derived = false;
   frame.rounding = 0.0;
   if (parent != nullptr && !parent->part.empty()) {
@@ -90,82 +96,121 @@ void FactorScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& fram
     }
   } else if (plain() && static_cast<std::int64_t>(rows.size()) == outputs_.n_rows()) {
     if (root_sum_.empty()) {
-      sum_over(rows, frame.sum.data());
+      sum_over(frame, rows, frame.sum.data());
       root_sum_ = frame.sum;
     }
     frame.sum = root_sum_;
   } else {
-    sum_over(rows, frame.sum.data());
+    sum_over(frame, rows, frame.sum.data());
   }
   node.variance = measure(node, rows, frame);
-  const double size = std::sqrt(node.weight * node.scale);  // bounds the norm of any partial sum
+  const double size = std::sqrt(node.weight * frame.scale);  // bounds the norm of any partial sum
   // After a loss of digits, the sum is computed directly.
-  if (derived && (node.variance < 1e-2 * node.scale || frame.rounding > kMaxLoss * size)) {
-    sum_over(rows, frame.sum.data());
+  if (derived && (node.variance < 1e-2 * frame.scale || frame.rounding > kMaxLoss * size)) {
+    sum_over(frame, rows, frame.sum.data());
     node.variance = measure(node, rows, frame);
     frame.rounding = 0.0;
   }
   frame.rounding += size;
-  if (node.variance <= 1e-6 * node.scale && node.scale > 0.0) {
+  if (node.variance <= 1e-6 * frame.scale && frame.scale > 0.0) {
     // Most digits are lost by cancellation: sum the squares around the mean instead.
     node.variance = 0.0;
     for (const auto i : rows) {
-      node.variance += weight_of(i) * kernels().squared_distance(outputs_.row(i), frame.mean.data(),
-                                                                 1.0, outputs_.n_cols());
+      node.variance +=
+          weight_of(i) * kernels().squared_distance(phi(frame) + i * outputs_.n_cols(),
+                                                    frame.mean.data(), 1.0, outputs_.n_cols());
     }
   }
+  node.scale = frame.scale;
+  if (frame.moved) {
+    node.scale = 0.0;
+    for (const auto i : rows) node.scale += weight_of(i) * outputs_.squared_norms()[i];
+  }
+  if (node.variance > node.rounding() && node.variance < kLoss * frame.scale) {
+    move_origin(node, rows, frame);
+    sum_over(frame, rows, frame.sum.data());
+    node.variance = std::max(0.0, measure(node, rows, frame));
+    frame.rounding = std::sqrt(node.weight * frame.scale);
+  }
+  if (node.variance <= node.rounding()) node.variance = 0.0;  // equal outputs
   if (outputs_.floats() != nullptr) {
     frame.float_mean.resize(outputs_.floats()->n_packs * FloatFactor::lanes, 0.0f);
     std::ranges::copy(frame.mean, frame.float_mean.begin());
   }
-  node.noise = std::max(kNoise * node.variance,
-                        kRounding * std::sqrt(node.variance) * std::sqrt(node.scale));
+  // The same bound whether or not the origin was moved in a node above, as it depends on the order
+  // of growth.
+  const double scale = std::max(frame.scale, std::min(node.scale, node.variance / kLoss));
+  node.noise =
+      std::max(kNoise * node.variance, kRounding * std::sqrt(node.variance) * std::sqrt(scale));
 }
 
-// Sets the node's scale and mean from its sum, and returns its total variance.
-double FactorScorer::measure(Node& node, Rows rows, Frame& frame) const {
+// Sets the frame's scale and mean from its sum, and returns the total variance of the node.
+double FactorScorer::measure(const Node& node, Rows rows, Frame& frame) const {
   double sum_norm = 0.0;
   for (std::size_t j = 0; j < frame.sum.size(); ++j) {
     sum_norm += frame.sum[j] * frame.sum[j];
     frame.mean[j] = frame.sum[j] / node.weight;
   }
   const auto square = [&](std::size_t k) {
-    return weight_of(rows[k]) * outputs_.squared_norms()[rows[k]];
+    return weight_of(rows[k]) * squared_norm(frame, rows[k]);
   };
-  node.scale = gathered_sum(square, rows.size());
-  return node.scale - sum_norm / node.weight;
+  frame.scale = gathered_sum(square, rows.size());
+  return frame.scale - sum_norm / node.weight;
+}
+
+// Makes the rows of a node relative to its mean. Rows of other nodes stay as they are.
+void FactorScorer::move_origin(const Node& node, Rows rows, Frame& frame) {
+  const std::int64_t n_cols = outputs_.n_cols();
+  if (moved_ == nullptr) {
+    const auto n_rows = static_cast<std::size_t>(outputs_.n_rows());
+    moved_ = std::make_unique_for_overwrite<double[]>(n_rows * static_cast<std::size_t>(n_cols));
+    moved_norm_ = std::make_unique_for_overwrite<double[]>(n_rows);
+  }
+  frame.moved = true;
+  // From some row on: the mean of many rows has the rounding errors of their sum.
+  const double* const first = outputs_.row(rows[0]);
+  std::ranges::fill(sum_, 0.0);
+  for (const auto i : rows) {
+    const double weight = weight_of(i);
+    for (std::int64_t j = 0; j < n_cols; ++j) sum_[j] += weight * (outputs_.row(i)[j] - first[j]);
+  }
+  for (std::int64_t j = 0; j < n_cols; ++j) sum_[j] = first[j] + sum_[j] / node.weight;
+  for (const auto i : rows) {
+    double* const out = moved_.get() + i * n_cols;
+    for (std::int64_t j = 0; j < n_cols; ++j) out[j] = outputs_.row(i)[j] - sum_[j];
+    moved_norm_[i] = kernels().squared_distance(out, out, 0.0, n_cols);
+  }
 }
 
 void FactorScorer::divide(Frame* frame, Rows left, Rows right) {
   if (frame == nullptr || outputs_.rank() == 0) return;
   frame->part = left.size() <= right.size() ? left : right;
   frame->part_sum.resize(frame->sum.size());
-  sum_over(frame->part, frame->part_sum.data());
+  sum_over(*frame, frame->part, frame->part_sum.data());
 }
 
 Precision FactorScorer::search_sides(const Node& node, Rows rows, const Frame& frame,
                                      std::span<const Side> sides, double* norms) {
-  const double spread = kSearchError * kSearchError * node.scale;
-  if (outputs_.floats() == nullptr || spread > 0.02 * node.variance ||
-      !fits_floats(node.scale, node.lightest)) {
+  if (outputs_.floats() == nullptr || frame.moved || node.variance < kLoss * frame.scale ||
+      !fits_floats(frame.scale, node.lightest)) {
     return ScorerDefaults::search_sides(node, rows, frame, sides, norms);
   }
   if (side_sums_.size() < sides.size()) side_sums_.resize(sides.size());
   kernels().side_norms(*outputs_.floats(), rows, sides, plain() ? nullptr : float_weight_.data(),
                        frame.float_mean.data(), side_sums_.data(), norms);
-  return {.root = spread};
+  return {.root = kSearchError * kSearchError * frame.scale};
 }
 
 bool FactorScorer::row_values(Rows rows, const Frame& frame, double* values) const {
   if (outputs_.n_cols() != 1) return false;
   for (const auto i : rows) {
-    *values++ = weight_of(i) * (outputs_.data()[i] - frame.mean[0]);
+    *values++ = weight_of(i) * (phi(frame)[i] - frame.mean[0]);
   }
   return true;
 }
 
 double FactorScorer::set_norm(const Frame& frame, Rows rows, double weight) {
-  sum_over(rows, sum_.data());
+  sum_over(frame, rows, sum_.data());
   return kernels().squared_distance(sum_.data(), frame.mean.data(), weight, outputs_.n_cols());
 }
 
@@ -173,12 +218,12 @@ Precision FactorScorer::prefix_norms(const Node&, Rows, const Frame& frame,
                                      std::span<const Prefixes> lists, bool, double* norms) {
   for (const Prefixes& list : lists) {
     if (outputs_.n_cols() > 1) {
-      kernels().prefix_norms(outputs_.data(), outputs_.n_cols(), list.rows, list.lengths,
-                             weight_.data(), frame.mean.data(), norms);
+      kernels().prefix_norms(phi(frame), outputs_.n_cols(), list.rows, list.lengths, weight_.data(),
+                             frame.mean.data(), norms);
       norms += list.lengths.size();
       continue;
     }
-    const double *const y = outputs_.data(), mean = frame.mean[0];
+    const double *const y = phi(frame), mean = frame.mean[0];
     double sum = 0.0;
     std::int32_t k = 0;
     for (const auto length : list.lengths) {
@@ -197,8 +242,8 @@ void FactorScorer::group_gram(const Frame& frame, Rows rows, Rows group,
   const std::size_t width = frame.mean.size();
   std::vector<double> of_group(group_weight.size() * width, 0.0);
   for (std::size_t k = 0; k < rows.size(); ++k) {
-    kernels().add_scaled(&of_group[group[k] * width], outputs_.row(rows[k]), weight_of(rows[k]),
-                         outputs_.n_cols());
+    kernels().add_scaled(&of_group[group[k] * width], phi(frame) + rows[k] * outputs_.n_cols(),
+                         weight_of(rows[k]), outputs_.n_cols());
   }
   multiply_groups(of_group, frame.mean, group_weight, sums);
 }

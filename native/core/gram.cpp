@@ -119,8 +119,11 @@ void GramScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame)
   const bool given = factor_ == nullptr;
   const double of_entries = given ? std::max(node.scale, frame.scale) : frame.scale;
   double rounding = (kRounding + static_cast<double>(n) / 2 * kEpsilon) * of_entries;
-  if (given) rounding += kEntryError * scale_before;
-  if (node.variance < rounding) node.variance = 0.0;  // equal outputs
+  if (given) rounding += kEntryError * std::max(scale_before, node.scale);
+  // Equal outputs, given the rounding errors of the entries, or those of the vectors.
+  if (node.variance < rounding || (!given && node.variance <= node.rounding())) {
+    node.variance = 0.0;
+  }
   node.noise = std::max(kNoise * node.variance, rounding);
 }
 

@@ -17,9 +17,6 @@
 
 namespace okforest {
 
-// A node is pure if its total variance is below this fraction of its scale.
-inline constexpr double kPure = 1e-14;
-
 // A node to grow a branch from.
 struct Stem {
   std::vector<std::int32_t> rows;
@@ -131,7 +128,7 @@ class Grower {
         fewer(node.count, 2 * rules_.min_samples_leaf)) {
       return false;
     }
-    return !rules_.stop_when_pure || node.variance > kPure * node.scale;
+    return !rules_.stop_when_pure || node.variance > 0.0;
   }
 
   bool find_split(Candidate& candidate) {

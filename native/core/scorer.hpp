@@ -19,9 +19,15 @@ struct Node {
   double weight = 0.0;
   double lightest = 0.0;  // weight of its rows
   double count = 0.0;
-  double variance = 0.0;  // total: its weight times the variance of its outputs
+  double variance = 0.0;  // total: its weight times that of its outputs; zero if they are equal
   double scale = 0.0;     // sum of w_i ||phi_i||^2
   double noise = 0.0;     // gains that differ by less are equal
+
+  // The largest total variance of equal vectors. They differ by less than kRounding times their
+  // norms; rows too light to change the weight of the node do not count.
+  double rounding() const {
+    return (lightest < kEpsilon * weight ? kEpsilon : kRounding * kRounding) * scale;
+  }
 };
 
 // Prefixes of a list of rows, which a sweep along a feature scores. Lists come in pairs without

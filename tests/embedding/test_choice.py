@@ -232,6 +232,23 @@ def test_nodes_of_equal_rows_of_a_factor_are_not_split(offset):
                 assert n_split_among_equals(kernel, np.arange(60), group, None, seed, model) == 0
 
 
+@pytest.mark.parametrize("embedding", ["cholesky", "nystrom", "gram", "factor"])
+@pytest.mark.parametrize("search_rank", [None, 2])
+@pytest.mark.parametrize("sigma", [1.0, 10.0, 100.0, None])
+def test_rounding_errors_of_approximate_factors(sigma, search_rank, embedding):
+    """Along short directions, the rounding errors of K grow; they do not tell equal rows apart."""
+    model = OKExtraTrees(5, embedding=embedding, search_rank=search_rank)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        y, group = rng.normal(size=(25, 3)) + 30.0, rng.integers(25, size=120)
+        K = y @ y.T if sigma is None else RBF(sigma)(y)
+        K = K[group[:, None], group] * (1 + 2.0**-52 * rng.integers(-2, 3, size=(120, 120)))
+        kernel = Precomputed((K + K.T) / 2)
+        assert n_split_among_equals(kernel, np.arange(120), group, None, seed, model) == 0
+        leaves = model.trees_.left[: model.trees_.node_offsets[1]] < 0
+        assert leaves.sum() >= len(set(group))  # different ones are
+
+
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(2)], ids=repr)
 def test_nodes_of_equal_outputs_of_uneven_weights_are_not_split(kernel):
     """Equal outputs stay equal in blocks of the Gram matrix that are centred far from them."""

@@ -1,6 +1,7 @@
 """The size of outputs and weights does not change what trees are grown."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -328,3 +329,83 @@ def test_light_rows_of_classes(light):
             seed=seed,
         )
         assert tree.feature[0] == 5
+
+
+@pytest.mark.parametrize("order", ["depth", "gain"])
+@pytest.mark.parametrize("n_outputs", [1, 3, 40])
+@pytest.mark.parametrize("spread", [1e-5, 1e-7, 1e-9, 1e-10])
+def test_tight_clusters_are_split_to_the_end(spread, n_outputs, order):
+    """Vectors that differ by few digits are told apart, by the best splits; equal ones are not."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        n = 60
+        X = rng.normal(size=(n, 3)) if seed % 2 else np.round(rng.normal(size=(n, 60)), 1)
+        near = rng.normal(size=(n, n_outputs)) + np.outer(X[:, 2] > 0, rng.normal(size=n_outputs))
+        y = rng.normal(size=(3, n_outputs))[rng.integers(3, size=n)] + spread * near
+        y *= 10.0 ** rng.uniform(-8, 8)
+        if seed % 3 == 0:
+            y = y[rng.integers(n // 3, size=n)]
+        weight = 10.0 ** rng.uniform(-3, 0, n) if seed > 2 else np.ones(n)
+        rules = GrowthRules(order=order, max_leaf_nodes=2**31 - 1 if order == "depth" else n - 1)
+        tree = grow(X, y, rules, row_weight=weight, seed=seed)[0]
+        n_leaves = 0
+        for node in range(len(tree.left)):
+            rows = tree.members[tree.begin[node] : tree.end[node]]
+            n_leaves += tree.left[node] < 0
+            equal = (y[rows] == y[rows[0]]).all()
+            assert equal or tree.left[node] >= 0 or order == "gain"
+            assert not equal or tree.left[node] < 0
+            if tree.left[node] >= 0 and len(rows) > 2:
+                own, w = y[rows] - y[rows[0]], weight[rows]
+                sides = [X[rows, f] <= x for f in range(X.shape[1]) for x in set(X[rows, f])]
+                best = max(gain_of(left, own, w) for left in sides if not left.all())
+                left = X[rows, tree.feature[node]] <= tree.threshold[node]
+                assert gain_of(left, own, w) >= best * (1 - 1e-8)
+        assert order == "depth" or n_leaves >= min(n - 1, len(np.unique(y, axis=0)))
+
+
+@pytest.mark.parametrize("random_splits", [False, True])
+@pytest.mark.parametrize("n_outputs", [2, 40])
+def test_order_of_growth_in_tight_clusters(n_outputs, random_splits):
+    """Rows around a node's own mean, or around that of a node above, have the same splits."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = np.round(rng.normal(size=(120, 30)))
+        y = rng.normal(size=(4, n_outputs))[rng.integers(4, size=120)]
+        for spread in (1e-5, 1e-9):
+            y = y + spread * rng.normal(size=(3, n_outputs))[rng.integers(3, size=120)]
+        rules = GrowthRules(random_splits=random_splits, max_features=10)
+        one = grow(X, y, rules, seed=seed)
+        other = grow(X, y, replace(rules, order="gain", max_leaf_nodes=119), seed=seed)
+        assert engine_as_nested(one[0]) == engine_as_nested(other[0])
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("digits", [0, 4])
+def test_equal_vectors_of_many_rows(digits, n_outputs):
+    """Neither rounding errors of long sums, nor of a few last digits, are a variance."""
+    rng = np.random.default_rng(0)
+    n = 30_000
+    X, label = rng.normal(size=(n, 2)), rng.integers(3, size=n)
+    y = np.array([1 / 3, 0.1, 3.3238901433412034])[label, None] * np.ones(n_outputs)
+    y *= 1 + digits * np.finfo(float).eps * rng.integers(-1, 2, size=y.shape)
+    tree = grow(X, y, GrowthRules(random_splits=True))[0]
+    for node in np.flatnonzero(tree.left >= 0):
+        assert len(set(label[tree.members[tree.begin[node] : tree.end[node]]])) > 1
+
+
+def test_order_of_growth_at_the_limit_of_a_gram_matrix():
+    """Which nodes are leaves hardly depends on the block that a node above was centred in."""
+    n_different = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(100, 5))
+        y = rng.normal(size=(4, 6))[(X[:, 0] > 0) + 2 * (X[:, 1] > 0)]
+        y += 1e-7 * rng.normal(size=(100, 6))
+        y -= y.mean(axis=0)
+        rules = GrowthRules(random_splits=seed % 2 == 1)
+        one = grow(X, y @ y.T, rules, gram=True, seed=seed)
+        by_gain = replace(rules, order="gain", max_leaf_nodes=99)
+        other = grow(X, y @ y.T, by_gain, gram=True, seed=seed)
+        n_different += engine_as_nested(one[0]) != engine_as_nested(other[0])
+    assert n_different <= 8  # rounding errors of the variances themselves differ

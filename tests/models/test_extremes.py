@@ -40,6 +40,18 @@ def test_every_form_grows_the_same_trees(model, y):
         assert np.array_equal(other.trees_.threshold, models[0].trees_.threshold)
 
 
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("model", [OKTree(), OKExtraTrees(2)], ids=["best", "random"])
+def test_far_clusters_are_fitted_as_by_scikit_learn(model, n_outputs):
+    """Outputs that differ by 1e-7 of their distance from the centre have leaves of their own."""
+    far = np.where(X[:, :1] > 0.5, 1e7, -1e7)
+    y = far + Y[:, :n_outputs]
+    found = model.set_params(random_state=0).fit(X, y).predict(X)
+    assert (model.trees_.left < 0).sum() == 200 * len(model.trees_)
+    theirs = DecisionTreeRegressor(random_state=0).fit(X, y).predict(X).reshape(y.shape)
+    assert ((found.reshape(y.shape) - y) ** 2).sum() <= ((theirs - y) ** 2).sum() + 1e-10
+
+
 @pytest.mark.parametrize(
     ("criterion", "exponents"), [("variance", (-139, 139)), ("frobenius", (-69, 69))]
 )

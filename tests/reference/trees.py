@@ -38,13 +38,17 @@ class Node:
 
 
 def gram_rounding(variance, scale, n):
-    """Return the rounding errors of gains that are computed from inner products of n rows."""
-    return (64 + n / 2) * np.finfo(float).eps * scale
+    """Return the rounding errors of a variance and of gains from inner products of n rows."""
+    errors = (64 + n / 2) * np.finfo(float).eps * scale
+    return errors, errors
 
 
 def factor_rounding(variance, scale, n):
-    """Return those of gains that are computed from vectors."""
-    return 64 * np.finfo(float).eps * np.sqrt(max(variance, 0.0) * scale)
+    """Return those of a variance and of gains from vectors, relative to the mean if it is small."""
+    unit = 64 * np.finfo(float).eps
+    variance = max(variance, 0.0)
+    small = 50 * (280 * 2.0**-24) ** 2  # kLoss of the core
+    return unit**2 * scale, unit * np.sqrt(variance) * np.sqrt(min(scale, variance / small))
 
 
 def grow_tree(X, K, rules, weight, count, seed, categories=None, rounding=gram_rounding):
@@ -97,8 +101,8 @@ def find_split(X, K, node, rules, weight, count, root, categories, rounding):
     if count[rows].sum() < max(rules.min_samples_split, 2 * rules.min_samples_leaf) - 1e-6:
         return None
     scale = weight[rows] @ K.diagonal()[rows]
-    errors = rounding(node.variance, scale, len(rows))
-    if rules.stop_when_pure and node.variance <= max(1e-14 * scale, errors):
+    least, errors = rounding(node.variance, scale, len(rows))
+    if rules.stop_when_pure and node.variance <= least:
         return None
 
     rng, cuts = Rng(node.seed), Rng(derive(node.seed, 3))

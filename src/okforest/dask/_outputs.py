@@ -7,6 +7,7 @@ import numpy as np
 from okforest._typing import Floats, Outputs
 from okforest.dask._partitions import PartitionedRows
 from okforest.dask._summary import Summary
+from okforest.embedding import Embedding
 from okforest.embedding.choice import EmbeddingKind, centred_factor, centred_features
 from okforest.embedding.low_rank import (
     DEFAULT_RANK,
@@ -63,11 +64,11 @@ class OutputMap:
         assert self.roots is not None
         return nystrom_features(self.kernel, y, self.landmarks, self.roots)
 
-    def centred(self, y: Outputs) -> Floats:
+    def embed(self, y: Outputs) -> Embedding:
         """Return the features around their centre, which trees do not depend on."""
         if self.kind == "features":
-            return centred_features(self.features(y))
-        return centred_factor(self.features(y), self.kernel.diag(y))
+            return Embedding(self.kind, centred_features(self.features(y)))
+        return centred_factor(self.kind, self.features(y), self.kernel.diag(y))
 
 
 def resolve(

@@ -63,7 +63,7 @@ class SampleSize:
     def of(cls, n: int, summary: Summary, outputs: OutputMap, reference: Outputs) -> "SampleSize":
         """Return the size of n rows."""
         row = summary.n_bytes / summary.n_rows + reference[:1].nbytes
-        return cls(int(n * row), n * outputs.centred(reference[:2])[:1].nbytes)
+        return cls(int(n * row), n * outputs.embed(reference[:2]).values[:1].nbytes)
 
     @property
     def held(self) -> int:

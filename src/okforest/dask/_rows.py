@@ -208,14 +208,16 @@ def grow_part(recipe: Recipe, sample: Sample, rows: Positions, times: Ints, tree
     X = sp.csc_array(sp.vstack(inputs)) if isinstance(inputs, list) else inputs
     y = np.concatenate(outputs)
     weight = times.astype(np.float64)
+    embedding = recipe.outputs.embed(y)
     plan = GrowthPlan(
         X=X,
-        outputs=recipe.outputs.centred(y),
+        outputs=embedding.values,
         gram=False,
         rules=recipe.rules,
         row_weight=weight,
         n_categories=category_counts(recipe.shell.categories_),
         seed=recipe.seed,
+        row_errors=embedding.errors,
     )
     grown = grow_range(plan, range(tree, tree + 1))
     # A row that was drawn k times has weight k: the same tree as with k as its number of times.

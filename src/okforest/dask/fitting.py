@@ -156,7 +156,7 @@ def _fit_partitioned(
     model.seed_, model.row_weight_ = plan.recipe.seed, plan.weight
     model.embedding_ = plan.recipe.outputs.kind
     model.embedding_residual_ = plan.recipe.outputs.residual
-    model.embedding_rank_ = plan.recipe.outputs.centred(plan.reference[:2]).shape[1]
+    model.embedding_rank_ = plan.recipe.outputs.embed(plan.reference[:2]).rank
     model.search_rank_, model.search_variance_ = model.embedding_rank_, 1.0
     return RemoteForest(client, model, parts, [1] * n_trees, plan.reference, plan.rows)
 

@@ -6,7 +6,7 @@ fit in memory.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -92,7 +92,7 @@ def embed(
         diag = kernel.diag(y)
         _check_scale(diag, is_zero=lambda: not diag.any())
         factor, residual = low_rank_factor(kernel, y, kind, rank, seed)
-        return Embedding(kind, centred_factor(factor, diag, weight), residual)
+        return replace(centred_factor(kind, factor, diag, weight), residual=residual)
     if rank is not None:
         raise ValueError(
             f"embedding_rank={rank} has no effect with embedding={kind!r}, which is exact; use "
@@ -119,10 +119,7 @@ def embed(
         exact = _exact_factor(K, scales, len(K) if kind == "factor" else int(LOW_RANK * len(K)))
         if exact is not None:
             factor, least = exact
-            # An error of K, four times to be safe, is divided by the length of a direction, and
-            # squared.
-            errors = min(ENTRY_ERROR, (4 * ENTRY_ERROR) ** 2 / least) * scales
-            return Embedding("factor", factor, errors=errors)
+            return Embedding("factor", factor, errors=_errors_along(least, scales))
     return Embedding("gram", K, errors=ENTRY_ERROR * scales)
 
 
@@ -140,12 +137,33 @@ def embedding_bytes(
     return 3 * int(y.nbytes) + 8 * n * columns
 
 
-def centred_factor(factor: Floats, diag: Floats, weight: Floats | None = None) -> Floats:
+def centred_factor(
+    kind: EmbeddingKind, factor: Floats, diag: Floats, weight: Floats | None = None
+) -> Embedding:
     """Return an approximate factor around its centre, given the diagonal of the Gram matrix."""
+    errors = factor_errors(factor, to_host(diag))
     factor = centred_features(factor, weight)
     if float(np.vdot(factor, factor)) < 1e-28 * float(diag.sum()):  # equal outputs, up to rounding
         factor[:] = 0.0
-    return factor
+    return Embedding(kind, factor, errors=errors)
+
+
+def factor_errors(factor: Floats, scales: Floats) -> Floats:
+    """Return by how much equal outputs may differ in a factor of K, as squared distances.
+
+    ``scales`` are the diagonal of K before centring, to which its rounding errors are relative.
+    """
+    lengths = np.einsum("ij,ij->j", factor, factor) / len(factor)
+    shortest = float(lengths.min()) if len(lengths) else 0.0
+    return _errors_along(shortest / scales.mean() if shortest > 0.0 else 1.0, scales)
+
+
+def _errors_along(least: float, scales: Floats) -> Floats:
+    """Return these errors, given the squared length of the shortest direction relative to K.
+
+    An error of K, four times to be safe, is divided by the length of a direction, and squared.
+    """
+    return min(ENTRY_ERROR, (4 * ENTRY_ERROR) ** 2 / least) * scales
 
 
 def _check_gram_memory(n: int, advice: str = APPROXIMATE) -> None:

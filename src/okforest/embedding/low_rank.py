@@ -14,6 +14,7 @@ import scipy.linalg as sla
 import scipy.linalg.lapack as lapack
 
 from okforest._namespace import namespace
+from okforest._outputs import distinct
 from okforest._typing import Floats, Outputs
 from okforest.kernels import OutputKernel
 from okforest.kernels._description import describe_kernel
@@ -139,7 +140,11 @@ def fourier_features(kernel: OutputKernel, y: Outputs, rank: int, seed: int) -> 
             "embedding='fourier' has a cosine and a sine for every frequency: embedding_rank must "
             "be at least 2."
         )
-    phases = kernel.phases(y, n_frequencies, np.random.default_rng(seed))
+    # Only once for equal outputs: a product of matrices may round equal rows differently.
+    different = distinct(y)
+    phases = kernel.phases(y[different.first], n_frequencies, np.random.default_rng(seed))
+    if len(different) < len(y):
+        phases = phases[different.group]
     phi = namespace(phases).empty((len(y), 2 * n_frequencies))
     np.cos(phases, out=phi[:, :n_frequencies])
     np.sin(phases, out=phi[:, n_frequencies:])

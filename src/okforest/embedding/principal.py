@@ -14,7 +14,7 @@ import scipy.linalg as sla
 
 from okforest._namespace import namespace, on_gpu
 from okforest._typing import Floats
-from okforest.embedding.choice import Embedding
+from okforest.embedding.choice import ENTRY_ERROR, Embedding, factor_errors
 
 # "auto" tries these ranks, up to this fraction of N, and takes the first that keeps this share of
 # the variance.
@@ -47,7 +47,10 @@ def principal_directions(
         values, variance = _top(cross, np.sqrt(weight), tried, seed)
         share = min(1.0, variance / total)
         if rank != "auto" or share >= LEAST_SHARE:
-            return replace(embedding, kind="factor", values=values, errors=None), share
+            errors = embedding.errors  # of vectors, which a projection does not increase
+            if embedding.kind == "gram" and errors is not None:
+                errors = factor_errors(values, errors / ENTRY_ERROR)
+            return replace(embedding, kind="factor", values=values, errors=errors), share
     return embedding, 1.0
 
 

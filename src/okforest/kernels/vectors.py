@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from okforest._integers import is_integer
 from okforest._namespace import namespace, on_gpu
-from okforest._outputs import refuse_masked
+from okforest._outputs import distinct, refuse_masked
 from okforest._typing import Floats, Outputs
 from okforest.kernels._as_kernel import as_kernel
 from okforest.kernels._base import OutputKernel
@@ -407,5 +407,7 @@ class Mahalanobis(_VectorKernel):
                 "Mahalanobis got a matrix V that is not positive definite. Remove constant or "
                 "redundant outputs, or pass V + c * np.eye(q)."
             ) from None
-        whitened: Floats = sla.solve_triangular(L, rows.T, lower=True).T
-        return whitened
+        # Only once for equal outputs, which may otherwise be rounded differently.
+        different = distinct(rows)
+        whitened: Floats = sla.solve_triangular(L, rows[different.first].T, lower=True).T
+        return whitened[different.group]

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone, is_classifier
 
 from okforest._memory import check_memory
+from okforest._outputs import distinct
 from okforest._typing import Floats
 from okforest.embedding import embed, principal_directions
 from okforest.engine.grouping import fill_leaves, merge_members
@@ -94,7 +95,9 @@ class _VectorLearner(Learner):
         if embedding.kind == "gram":
             embedding = embed(span.kernel, span.outputs, "factor", None, seed, weight)
         search_rank = getattr(self.estimator, "search_rank", None)
-        return principal_directions(embedding, search_rank, weight, seed)[0].values
+        vectors = principal_directions(embedding, search_rank, weight, seed)[0].values
+        different = distinct(span.outputs)  # equal outputs may differ by rounding
+        return vectors[different.first[different.group]]
 
     @abstractmethod
     def _keep(self, owner: Positions, n_objects: int) -> None:

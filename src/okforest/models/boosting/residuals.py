@@ -35,11 +35,11 @@ class VectorResiduals:
     def __init__(self, embedding: Embedding, initial: Floats):
         self.values = embedding.values
         self.values -= initial @ self.values
-        self.row_errors = embedding.errors
-        if self.row_errors is None:
-            # Where trees fit the outputs, rounding errors are left, which trees must not fit.
-            unit = (64 + len(initial) ** 0.5) * np.finfo(np.float64).eps
-            self.row_errors = unit**2 * self.squares()
+        # Where trees fit the outputs, rounding errors are left, which trees must not fit.
+        unit = (64 + len(initial) ** 0.5) * np.finfo(np.float64).eps
+        self.row_errors = unit**2 * self.squares()
+        if embedding.errors is not None:
+            self.row_errors = np.maximum(self.row_errors, embedding.errors)
 
     def squares(self) -> Floats:
         """Return ‖φᵐ_i‖²."""
