@@ -77,32 +77,35 @@ void FactorScorer::sum_over(const Frame& frame, Rows rows, double* sum) {
   kernels().sum_rows(values, outputs_.n_cols(), rows, weights_of(rows), sum);
 }
 
-void FactorScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame) {
-  if (outputs_.rank() == 0) return;  // trees that ignore the outputs
+// Finds the sum over a node; returns whether it is a difference of known sums.
+bool FactorScorer::find_sum(Rows rows, const Frame* parent, Frame& frame) {
   frame.sum.resize(static_cast<std::size_t>(outputs_.n_cols()));
-  frame.mean.resize(static_cast<std::size_t>(outputs_.n_cols()));
-  frame.part = {};
-  frame.moved = parent != nullptr && parent->moved;
-  bool derived = false;
   frame.rounding = 0.0;
   if (parent != nullptr && !parent->part.empty()) {
     frame.sum = parent->part_sum;
-    if (rows.data() != parent->part.data() || rows.size() != parent->part.size()) {
-      for (std::size_t j = 0; j < frame.sum.size(); ++j) {
-        frame.sum[j] = parent->sum[j] - parent->part_sum[j];
-      }
-      frame.rounding = parent->rounding;
-      derived = true;
+    if (rows.data() == parent->part.data() && rows.size() == parent->part.size()) return false;
+    for (std::size_t j = 0; j < frame.sum.size(); ++j) {
+      frame.sum[j] = parent->sum[j] - parent->part_sum[j];
     }
-  } else if (plain() && static_cast<std::int64_t>(rows.size()) == outputs_.n_rows()) {
-    if (root_sum_.empty()) {
-      sum_over(frame, rows, frame.sum.data());
-      root_sum_ = frame.sum;
-    }
-    frame.sum = root_sum_;
-  } else {
-    sum_over(frame, rows, frame.sum.data());
+    frame.rounding = parent->rounding;
+    return true;
   }
+  const bool of_all = plain() && static_cast<std::int64_t>(rows.size()) == outputs_.n_rows();
+  if (of_all && !root_sum_.empty()) {
+    frame.sum = root_sum_;
+    return false;
+  }
+  sum_over(frame, rows, frame.sum.data());
+  if (of_all) root_sum_ = frame.sum;
+  return false;
+}
+
+void FactorScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame) {
+  if (outputs_.rank() == 0) return;  // trees that ignore the outputs
+  frame.mean.resize(static_cast<std::size_t>(outputs_.n_cols()));
+  frame.part = {};
+  frame.moved = parent != nullptr && parent->moved;
+  const bool derived = find_sum(rows, parent, frame);
   node.variance = measure(node, rows, frame);
   const double size = std::sqrt(node.weight * frame.scale);  // bounds the norm of any partial sum
   // After a loss of digits, the sum is computed directly.

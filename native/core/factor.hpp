@@ -69,6 +69,7 @@ class FactorScorer : public ScorerDefaults<FactorScorer> {
     return frame.moved ? moved_norm_[i] : outputs_.squared_norms()[i];
   }
   void sum_over(const Frame& frame, Rows rows, double* sum);
+  bool find_sum(Rows rows, const Frame* parent, Frame& frame);
   double measure(const Node& node, Rows rows, Frame& frame) const;
   void move_origin(const Node& node, Rows rows, Frame& frame);
 

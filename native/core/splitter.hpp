@@ -12,6 +12,7 @@
 #include "core/cuts.hpp"
 #include "core/feature_order.hpp"
 #include "core/feature_splits.hpp"
+#include "core/found.hpp"
 #include "core/stored_values.hpp"
 
 namespace okforest {
@@ -94,49 +95,9 @@ class Splitter {
  private:
   static constexpr std::uint64_t kCutStream = 3;
 
-  // What is known about the best split of each feature, by slot.
-  struct Found {
-    std::vector<double> gain;   // of a search, or exact; kNoGain, or kUnknown
-    std::vector<double> error;  // bounds its error
-    std::vector<double> threshold, left_weight;
-    std::vector<char> settled;  // whether the split is known, if no other feature is as good
-    std::vector<std::size_t> slots;
-    bool any_unknown = false;
-
-    void resize(std::size_t n) {
-      for (auto* of : {&gain, &error, &threshold, &left_weight}) of->resize(n);
-      settled.resize(n);
-      slots.resize(n);
-    }
-
-    void forget(std::size_t slot) {
-      gain[slot] = kUnknown;
-      any_unknown = true;
-    }
-
-    // Those of the first n slots whose gain may be that large. Without branches: each slot is
-    // written, and kept if so.
-    std::span<const std::size_t> contenders(std::size_t n, double least) {
-      std::size_t* const out = slots.data();
-      const double *const gains = gain.data(), *const errors = error.data();
-      std::size_t n_found = 0;
-      for (std::size_t k = 0; k < n; ++k) {
-        out[n_found] = k;
-        n_found += (gains[k] + errors[k] >= least) & (gains[k] >= 0.0);
-      }
-      return {out, n_found};
-    }
-
-    void set(std::size_t slot, double exact) {
-      gain[slot] = exact;
-      error[slot] = 0.0;
-      settled[slot] = false;
-    }
-  };
-
   // Bounds the gains of some features, and returns a lower bound of the largest.
   double screen(const Search<Frame>& search, Rows features) {
-    found_.any_unknown = any_category_;
+    found_.any_unknown = false;
     double lower = rules_.split_kind == SplitKind::best ? screen_sweeps(search, features)
                    : stored_.in_use()                   ? screen_stored_cuts(search, features)
                                                         : screen_cuts(search, features);
@@ -178,7 +139,7 @@ class Splitter {
         cuts_.score_small(small_gram_, weights, search.gain, gains);
       }
       for (std::size_t c = 0; cuts_.any_missing() && c < cuts_.size(); ++c) {
-        if (cuts_.has_missing(c)) found_.forget(slot + c);
+        if (cuts_.has_missing(c)) found_.set_unknown(slot + c);
       }
     }
     return settle_cuts(features, {});
@@ -208,7 +169,7 @@ class Splitter {
   // the largest bounds them all.
   double settle_cuts(Rows features, const Precision& precision) {
     for (std::size_t slot = 0; any_category_ && slot < features.size(); ++slot) {
-      if (rules_.n_categories[features[slot]] > 0) found_.forget(slot);
+      if (rules_.n_categories[features[slot]] > 0) found_.set_unknown(slot);
     }
     const double largest = largest_of(std::span(found_.gain).first(features.size()));
     const double error = precision.exact() || largest < 0.0 ? 0.0 : precision.error(largest, 2.0);
@@ -222,14 +183,9 @@ class Splitter {
     Precision precision;
     for (std::size_t slot = 0; slot < features.size() && !stopped_; slot += kCutWidth) {
       const Rows some = features.subspan(slot, std::min(kCutWidth, features.size() - slot));
-      const auto cuts =
-          stored_.cut(some, [&](std::int32_t feature) { return search.draws_of(feature); });
-      Smaller sides[kCutWidth];
-      for (std::size_t c = 0; c < cuts.size(); ++c) {
-        sides[c] = cuts[c];
-        found_.threshold[slot + c] = cuts[c].threshold;
-      }
-      precision = score_sides(search, slot, {sides, cuts.size()}, precision);
+      const auto draws_of = [&](std::int32_t feature) { return search.draws_of(feature); };
+      const auto sides = stored_.cut(some, draws_of, &found_.threshold[slot]);
+      precision = score_sides(search, slot, sides, precision);
     }
     return settle_cuts(features, precision);
   }
@@ -242,7 +198,7 @@ class Splitter {
     std::size_t place[kMaxSides], n = 0;
     for (std::size_t c = 0; c < smaller.size(); ++c) {
       found_.set(slot + c, kNoGain);
-      if (smaller[c].is_unknown) found_.forget(slot + c);
+      if (smaller[c].is_unknown) found_.set_unknown(slot + c);
       if (smaller[c].side.rows.empty()) continue;
       place[n] = c;
       sides[n++] = smaller[c].side;
@@ -289,7 +245,7 @@ class Splitter {
   void add_feature(const Search<Frame>& search, std::int32_t feature, std::size_t slot,
                    std::size_t c, bool in_lanes) {
     found_.set(slot, kNoGain);
-    if (rules_.n_categories[feature] > 0) return found_.forget(slot);
+    if (rules_.n_categories[feature] > 0) return found_.set_unknown(slot);
     if (in_lanes && !cuts_.has_missing(c)) {
       if (!cuts_.is_constant(c)) sweep_.add(slot, cuts_.sorted(c), {});
       return;

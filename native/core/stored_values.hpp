@@ -58,21 +58,17 @@ class StoredValues {
     return values;
   }
 
-  struct Cut : Smaller {
-    double threshold = 0.0;
-  };
-
   // Draws cuts of at most kCutWidth features and lists their sides without the zeros. They are
   // unknown if that side is the heavier one, values are missing, or none is zero; and valid until
   // the next call.
   template <class Draws>
-  std::span<const Cut> cut(Rows features, const Draws& draws_of) {
+  std::span<const Smaller> cut(Rows features, const Draws& draws_of, double* thresholds) {
     n_blocks_ = (rows_.size() + kRowBlock - 1) / kRowBlock;
     block_ends_.resize(kCutWidth * n_blocks_);
     for (std::size_t c = 0; c < features.size(); ++c) {
-      cuts_[c] = cut(c, of(features[c]), draws_of(features[c]));
+      sides_[c] = cut(c, of(features[c]), draws_of(features[c]), thresholds[c]);
     }
-    return std::span(cuts_).first(features.size());
+    return std::span(sides_).first(features.size());
   }
 
  private:
@@ -86,8 +82,8 @@ class StoredValues {
     }
   }
 
-  Cut cut(std::size_t c, Values values, Rng draws) {
-    const Cut unknown{{.is_unknown = true}};
+  Smaller cut(std::size_t c, Values values, Rng draws, double& threshold) {
+    const Smaller unknown{.is_unknown = true};
     if (values.empty()) return {};
     if (values.size() == rows_.size()) return unknown;
     double low = 0.0, high = 0.0;
@@ -96,7 +92,7 @@ class StoredValues {
       low = std::min<double>(low, value.x);
       high = std::max<double>(high, value.x);
     }
-    const double threshold = uniform_between(low, high, draws.uniform());
+    threshold = uniform_between(low, high, draws.uniform());
     const bool is_left = threshold < 0.0;
     std::int32_t* const ends = block_ends_.data() + c * n_blocks_;
     std::fill_n(ends, n_blocks_, 0);
@@ -109,7 +105,7 @@ class StoredValues {
     for (std::size_t b = 1; b < n_blocks_; ++b) ends[b] += ends[b - 1];
     const double weight = sample_.weight_of(listed_[c]);
     if (2.0 * weight > weight_) return unknown;
-    return {{{listed_[c], ends, weight}, is_left}, threshold};
+    return {{listed_[c], ends, weight}, is_left};
   }
 
   const Inputs& X_;
@@ -118,7 +114,7 @@ class StoredValues {
   double weight_ = 0.0;
   std::vector<std::int32_t> place_;  // training row -> place in the node, of its rows
   std::vector<Value<typename Inputs::Element>> buffer_;
-  Cut cuts_[kCutWidth];
+  Smaller sides_[kCutWidth];
   std::vector<std::int32_t> listed_[kCutWidth];
   std::vector<std::int32_t> block_ends_;
   std::size_t n_blocks_ = 0;
