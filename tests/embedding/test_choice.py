@@ -143,6 +143,17 @@ def test_the_centre_of_many_outputs(n, kind):
     assert found[usual].mean() < 1.1 * expected[usual].mean()
 
 
+@pytest.mark.parametrize("kind", ["features", "gram"])
+@pytest.mark.parametrize(("n", "period"), [(382, 3), (1271, 10), (2047, 3), (3070, 3)])
+def test_outliers_at_regular_places(n, period, kind):
+    """The centre is near the other outputs, wherever outliers are."""
+    y = np.random.default_rng(0).normal(size=(n, 2))
+    y[::period] += 1e7
+    values = embed(Linear(), y, kind).values
+    squares = values.diagonal() if kind == "gram" else (values**2).sum(axis=1)
+    assert np.median(squares) < 10
+
+
 @pytest.mark.parametrize("kernel", [Linear(), RBF(2.0), Polynomial(2)], ids=repr)
 @pytest.mark.parametrize("kind", ["auto", "gram"])
 def test_the_order_in_memory_does_not_matter(kernel, kind):

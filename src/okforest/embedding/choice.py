@@ -35,9 +35,9 @@ ENTRY_ERROR = 4 * np.finfo(np.float64).eps
 # the smallest normal number. The Frobenius criterion squares kernel values, too.
 SCALE = (1e-280, 1e280)
 FROBENIUS_SCALE = (1e-140, 1e140)
-# The centre of outputs is computed from at most this number of them. It is so near to the mean of
-# all that squared norms, and so rounding errors, are only a few percent larger.
-CENTRE_SAMPLE = 128
+# The centre of vectors is computed from at most about this number of them. It is so near to that of
+# all that squared norms, and so rounding errors, are hardly larger.
+CENTRE_SAMPLE = 1024
 # What to do if the Gram matrix does not fit in memory.
 APPROXIMATE = (
     "Use embedding='cholesky', 'nystrom' or 'fourier', which approximate it by embedding_rank "
@@ -181,7 +181,10 @@ def centred_features(features: Floats, weight: Floats | None = None) -> Floats:
         and (features.max(axis=1) == 1.0).all()
     ):
         return features  # the engine counts classes
-    some = features[_sample(features, weight)]
+    used = _used(len(features), weight)
+    if len(used) > CENTRE_SAMPLE:  # at random: the order of outputs may be periodic
+        used = used[np.random.default_rng(0).integers(len(used), size=CENTRE_SAMPLE)]
+    some = features[xp.asarray(used)]
     centre = some[_nearest(Linear().diag(some - some.mean(axis=0)))].mean(axis=0)
     empty = xp.empty if on_gpu(features) else empty_lines
     centred = np.subtract(features, centre, out=empty(features.shape))
@@ -219,11 +222,10 @@ def _centred_gram(kernel: OutputKernel, y: Outputs, weight: Floats | None) -> tu
     """Return the Gram matrix of φ(y) around their centre, and the scales of its rounding errors."""
     K = gram_of(kernel, y)
     diag = K.diagonal().copy()
-    some = _sample(K, weight)
-    # Squared distances to the mean of the sample, up to a constant.
-    central = some[_nearest(diag[some] - 2.0 * K[some[:, None], some].mean(axis=0))]
-    # Not a product with K, whose entries for equal outputs may differ in the last digit.
-    inner = K[central].mean(axis=0)
+    used = namespace(K).asarray(_used(len(K), weight))
+    # Squared distances to the mean of these outputs, up to a constant.
+    central = used[_nearest((diag - 2.0 * _mean_of_rows(K, used))[used])]
+    inner = _mean_of_rows(K, central)
     square = inner[central].mean()  # of the norm of the centre
     half = inner - square / 2.0
     for part, sums in blocks_with_sums(K, half, half):
@@ -231,11 +233,18 @@ def _centred_gram(kernel: OutputKernel, y: Outputs, weight: Floats | None) -> tu
     return K, to_host(np.maximum(diag, abs(square)))
 
 
-def _sample(outputs: Floats, weight: Floats | None) -> Positions:
-    """Return the positions of some outputs of positive weight, evenly spaced."""
-    used = np.arange(len(outputs)) if weight is None else np.flatnonzero(weight)
-    some = used[np.linspace(0, len(used) - 1, min(len(used), CENTRE_SAMPLE)).astype(int)]
-    return namespace(outputs).asarray(some)
+def _used(n: int, weight: Floats | None) -> Positions:
+    """Return the positions of outputs of positive weight."""
+    return np.arange(n) if weight is None else np.flatnonzero(weight)
+
+
+def _mean_of_rows(K: Floats, rows: Positions) -> Floats:
+    """Return the mean of some rows, in which entries that are equal in all of them stay equal."""
+    share = namespace(K).zeros(len(K))
+    share[rows] = 1.0 / len(rows)
+    # Not a product with K, whose entries for equal outputs may differ in the last digit.
+    mean: Floats = np.einsum("i,ij->j", share, K)
+    return mean
 
 
 def _nearest(squares: Floats) -> Positions:
