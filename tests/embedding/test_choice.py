@@ -6,6 +6,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_ke
 
 from okforest import OKBoost, OKExtraTrees, OKTree
 from okforest.embedding import embed
+from okforest.embedding.choice import factor_errors
 from okforest.kernels import RBF, Dirac, FromCallable, Linear, Polynomial, Precomputed
 
 rng = np.random.default_rng(0)
@@ -141,6 +142,15 @@ def test_the_centre_of_many_outputs(n, kind):
     values = embed(Linear(), y, kind, weight=weight).values
     found = values.diagonal() if kind == "gram" else (values**2).sum(axis=1)
     assert found[usual].mean() < 1.1 * expected[usual].mean()
+
+
+@pytest.mark.parametrize("kind", ["features", "gram"])
+def test_the_centre_of_sorted_outputs(kind):
+    """It is not that of the first outputs."""
+    y = np.sort(np.random.default_rng(0).normal(size=(3000, 1)), axis=0)
+    values = embed(Linear(), y, kind).values
+    squares = values.diagonal() if kind == "gram" else (values**2).sum(axis=1)
+    assert squares.mean() < 1.1 * y.var()
 
 
 @pytest.mark.parametrize("kind", ["features", "gram"])
@@ -386,3 +396,11 @@ def test_functions_keep_their_arrays():
     before = K.copy()
     embed(FromCallable(lambda a, b: K), np.arange(60))
     np.testing.assert_array_equal(K, before)
+
+
+def test_errors_of_a_factor_do_not_depend_on_repetitions():
+    """They are relative to the mean square of a direction, not to its sum."""
+    factor = rng.normal(size=(30, 3))
+    scales = (factor**2).sum(axis=1) + 1.0
+    repeated = factor_errors(np.tile(factor, (20, 1)), np.tile(scales, 20))
+    np.testing.assert_allclose(repeated, np.tile(factor_errors(factor, scales), 20))

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from okforest.embedding import embed, principal_directions
+from okforest.embedding.choice import ENTRY_ERROR
 from okforest.embedding.principal import LEAST_SHARE
 from okforest.kernels import RBF, Linear, Precomputed
 from reference.embedding import principal_gram
@@ -108,3 +109,12 @@ def test_the_seed_decides():
     a, b, c = (embedding.values for embedding in found)
     assert np.array_equal(a, b)
     assert not np.array_equal(a, c)
+
+
+def test_errors_of_the_directions_of_a_matrix():
+    """Long directions have smaller errors than the entries of the matrix."""
+    y = np.random.default_rng(0).normal(size=(200, 3))
+    directions = principal_directions(embed(Linear(), y, "gram"), 3, np.ones(200), 0)[0]
+    largest = (directions.values**2).sum(axis=1).max()
+    assert directions.errors is not None
+    assert (directions.errors < 1e-9 * ENTRY_ERROR * largest).all()

@@ -13,9 +13,11 @@ from reference.random import derive
 from reference.trees import (
     as_nested,
     engine_as_nested,
+    engine_thresholds,
     factor_rounding,
     gram_rounding,
     grow_tree,
+    thresholds_of,
 )
 
 
@@ -291,3 +293,38 @@ def test_the_unit_of_weights_does_not_matter(size, gram):
     assert np.array_equal(trees.threshold, expected.threshold)
     np.testing.assert_allclose(trees.weight, expected.weight * size)
     np.testing.assert_allclose(trees.variance, expected.variance * size, rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("p", [17, 40, 70, 130])
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+def test_random_cuts_of_many_features(p, gram):
+    """Cuts are scored 64 at a time, and their values read 16 at a time."""
+    rng = np.random.default_rng(p)
+    X, phi = rng.normal(size=(80, p)), rng.normal(size=(80, 5))
+    phi += 2 * np.outer(X[:, p - 1] > 0, rng.normal(size=5))
+    phi -= phi.mean(axis=0)
+    rules = GrowthRules(random_splits=True, max_features=p, max_depth=2)
+    for seed in range(3):
+        expected = grow_tree(X, phi @ phi.T, rules, np.ones(80), np.ones(80), derive(seed, 0))
+        trees = grow(X, phi @ phi.T if gram else phi, rules, gram=gram, seed=seed, n_trees=2)
+        assert engine_as_nested(trees[0]) == as_nested(expected)
+        np.testing.assert_allclose(engine_thresholds(trees[0]), thresholds_of(expected))
+
+
+@pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
+@pytest.mark.parametrize(("places", "p"), [((0, 1), 2), ((0, 1), 90), ((7, 15), 16)])
+def test_close_gains_among_constant_features(gram, places, p):
+    """Wherever the two features with gains are, and if many others have none."""
+    rng = np.random.default_rng(4)
+    for seed in range(30):
+        first, second = np.repeat([0.0, 1.0], 100), np.tile([0.0, 1.0], 100)
+        noise = rng.normal(size=(200, 40)) * 0.3
+        for side in (first, second):
+            for value in (0.0, 1.0):
+                noise[side == value] -= noise[side == value].mean(axis=0)
+        phi = np.c_[first - 0.5, (second - 0.5) * (1 + 2e-8), noise]
+        X = np.zeros((200, p))
+        X[:, places] = np.c_[first, second]
+        rules = GrowthRules(random_splits=True, max_features=p, max_depth=1)
+        trees = grow(X, phi @ phi.T if gram else phi, rules, gram=gram, seed=seed, n_trees=2)
+        assert trees.feature[trees.node_offsets[:-1]].tolist() == [places[1]] * 2

@@ -409,3 +409,25 @@ def test_order_of_growth_at_the_limit_of_a_gram_matrix():
         other = grow(X, y @ y.T, by_gain, gram=True, seed=seed)
         n_different += engine_as_nested(one[0]) != engine_as_nested(other[0])
     assert n_different <= 8  # rounding errors of the variances themselves differ
+
+
+def test_small_gains_in_a_tight_cluster():
+    """Gains of a thousandth of the variance are told apart, far from the centre of all outputs."""
+    A, B, sign = (x.ravel() for x in np.meshgrid([0, 1], [0, 1], np.tile([-1, 1], 250)))
+    spread = 1e-9
+    a = 0.06 * spread
+    y = np.c_[a * (A - 0.5) + a * (1 + 2e-3) * (B - 0.5) + spread, spread * sign] + 1.0
+    X = np.c_[A, B, np.ones(len(A))].astype(float)
+    for seed in range(20):
+        assert grow(X, y, GrowthRules(max_depth=1), seed=seed)[0].feature[0] == 1
+
+
+def test_sums_of_all_rows_in_bootstraps():
+    """A tree that draws all rows does not take the sum of another one, which drew them as well."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 3)), rng.normal(size=(12, 3))
+    options = {"n_draws": 400, "seed": 1}
+    for t in range(4):
+        alone = grow(X, y, GrowthRules(), first_tree=t, **options)[0]
+        together = grow(X, y, GrowthRules(), n_trees=4, **options)[t]
+        assert together.variance[0] == alone.variance[0]

@@ -13,10 +13,12 @@ from sklearn.ensemble import GradientBoostingRegressor
 
 from okforest import OKBagging, OKBoost
 from okforest.datasets import make_friedman1
+from okforest.embedding import Embedding
 from okforest.kernels import RBF, Dirac, Linear, Precomputed
 from okforest.metrics import kernel_loss, kernel_r2
 from okforest.models._growing import sample_count
 from okforest.models.boosting import trees
+from okforest.models.boosting.residuals import VectorResiduals
 from reference.boosting import learning_stage, prediction_stage, tree_learner
 
 rng = np.random.default_rng(0)
@@ -313,3 +315,11 @@ def test_no_square_matrix_of_many_rows():
     finally:
         tracemalloc.stop()
     assert peak < 8 * n * n / 10
+
+
+def test_residuals_have_rounding_errors_of_their_own():
+    """Outputs with smaller errors do not hide them."""
+    values, initial = rng.normal(size=(50, 3)), np.full(50, 0.02)
+    none = VectorResiduals(Embedding("features", values.copy()), initial).row_errors
+    small = Embedding("factor", values.copy(), errors=1e-40 * np.ones(50))
+    np.testing.assert_array_equal(VectorResiduals(small, initial).row_errors, none)

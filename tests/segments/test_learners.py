@@ -95,3 +95,13 @@ def test_memory_of_vectors_is_checked(monkeypatch):
     monkeypatch.setattr("okforest._memory.machine_memory", lambda: 4 * size)
     with pytest.raises(MemoryError, match="Set search_rank=32 of the estimator"):
         SegmentModel(CUT, OKExtraTrees(3, kernel="rbf")).fit(SERIES, CURVES)
+
+
+@pytest.mark.parametrize("rank", [None, 2])
+def test_equal_outputs_are_equal_vectors(recorded, rank):
+    """To the last bit, so that trees do not tell them apart."""
+    seen = recorded(OKExtraTrees, "fit", lambda given, _: np.array(given["y"]))
+    curves = CURVES[np.arange(len(CURVES)) % 7]
+    forest = OKExtraTrees(3, kernel="rbf", search_rank=rank)
+    SegmentModel(CUT, forest, random_state=0).fit(SERIES, curves)
+    assert len(np.unique(seen[0], axis=0)) == 7
