@@ -48,7 +48,9 @@ def factor_rounding(variance, scale, n):
     unit = 64 * np.finfo(float).eps
     variance = max(variance, 0.0)
     small = 50 * (280 * 2.0**-24) ** 2  # kLoss of the core
-    return unit**2 * scale, unit * np.sqrt(variance) * np.sqrt(min(scale, variance / small))
+    # A variance from inner products, as here, has rounding errors of their type.
+    least = max(unit**2, 64 * np.finfo(np.asarray(scale).dtype).eps) * scale
+    return least, unit * np.sqrt(variance) * np.sqrt(min(scale, variance / small))
 
 
 def grow_tree(X, K, rules, weight, count, seed, categories=None, rounding=gram_rounding):
