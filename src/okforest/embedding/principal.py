@@ -98,7 +98,7 @@ def _top(
         product = root[:, None] * cross(root[:, None] * Q)
         if on_gpu(product):
             Q = xp.linalg.qr(product)[0]
-        else:  # the same span, in less than half of the time of a QR decomposition
+        else:  # the same span as that of a QR decomposition, in less time
             Q = sla.lu(product, permute_l=True, overwrite_a=True, check_finite=False)[0]
     products = cross(root[:, None] * Q)
     # Make the directions orthonormal by their Gram matrix, then sort them by variance.
