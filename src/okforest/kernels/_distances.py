@@ -55,7 +55,7 @@ def median_distance(powers: Floats, power: int = 1) -> float:
 def _middle(values: Floats) -> Floats:
     """Return the one or two middle values, of which the median is the mean.
 
-    They are searched among the values near the median of a sample, which is faster than `np.median`.
+    They are searched among the values near the median of a sample: faster than `np.median`.
     """
     n = len(values)
     sample = np.sort(values[:: max(1, n // MIDDLE_SAMPLE)])
