@@ -121,7 +121,7 @@ def evaluation_blocks(
         heading,
         Paragraph(_protocol(with_new, folds, deleted)),
         Table(["pairs", "method", "AUC", "AUPR", *ks, "share of links"], rows),
-        Paragraph(_verdict(by_name, kinds)),
+        Paragraph(_verdict(by_name, [kind for kind in kinds if kind != "with-new"])),
         Row(
             [
                 [_curve(by_name, "roc", "ROC curve", drawn)],
