@@ -43,11 +43,9 @@ from okforest.network import (
 from okforest.network._models import DEFAULT
 
 N_JOBS = int(os.environ.get("OKFOREST_NUM_THREADS", "2"))
-KINDS = ("seen-unseen", "unseen-unseen", "with-unseen")
+KINDS = ("known-new", "new-new", "with-new")
 KIND_SCORES = [
-    f"{metric} {kind}"
-    for metric in ("AUC", "AUPR")
-    for kind in ("seen–unseen", "unseen–unseen", "all")
+    f"{metric} {kind}" for metric in ("AUC", "AUPR") for kind in ("known–new", "new–new", "all")
 ]
 GROUPS = ("Spellman", "Eisen", "localization", "all")
 DRUG_SCORES = [
@@ -117,20 +115,20 @@ def yeast_plain() -> None:
     X = SimpleImputer(keep_empty_features=True).fit_transform(data.data)
     kernel = Diffusion(beta=1.0)
     scaled = make_pipeline(StandardScaler(), ridge())
-    plain = {"vertex_kernel": kernel, "normalize": 0, "seen": "predicted"}
+    plain = {"vertex_kernel": kernel, "normalize": 0, "known": "predicted"}
     models = {
         "single tree": NetworkCompletion(OKTree(random_state=0), **plain),
         "extra-trees, K = √p": NetworkCompletion(OKExtraTrees(**FOREST), **plain),
         "cosine": InputSimilarity(),
-        "kernel ridge, known vertices": NetworkCompletion(scaled, **plain | {"seen": "known"}),
+        "kernel ridge, known vertices": NetworkCompletion(scaled, **plain | {"known": "links"}),
         "kernel ridge": NetworkCompletion(scaled, **plain),
     }
     rows: dict[str, list[str]] = {}
     for name, model in models.items():
         results = compare_groups(model, X, data.graph, data.feature_groups)
-        rows[name] = [area(result, "with-unseen", "auc") for result in results.values()]
+        rows[name] = [area(result, "with-new", "auc") for result in results.values()]
         report(name, rows[name])
-    title = "yeast_ppi, simplest setting: AUC of all pairs with an unseen vertex, 10 folds"
+    title = "yeast_ppi, simplest setting: AUC of all pairs with a new vertex, 10 folds"
     print_table(title, GROUPS, rows)
 
 
@@ -157,7 +155,7 @@ def yeast() -> None:
     results = {}
     for name, model in yeast_models().items():
         results[name] = compare_groups(model, data.data, data.graph, data.feature_groups)
-        report(name, *(area(r, "with-unseen", "auc") for r in results[name].values()))
+        report(name, *(area(r, "with-new", "auc") for r in results[name].values()))
     print_yeast(results)
     shares = group_importances(completion().fit(data.data, data.graph), data.feature_groups)
     rows = {"importance": [f"{share:.0%}" for share in shares.values()]}
@@ -170,10 +168,10 @@ def print_yeast(results: Mapping[str, Mapping[str, Evaluation]]) -> None:
     print_kinds("yeast_ppi, all features", all_features, "extra-trees")
     for metric in ("auc", "aupr"):
         rows = {
-            name: [area(result, "with-unseen", metric) for result in groups.values()]
+            name: [area(result, "with-new", metric) for result in groups.values()]
             for name, groups in results.items()
         }
-        title = f"yeast_ppi, {metric.upper()} of all pairs with an unseen vertex"
+        title = f"yeast_ppi, {metric.upper()} of all pairs with a new vertex"
         print_table(title, GROUPS, rows)
 
 
@@ -194,9 +192,9 @@ def choice_models() -> dict:
         "min_samples_split = 10": completion(min_samples_split=10),
         "max_features = √p": completion(max_features="sqrt"),
         "max_features = p": completion(max_features=None),
-        "seen: known": NetworkCompletion(forest, seen="known"),
-        "seen: predicted": NetworkCompletion(forest, seen="predicted"),
-        "seen: predicted; cosines": NetworkCompletion(forest, seen="predicted", normalize=1),
+        "known: links": NetworkCompletion(forest, known="links"),
+        "known: predicted": NetworkCompletion(forest, known="predicted"),
+        "known: predicted; cosines": NetworkCompletion(forest, known="predicted", normalize=1),
         "average of trees' kernels": NetworkCompletion(forest, scheme="average"),
         "Frobenius rule": completion(criterion="frobenius"),
         "kernel ridge": NetworkCompletion(imputed(ridge())),
@@ -209,36 +207,36 @@ def yeast_choices() -> None:
     results = {}
     for name, model in choice_models().items():
         results[name] = cross_validate_links(model, data.data, data.graph)
-        report(name, area(results[name], "with-unseen", "auc"))
-    title = "yeast_ppi, effect of the choices: all pairs with an unseen vertex"
+        report(name, area(results[name], "with-new", "auc"))
+    title = "yeast_ppi, effect of the choices: all pairs with a new vertex"
     print_table(title, ["AUC", "AUPR"], {name: both(result) for name, result in results.items()})
 
     kept = ("defaults", "Frobenius rule", "average of trees' kernels")
     print_kinds("yeast_ppi, splitting rule and scheme", {k: results[k] for k in kept}, "defaults")
 
-    cosines = NetworkCompletion(trees(), seen="predicted", normalize=1)
+    cosines = NetworkCompletion(trees(), known="predicted", normalize=1)
     groups = compare_groups(cosines, data.data, data.graph, data.feature_groups)
     rows = {name: both(groups[name]) for name in data.feature_groups}
-    print_table("yeast_ppi, seen: predicted; cosines, by group", ["AUC", "AUPR"], rows)
+    print_table("yeast_ppi, known: predicted; cosines, by group", ["AUC", "AUPR"], rows)
 
     other = cross_validate_links(completion(), data.data, data.graph, random_state=12)
     print_table("yeast_ppi, other folds", ["AUC", "AUPR"], {"defaults": both(other)})
 
 
 def both(result: Evaluation) -> list[str]:
-    """Return the AUC and the AUPR of all pairs with an unseen vertex."""
-    return [area(result, "with-unseen", metric) for metric in ("auc", "aupr")]
+    """Return the AUC and the AUPR of all pairs with a new vertex."""
+    return [area(result, "with-new", metric) for metric in ("auc", "aupr")]
 
 
 def yeast_deletion() -> None:
     """Delete training links at random."""
     data = fetch_yeast_ppi()
-    header = ["AUC seen–unseen", "AUC unseen–unseen", "AUC all", "AUC of deleted links"]
+    header = ["AUC known–new", "AUC new–new", "AUC all", "AUC of deleted links"]
     rows = {}
     for share, result in compare_deletions(completion(), data.data, data.graph).items():
         deleted = ["", ""]
-        if "seen-seen" in result.kinds:
-            deleted = [area(result, "seen-seen", metric) for metric in ("auc", "aupr")]
+        if "known-known" in result.kinds:
+            deleted = [area(result, "known-known", metric) for metric in ("auc", "aupr")]
         rows[f"{share:.0%}"] = [*(area(result, kind, "auc") for kind in KINDS), *deleted]
     print_table("yeast_ppi, links deleted", [*header, "AUPR of deleted links"], rows)
 
@@ -255,7 +253,7 @@ def cora() -> None:
     results = {}
     for name, model in models.items():
         results[name] = cross_validate_links(model, data.data, data.graph, cv=5)
-        report(name, area(results[name], "with-unseen", "auc"))
+        report(name, area(results[name], "with-new", "auc"))
     print_kinds("Cora", results, "extra-trees, K = √p")
 
 
@@ -346,14 +344,14 @@ def block_scores(model: BipartiteCompletion, S, T, Y) -> np.ndarray:
     found: dict[str, list[tuple[float, float]]] = {"drugs": [], "targets": [], "both": []}
     for repeat in range(5):
         folds = KFold(4, shuffle=True, random_state=repeat)
-        for (seen, new), (seen_t, new_t) in product(folds.split(S), folds.split(T)):
+        for (known, new), (known_t, new_t) in product(folds.split(S), folds.split(T)):
             fitted = clone(model).fit(
-                S[np.ix_(seen, seen)], T[np.ix_(seen_t, seen_t)], Y[np.ix_(seen, seen_t)]
+                S[np.ix_(known, known)], T[np.ix_(known_t, known_t)], Y[np.ix_(known, known_t)]
             )
-            drugs, targets = S[np.ix_(new, seen)], T[np.ix_(new_t, seen_t)]
+            drugs, targets = S[np.ix_(new, known)], T[np.ix_(new_t, known_t)]
             for kind, scores, truth in (
-                ("drugs", fitted.predict_links(drugs), Y[np.ix_(new, seen_t)]),
-                ("targets", fitted.predict_links(None, targets), Y[np.ix_(seen, new_t)]),
+                ("drugs", fitted.predict_links(drugs), Y[np.ix_(new, known_t)]),
+                ("targets", fitted.predict_links(None, targets), Y[np.ix_(known, new_t)]),
                 ("both", fitted.predict_links(drugs, targets), Y[np.ix_(new, new_t)]),
             ):
                 if truth.any():

@@ -53,7 +53,7 @@ def main() -> None:
     cosine = cross_validate_links(InputSimilarity(), data.data, data.graph, **cv)
     groups = compare_groups(model, data.data, data.graph, data.feature_groups, **cv)
     compared = {"extra-trees": groups["all"], "cosine of features": cosine}
-    for kind in ("seen-unseen", "unseen-unseen"):
+    for kind in ("known-new", "new-new"):
         print(f"{kind} pairs\n{format_table(compared, kind)}\n")
 
     model.fit(data.data, data.graph, data.names)
@@ -101,8 +101,8 @@ def draw(path: Path, compared, groups, clusters) -> None:
         height_ratios=[1, 1.7],
         layout="constrained",
     )
-    plot_curves(compared, "roc", "seen-unseen", ax=axes["roc"])
-    plot_curves(compared, "pr", "seen-unseen", ax=axes["pr"])
+    plot_curves(compared, "roc", "known-new", ax=axes["roc"])
+    plot_curves(compared, "pr", "known-new", ax=axes["pr"])
     plot_groups(groups, ax=axes["groups"])
     axes["groups"].set_title("Groups of features")
     plot_clusters(clusters, ax=axes["clusters"])

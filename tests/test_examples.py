@@ -44,7 +44,7 @@ def test_complete_network(run, monkeypatch, tmp_path):
     monkeypatch.setenv("OKFOREST_DATA", str(tmp_path))
     printed = run("complete_network.py", "--trees", "5", "--folds", "3")
     assert "yeast_ppi is not available" in printed
-    assert all(row in printed for row in ("unseen-unseen pairs", "extra-trees", "cosine"))
+    assert all(row in printed for row in ("new-new pairs", "extra-trees", "cosine"))
     assert "Importance" in printed
 
 

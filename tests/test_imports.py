@@ -43,6 +43,19 @@ def test_submodules_are_attributes():
         _ = okforest.networks
 
 
+def test_names_are_imported_on_first_use():
+    """The package itself imports nothing; every public name is then found, and kept."""
+    code = """
+import sys, okforest
+assert not {"numpy", "sklearn", "okforest.models"} & set(sys.modules)
+assert all(getattr(okforest, name) is not None for name in okforest.__all__)
+assert set(okforest.__all__) - {"__version__"} <= set(dir(okforest))
+assert okforest.OKTree is okforest.models.OKTree and "OKTree" in vars(okforest)
+from okforest import *
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_importing_stays_light():
     """Models are imported alone; optional packages are imported by the functions that use them.
 
@@ -53,6 +66,7 @@ import json, sys
 import sklearn.base, sklearn.metrics.pairwise
 before = set(sys.modules)
 import okforest
+okforest.OKTree
 with_models = set(sys.modules) - before
 okforest.dask, okforest.datasets, okforest.inspection, okforest.network, okforest.segments
 okforest.retrieval, okforest.uncertainty

@@ -1,5 +1,9 @@
 """Reports: blocks as Markdown and as HTML, and figures in files."""
 
+import re
+import shutil
+import subprocess
+
 import pytest
 
 from okforest._report import (
@@ -12,6 +16,9 @@ from okforest._report import (
     to_html,
     to_markdown,
 )
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def draw():
@@ -107,3 +114,41 @@ def test_rows(tmp_path):
 def test_ragged_tables_are_refused():
     with pytest.raises(ValueError, match=r"row \['a'\] has 1 cells; the table has 2 columns"):
         Table(["row", "paper"], [["a"]])
+
+
+SORTED = Table(["name", "score"], [["b", "0.9"], ["C", "0.10"], ["a", "10"]], sortable=True)
+
+
+def test_sortable_tables(tmp_path):
+    """Only a page with a sortable table has the script; nothing is loaded from elsewhere."""
+    page = to_html("Title", [Row([[SORTED]])], tmp_path)
+    assert "<table data-sortable><thead>" in page
+    assert page.count("<script>") == 1
+    assert not re.search(r"https?://|src=|href=", page)
+    assert "<script>" not in to_html("Title", [Table(["a"], [["b"]])], tmp_path)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@pytest.mark.parametrize(
+    ("clicks", "names", "order"),
+    [
+        ([], "bCa", None),
+        ([1], "abC", "descending"),
+        ([1, 1], "Cba", "ascending"),
+        ([1, 0], "abC", "ascending"),
+        ([0, 0], "Cba", "descending"),
+    ],
+)
+def test_sorting(tmp_path, clicks, names, order):
+    """A click sorts numbers from the largest and text from A; a second one reverses the order."""
+    page = to_html("Title", [SORTED], tmp_path)
+    clicked = "".join(f"document.querySelectorAll('th button')[{i}].click();" for i in clicks)
+    (tmp_path / "page.html").write_text(f"{page}<script>{clicked}</script>", encoding="utf-8")
+    options = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/user")
+    dom = subprocess.run(
+        [CHROMIUM, *options, "--dump-dom", f"file://{tmp_path}/page.html"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert "".join(re.findall("<tr><td>(.)</td>", dom)) == names
+    assert re.findall('<th aria-sort="([a-z]*)">', dom) == ([order] if order else [])
+    assert len(re.findall("<th[^>]*><button", dom)) == 2

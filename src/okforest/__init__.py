@@ -1,42 +1,53 @@
-"""okforest: trees and forests that predict anything that has a kernel."""
+"""okforest: trees and forests that predict anything that has a kernel.
+
+Everything is imported when it is first used: the command line shows its help without NumPy.
+"""
 
 from importlib import import_module
-from importlib.metadata import version
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from okforest import decode, kernels, metrics, persistence, weights
-from okforest.models import (
-    DirectionBase,
-    OKBagging,
-    OKBoost,
-    OKEnsemble,
-    OKExtraTrees,
-    OKModel,
-    OKNeighbors,
-    OKRandomForest,
-    OKRidge,
-    OKTotallyRandomTrees,
-    OKTree,
-    PruningChoice,
-    select_ccp_alpha,
-    tune_decoder,
-)
-from okforest.persistence import describe, load, save
+if TYPE_CHECKING:
+    from okforest import decode, kernels, metrics, persistence, weights
+    from okforest.models import (
+        DirectionBase,
+        OKBagging,
+        OKBoost,
+        OKEnsemble,
+        OKExtraTrees,
+        OKModel,
+        OKNeighbors,
+        OKRandomForest,
+        OKRidge,
+        OKTotallyRandomTrees,
+        OKTree,
+        PruningChoice,
+        select_ccp_alpha,
+        tune_decoder,
+    )
+    from okforest.persistence import describe, load, save
 
-__version__ = version("okforest")
+    __version__: str
 
-# Submodules that are imported when they are first used, as okforest.network for example.
-_LAZY = (
+_MODULES = (
     "dask",
     "datasets",
+    "decode",
+    "embedding",
+    "engine",
     "inspection",
+    "kernels",
+    "metrics",
+    "models",
     "network",
     "papers",
+    "persistence",
     "refit",
     "retrieval",
     "segments",
     "uncertainty",
+    "weights",
 )
+_EXPORTING = ("models", "persistence")  # the models come first: files hold them
 
 __all__ = [
     "DirectionBase",
@@ -65,11 +76,19 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> ModuleType:
-    if name in _LAZY:
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
         return import_module(f"okforest.{name}")
-    raise AttributeError(f"module 'okforest' has no attribute {name!r}")
+    if name == "__version__":
+        value: Any = import_module("importlib.metadata").version("okforest")
+    elif name in __all__:
+        exporting = (import_module(f"okforest.{module}") for module in _EXPORTING)
+        value = next(getattr(module, name) for module in exporting if hasattr(module, name))
+    else:
+        raise AttributeError(f"module 'okforest' has no attribute {name!r}")
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LAZY])
+    return sorted({*globals(), *__all__, *_MODULES})

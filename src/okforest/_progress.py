@@ -19,11 +19,18 @@ class ProgressBar:
         self.first = first
         self.done = first
         self.start = self.drawn = time.perf_counter()
+        # A notebook redraws a line as a terminal does; a file or a pipe keeps every line.
+        notebook = type(sys.stderr).__module__.startswith("ipykernel")
+        self.redrawn = sys.stderr.isatty() or notebook
+        self.pause = 0.0 if sys.stderr.isatty() else 1.0 if notebook else 60.0
 
     def __call__(self, done: int) -> None:
-        """Redraw the bar: at every call in a terminal, once a second in a notebook or file."""
+        """Draw the bar: at every call in a terminal, once a second in a notebook.
+
+        In a file or a pipe it is a line a minute, and one at the end.
+        """
         now, self.done = time.perf_counter(), done
-        if done < self.total and not sys.stderr.isatty() and now < self.drawn + 1.0:
+        if done < self.total and now < self.drawn + self.pause:
             return
         self.drawn = now
         self._draw(done, now - self.start, end="\n" if done == self.total else "")
@@ -39,7 +46,7 @@ class ProgressBar:
         new, more = done - self.first, self.total - done
         left = f", {spent * more / new:.1f} s left" if new > 0 and more > 0 else ""
         line = f"{self.label} [{bar}] {done}/{self.total}, {spent:.1f} s{left}"
-        sys.stderr.write(f"\r{line:<100}{end}")
+        sys.stderr.write(f"\r{line:<100}{end}" if self.redrawn else f"{line}\n")
         sys.stderr.flush()
 
 

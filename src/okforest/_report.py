@@ -34,7 +34,38 @@ th:first-child, td:first-child, .text td, .text th { text-align: left; }
 figure { display: inline-block; margin: 0 1% 1rem 0; max-width: 48%; vertical-align: top; }
 figure.wide { max-width: 100%; } img { max-width: 100%; }
 figcaption { font-size: .9rem; }
+[data-sortable] th button { all: unset; cursor: pointer; font: inherit; }
+[data-sortable] th button:focus-visible { outline: 2px solid #06c; outline-offset: 2px; }
+[data-sortable] th button::after { content: " ↕"; color: #888; }
+[data-sortable] th[aria-sort=ascending] button::after { content: " ↑"; color: inherit; }
+[data-sortable] th[aria-sort=descending] button::after { content: " ↓"; color: inherit; }
 @media (max-width: 50rem) { body { margin: 1rem; } figure { max-width: 100%; } }
+"""
+
+# Numbers are sorted from the largest, text from A; a second click turns the order round.
+SORTING = """
+for (const table of document.querySelectorAll("table[data-sortable]")) {
+  const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const text = row => row.cells[column].textContent, rows = [...body.rows];
+      const numbers = rows.every(row => text(row).trim() ? !isNaN(text(row)) : false);
+      const before = head.getAttribute("aria-sort");
+      const first = numbers ? "descending" : "ascending";
+      const other = numbers ? "ascending" : "descending";
+      const order = before === first ? other : first;
+      const sign = order === "ascending" ? 1 : -1;
+      rows.sort((a, b) => sign * (numbers ? text(a) - text(b) : text(a).localeCompare(text(b))));
+      body.append(...rows);
+      heads.forEach(one => one.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", order);
+    });
+  });
+}
 """
 
 
@@ -66,11 +97,14 @@ class Table:
         Cells, as many in each row as there are columns. The first one names the row.
     text : bool, default=False
         Whether the cells are words. Words are aligned on the left, numbers on the right.
+    sortable : bool, default=False
+        Whether a click on the name of a column of the HTML table sorts the rows.
     """
 
     header: Sequence[str]
     rows: Sequence[Sequence[object]]
     text: bool = False
+    sortable: bool = False
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -90,7 +124,7 @@ class Table:
         """Return the table in HTML."""
         head = _html_row("th", self.header)
         body = "".join(_html_row("td", row) for row in self.rows)
-        style = " class=text" if self.text else ""
+        style = (" class=text" if self.text else "") + (" data-sortable" if self.sortable else "")
         return f"<table{style}><thead>{head}</thead><tbody>{body}</tbody></table>"
 
 
@@ -144,7 +178,10 @@ def to_markdown(title: str, blocks: Iterable[Block], figures: str = "figures") -
 
 def to_html(title: str, blocks: Iterable[Block], folder: Path) -> str:
     """Return a report as an HTML page, which contains the PNG figures of a folder."""
+    blocks = list(blocks)
     body = "\n".join(_html_block(block, folder) for block in (Heading(title, 1), *blocks))
+    if any(isinstance(block, Table) and block.sortable for block in _without_rows(blocks)):
+        body += f"\n<script>{SORTING}</script>"
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

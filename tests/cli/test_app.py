@@ -7,9 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 import okforest
-from okforest.cli._app import app
-from okforest.cli._console import print_message
-from okforest.cli._options import check_jobs, make_writable
+from okforest.cli._app import app, index
+from okforest.cli._console import check_jobs, make_writable, print_message
 
 
 def test_version():
@@ -39,6 +38,52 @@ def test_without_the_extra():
     )
     assert result.returncode == 1
     assert "pip install 'okforest[cli]'" in result.stderr
+
+
+COMMANDS = [
+    *([], ["network"], ["info"], ["reproduce"], ["index"]),
+    *(["index", one.name] for one in index.registered_commands),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_flags_have_no_type(command):
+    """The help shows no type for flags, which take no value."""
+    result = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200"})
+    assert result.exit_code == 0
+    assert "--help" in result.output
+    assert "bool" not in result.output.lower()
+
+
+@pytest.mark.parametrize("value", ["true", "False"])
+def test_flags_take_no_value(tmp_path, value):
+    """What follows a flag is not taken for a file, unless its name cannot be mistaken."""
+    command = ["network", "f.csv", "links.csv", "--clean", value]
+    result = CliRunner().invoke(app, command, env={"COLUMNS": "200"})
+    assert result.exit_code == 2
+    assert f"Option '--clean' takes no value: remove '{value}'" in result.output
+    command = ["network", "f.csv", "--clean", f"./{value}"]
+    assert "the file f.csv does not exist" in CliRunner().invoke(app, command).output
+    command = ["network", "f.csv", "--out", str(tmp_path), "--clean", "--", value]
+    assert "the file f.csv does not exist" in CliRunner().invoke(app, command).output
+
+
+def test_help_imports_little():
+    """No help imports the packages that take long to import."""
+    code = """
+import sys
+from typer.testing import CliRunner
+from okforest.cli._app import app, index
+for command in eval(sys.argv[1]):
+    assert CliRunner().invoke(app, [*command, "--help"]).exit_code == 0
+assert CliRunner().invoke(app, ["--version"]).exit_code == 0
+slow = {"joblib", "matplotlib", "numpy", "pandas", "scipy", "sklearn"}
+print(sorted(slow & set(sys.modules)))
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code, repr(COMMANDS)], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == "[]\n"
 
 
 @pytest.mark.parametrize("command", ["network", "reproduce"])

@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 from commands import SMALL, run
-from okforest.cli import _bar
-from okforest.cli._watch import Watcher
+from okforest.cli import _console
+from okforest.cli.index_build import Watcher
 from okforest.retrieval import SubwindowIndex, Vocabulary
 from reference.retrieval import make_images
 
@@ -30,6 +30,24 @@ def test_build_and_search(index, folder):
     ]
     only = json.loads(run("search", index, picture, "--label", "class 2", "--json").stdout)
     assert {hit["label"] for hit in only["hits"]} <= {"class 2"}
+
+
+def test_several_pictures(index, folder, tmp_path):
+    """Each picture is searched for; a folder or an address before them is one more index."""
+    pictures = [folder / "class 1" / "5.png", folder / "class 2" / "2.png"]
+    answers = json.loads(run("search", index, *pictures, "--top", 3, "--json").stdout)
+    assert [one["query"] for one in answers] == [str(picture) for picture in pictures]
+    for one, picture in zip(answers, pictures, strict=True):
+        alone = json.loads(run("search", index, picture, "--top", 3, "--json").stdout)
+        assert one["hits"] == alone["hits"]
+    printed = run("search", index, *pictures, "--top", 3).output
+    assert "query" in printed
+    assert all(printed.count(str(picture)) == 3 for picture in pictures)
+    assert "6 hits in" in printed
+    missing = run("search", index, pictures[0], tmp_path / "missing.png", code=2)
+    assert missing.stdout == ""
+    assert "missing.png" in missing.output
+    assert "pass an index and a picture" in " ".join(run("search", index, code=2).output.split())
 
 
 def test_build_resumes(index, folder):
@@ -262,15 +280,15 @@ def test_follow(index, folder, tmp_path, capsys):
 
 
 def test_time_left(monkeypatch, capsys):
-    """A line of progress has the time that is left."""
-    now = iter([0.0, 30.0, 35.0, 60.0])
-    monkeypatch.setattr(_bar.time, "perf_counter", lambda: next(now))
-    with _bar.showing("indexing", 100) as update:
-        for done in (25, 30, 50):
+    """In a pipe, a line a minute at most, with the time that is left."""
+    now = iter([0.0, 30.0, 60.0, 90.0, 130.0])
+    monkeypatch.setattr(_console, "perf_counter", lambda: next(now))
+    with _console.progress("indexing", 200) as update:
+        for done in (25, 40, 45, 52):
             update(done)
     assert capsys.readouterr().err.splitlines() == [
-        "indexing: 25/100, 30 s, 90 s left",
-        "indexing: 50/100, 60 s, 60 s left",
+        "indexing: 40/200, 60 s, 4 min left",
+        "indexing: 52/200, 2 min, 6 min left",
     ]
 
 

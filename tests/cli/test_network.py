@@ -12,8 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 import okforest
+from okforest._report import Paragraph
 from okforest.cli._app import app
-from okforest.cli._edges import clean_edges
+from okforest.cli._files import as_numbers, clean_edges
+from okforest.cli._network_page import Evaluations, evaluation_blocks
+from okforest.network import InputSimilarity, NetworkCompletion, cross_validate_links
 from reference.network import make_network
 
 FAST = ("--trees", "5", "--folds", "2", "--jobs", "1")
@@ -201,25 +204,105 @@ def test_several_files(files):
 
 
 def test_links_of_each_vertex(files):
-    """Each vertex has its best links in files and on the page; every term is explained."""
+    """Vertices with the best links come first, in files and on the page; terms are explained."""
     folder, features, _links = files
     new = features[:12].set_axis([f"n{i:02d}" for i in range(12)])
     new.to_csv(folder / "new.csv")
     run(folder / "features.csv", folder / "links.csv", "--new", folder / "new.csv", "--out",
         folder / "out", "--per-vertex", "3", *FAST)  # fmt: skip
     table = pd.read_csv(folder / "out/links_new_per_vertex.csv")
-    assert table["source"].tolist() == np.repeat(new.index, 3).tolist()
     model = okforest.load(folder / "out/model.okforest")
-    expected = model.rank_links(new, top=3, per_vertex=True)
-    assert table["target"].tolist() == expected["target"].tolist()
+    expected = pd.DataFrame(model.rank_links(new, top=3, per_vertex=True))
+    links = expected.groupby("source")
+    order = links["score"].max().sort_values(ascending=False, kind="stable").index
+    assert table["source"].tolist() == np.repeat(order, 3).tolist()
+    for name, part in table.groupby("source"):
+        assert part["target"].tolist() == links.get_group(name)["target"].tolist()
     missing = pd.read_csv(folder / "out/links_missing_per_vertex.csv")
     assert missing.groupby("source").size().tolist() == [3] * 60
     page = (folder / "out/summary.html").read_text()
-    links = table[["target", "score"]][:3].itertuples(index=False)
-    partners = "; ".join(f"{link.target} ({link.score:.3f})" for link in links)
-    assert f"<td>n00</td><td>{partners}</td>" in page
+    first = table[:3].itertuples(index=False)
+    partners = "; ".join(f"{link.target} ({link.score:.3f})" for link in first)
+    best = f"{table['score'][0]:.4f}"
+    assert f"<tbody><tr><td>{order[0]}</td><td>{best}</td><td>{partners}</td>" in page
     for term in ("known vertex", "new vertex", "score", "AUC", "AUPR", "precision at k"):
         assert f"<tr><td>{term}</td><td>" in page
+
+
+def quality_of(folder):
+    """Return the rows of the table of scores: kind of pair, method, AUC and AUPR."""
+    page = (folder / "out/summary.html").read_text()
+    table = re.search("<tr><th>pairs</th>.*?</table>", page).group()
+    rows = re.findall("<tr><td>(.*?)</td></tr>", table)
+    return page, [row.split("</td><td>")[:4] for row in rows]
+
+
+def test_what_is_listed_is_evaluated(files):
+    """Deleted links, and with new vertices all kinds of pairs, beside the baseline."""
+    folder, features, links = files
+    paths = folder / "features.csv", folder / "links.csv", "--out", folder / "out"
+    run(*paths, "--trees", "20", "--folds", "3", "--group-by", ":")
+    page, rows = quality_of(folder)
+    methods = ["network completion", "similarity of features (baseline)"]
+    assert [row[:2] for row in rows] == [["known–known", method] for method in methods]
+    options = {"cv": 3, "deleted": 0.2}
+    forest = okforest.load(folder / "out/model.okforest").estimator
+    for row, model, X in (
+        (rows[0], NetworkCompletion(forest), features),
+        (rows[1], InputSimilarity(), as_numbers(features)),
+    ):
+        scores = cross_validate_links(model, X, links, **options).kinds["known-known"]
+        assert row[2] == f"{scores.auc.mean():.3f} ± {scores.auc.std():.3f}"
+        assert row[3] == f"{scores.aupr.mean():.3f} ± {scores.aupr.std():.3f}"
+    assert "On known–known pairs, network completion is" in page
+    assert "20% of the links between the others are deleted" in page
+    features[:3].set_axis(["x", "y", "z"]).to_csv(folder / "new.csv")
+    run(*paths, "--new", folder / "new.csv", *FAST)
+    page, rows = quality_of(folder)
+    kinds = ["known–new", "new–new", "at least one new", "known–known"]
+    assert [row[:2] for row in rows] == [[kind, method] for kind in kinds for method in methods]
+    assert "seen" not in re.sub("<img[^>]*>|<script.*</script>", "", page)
+
+
+def test_verdict_on_the_baseline():
+    """The page states where the baseline is better, and where there is no clear difference."""
+    network = make_network(80)
+    noise = np.random.default_rng(0).normal(size=(80, 5))
+    options = {"cv": 5, "deleted": 0.2}
+    model = NetworkCompletion(okforest.OKExtraTrees(20, random_state=0))
+    by_features = cross_validate_links(model, network.X, network.graph, **options)
+    by_noise = cross_validate_links(InputSimilarity(), noise, network.graph, **options)
+
+    def verdict(model, baseline):
+        results = Evaluations(model, baseline, {})
+        blocks = evaluation_blocks(results, with_new=False, folds=5, deleted=0.2)
+        return [block.text for block in blocks if isinstance(block, Paragraph)][-1]
+
+    assert "is better than the baseline (AUPR" in verdict(by_features, by_noise)
+    worse = verdict(by_noise, by_features)
+    assert "is worse than the baseline" in worse
+    assert "prefer a ranking by the similarity of features" in worse
+    assert "is not clearly better than the baseline" in verdict(by_noise, by_noise)
+
+
+def test_too_few_links_to_evaluate(tmp_path):
+    """With two links, none can be deleted; the page says that there is no evaluation."""
+    pd.DataFrame({"x": range(8)}, index=[f"v{i}" for i in range(8)]).to_csv(tmp_path / "f.csv")
+    (tmp_path / "e.csv").write_text("v0,v1\nv2,v3\n")
+    paths = tmp_path / "f.csv", tmp_path / "e.csv", "--out", tmp_path / "out"
+    run(*paths, "--isolated", "known", "--trees", "3", "--folds", "8", "--jobs", "1")
+    page = (tmp_path / "out/summary.html").read_text()
+    assert "too few links to evaluate" in page
+    assert not (tmp_path / "out/roc.png").exists()
+
+
+def test_features_of_the_baseline():
+    """Categories become columns, and no column dominates by its unit; missing values stay."""
+    table = pd.DataFrame({"x": [2.0, -4.0, np.nan], "y": [0, 0, 0], "z": ["a", "b", None]})
+    numbers = as_numbers(table)
+    assert numbers.columns.tolist() == ["x", "y", "z_a", "z_b"]
+    expected = [[0.5, 0, 1, 0], [-1, 0, 0, 1], [np.nan, 0, 0, 0]]
+    np.testing.assert_array_equal(numbers, expected)
 
 
 def test_terms_of_the_evaluation(files):

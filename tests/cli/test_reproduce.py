@@ -6,6 +6,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
+from okforest import papers
 from okforest.cli import reproduce as command
 from okforest.cli._app import app
 from okforest.papers import EXPERIMENTS, Job, _network_data, friedman, run
@@ -78,7 +79,7 @@ def test_interrupted(tmp_path, monkeypatch):
 
     options = ("friedman", "--quick", "--out", tmp_path, "--jobs", 1)
     with monkeypatch.context() as patch:
-        patch.setattr(command, "run", stop)
+        patch.setattr(papers, "run", stop)
         output = reproduce(*options, code=130)
     assert f"interrupted; finished jobs are in {tmp_path}/cache" in output
     assert not (tmp_path / "report.md").exists()

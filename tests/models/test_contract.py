@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees, OKTree
+from okforest import (
+    OKBagging,
+    OKExtraTrees,
+    OKRandomForest,
+    OKTotallyRandomTrees,
+    OKTree,
+    _progress,
+)
 from okforest.decode import Support
 from okforest.kernels import RBF, FromCallable, Linear, Precomputed
 from reference.trees import forest_weights
@@ -209,6 +216,22 @@ def test_verbose_shows_progress(capsys):
     make(OKExtraTrees).fit(X, Y)
     captured = capsys.readouterr()
     assert captured.err == captured.out == ""
+
+
+def test_progress_in_a_pipe(monkeypatch, capsys):
+    """A file or a pipe gets a line a minute at most, and one at the end, without redrawing."""
+    now = iter([0.0, 1.0, 59.0, 61.0, 100.0, 120.0])
+    monkeypatch.setattr(_progress.time, "perf_counter", lambda: next(now))
+    bar = _progress.ProgressBar(10, "growing trees")
+    for done in (1, 2, 3, 4, 10):
+        bar(done)
+    lines = capsys.readouterr().err.split("\n")
+    assert [line.partition("] ")[2] for line in lines] == [
+        "3/10, 61.0 s, 142.3 s left",
+        "10/10, 120.0 s",
+        "",
+    ]
+    assert not any("\r" in line for line in lines)
 
 
 def test_inputs_are_not_copied(monkeypatch):

@@ -53,7 +53,7 @@ def test_scores_equal_the_formula(smoothing):
 
 
 def test_without_smoothing_it_equals_a_multi_output_forest():
-    """For new rows and seen columns, a forest with a linear kernel predicts the same profile."""
+    """For new rows and known columns, a forest with a linear kernel predicts the same profile."""
     rows, columns, Y = make_sides()
     model = small_model(smoothing=0.0).fit(rows[:40], columns, Y[:40])
     forest = OKExtraTrees(10, min_samples_split=5, random_state=0).fit(rows[:40], Y[:40])
@@ -117,10 +117,10 @@ def test_ranked_links():
     first = table[0]
     i, j = names[0].tolist().index(first["source"]) - 45, names[1].tolist().index(first["target"])
     assert first["score"] == scores[i, j] == scores.max()
-    assert set(table["kind"]) == {"seen-unseen"}
-    seen = model.rank_links(top=10_000)
-    assert len(seen) == (Y[:45] == 0).sum()
-    assert set(model.rank_links(rows[45:], columns, top=3)["kind"]) == {"unseen-unseen"}
+    assert set(table["kind"]) == {"known-new"}
+    known = model.rank_links(top=10_000)
+    assert len(known) == (Y[:45] == 0).sum()
+    assert set(model.rank_links(rows[45:], columns, top=3)["kind"]) == {"new-new"}
     with pytest.raises(ValueError, match=r"among the new ones \(45\): 'drug0'"):
         model.rank_links(rows[:45], row_names=names[0][:45])
 
@@ -131,9 +131,9 @@ def test_ranked_links_of_each_vertex(side):
     rows, columns, Y = make_sides()
     names = np.array([f"drug{i}" for i in range(50)]), np.array([f"t{i}" for i in range(40)])
     model = small_model().fit(rows[:45], columns, Y[:45], names[0][:45], names[1])
-    seen = np.where(Y[:45] > 0, -np.inf, model.predict_links())
+    known = np.where(Y[:45] > 0, -np.inf, model.predict_links())
     for links, scores, sources in (
-        (model.rank_links(top=3, per_vertex=side), seen, names[0][:45]),
+        (model.rank_links(top=3, per_vertex=side), known, names[0][:45]),
         (
             model.rank_links(rows[45:], row_names=names[0][45:], top=3, per_vertex=side),
             model.predict_links(rows[45:]),
@@ -208,7 +208,7 @@ def test_errors():
     few = 0 * Y
     few[0, 0] = 1
     with pytest.raises(
-        ValueError, match=r"in fold \d the 25 seen rows and 40 .* no links .* more folds"
+        ValueError, match=r"in fold \d the 25 known rows and 40 .* no links .* more folds"
     ):
         cross_validate_bipartite(small_model(), rows, columns, few, cv=2)
     with pytest.raises(ValueError, match="links has no 1; pass at least one link"):

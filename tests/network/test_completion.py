@@ -18,57 +18,59 @@ from okforest.kernels import Diffusion, RegularizedLaplacian
 from okforest.network import InputSimilarity, NetworkCompletion
 from reference.network import diffusion, link_scores, make_network
 
-SEEN = np.arange(45)
-UNSEEN = np.arange(45, 60)
+KNOWN = np.arange(45)
+NEW = np.arange(45, 60)
 
 
 def small_model(**parameters):
     return NetworkCompletion(OKExtraTrees(10, min_samples_split=5, random_state=0), **parameters)
 
 
-def fit_seen(network, **parameters):
-    graph = network.graph[SEEN][:, SEEN]
-    return small_model(**parameters).fit(network.X[SEEN], graph, network.names[SEEN])
+def fit_known(network, **parameters):
+    graph = network.graph[KNOWN][:, KNOWN]
+    return small_model(**parameters).fit(network.X[KNOWN], graph, network.names[KNOWN])
 
 
 @pytest.mark.parametrize("scheme", ["convolve", "average"])
-@pytest.mark.parametrize("seen", ["predicted", "known", "mean"])
+@pytest.mark.parametrize("known", ["predicted", "links", "mean"])
 @pytest.mark.parametrize("normalize", [0, 0.5, 1])
-def test_scores_equal_the_reference(network, scheme, seen, normalize):
+def test_scores_equal_the_reference(network, scheme, known, normalize):
     """All kinds of pairs, against a reference that computes one pair at a time."""
     kernel = Diffusion(beta=0.7, normalized=True)
-    model = fit_seen(network, vertex_kernel=kernel, scheme=scheme, seen=seen, normalize=normalize)
-    K = diffusion(network.graph[SEEN][:, SEEN].toarray(), 0.7, normalized=True)
+    model = fit_known(
+        network, vertex_kernel=kernel, scheme=scheme, known=known, normalize=normalize
+    )
+    K = diffusion(network.graph[KNOWN][:, KNOWN].toarray(), 0.7, normalized=True)
 
     def weights(X):
         if scheme == "convolve":
             return [model.model_.predict_weights(X).toarray()]
         return [W.tocsr().toarray() for W in model.model_.tree_weight_matrices(X)]
 
-    unseen, at_seen = weights(network.X[UNSEEN]), weights(network.X[SEEN])
-    if seen != "predicted":
-        share = 1.0 if seen == "known" else 0.5
-        at_seen = [share * np.eye(len(SEEN)) + (1 - share) * W for W in at_seen]
-    X = network.X[UNSEEN]
+    new, at_known = weights(network.X[NEW]), weights(network.X[KNOWN])
+    if known != "predicted":
+        share = 1.0 if known == "links" else 0.5
+        at_known = [share * np.eye(len(KNOWN)) + (1 - share) * W for W in at_known]
+    X = network.X[NEW]
     for scores, a, b in (
-        (model.predict_links(X), unseen, at_seen),
-        (model.predict_links(X, X), unseen, unseen),
-        (model.predict_links(), at_seen, at_seen),
+        (model.predict_links(X), new, at_known),
+        (model.predict_links(X, X), new, new),
+        (model.predict_links(), at_known, at_known),
     ):
         np.testing.assert_allclose(scores, link_scores(a, b, K, normalize), atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_links_are_found(seed):
-    """Links of unseen vertices, and missing links between seen ones, get high scores."""
+    """Links of new vertices, and missing links between known ones, get high scores."""
     network = make_network(90, seed=seed)
-    seen, unseen = np.arange(70), np.arange(70, 90)
+    known, new = np.arange(70), np.arange(70, 90)
     truth = network.graph.toarray() > 0
     hidden = np.triu(np.random.default_rng(seed).random((70, 70)) < 0.2, k=1)
     hidden = (hidden | hidden.T) & truth[:70, :70]
     training = (truth[:70, :70] & ~hidden).astype(float)
-    model = NetworkCompletion(OKExtraTrees(50, random_state=0)).fit(network.X[seen], training)
-    X = network.X[unseen]
+    model = NetworkCompletion(OKExtraTrees(50, random_state=0)).fit(network.X[known], training)
+    X = network.X[new]
     upper = np.triu_indices(20, k=1)
     assert roc_auc_score(truth[70:, :70].ravel(), model.predict_links(X).ravel()) > 0.8
     assert roc_auc_score(truth[70:, 70:][upper], model.predict_links(X, X)[upper]) > 0.75
@@ -76,18 +78,18 @@ def test_links_are_found(seed):
     assert roc_auc_score(hidden[candidates], model.predict_links()[candidates]) > 0.75
 
 
-def test_links_of_unseen_vertices_have_no_influence(network):
-    """A graph that differs only in links of unseen vertices gives the same scores."""
+def test_links_of_new_vertices_have_no_influence(network):
+    """A graph that differs only in links of new vertices gives the same scores."""
     other = network.graph.toarray()
     other[45:, :] = other[:, 45:] = 0.0
     other[45:, :] = 1.0
     other[:, 45:] = 1.0
     np.fill_diagonal(other, 0.0)
     other = sp.csr_array(other)
-    first = fit_seen(network)
+    first = fit_known(network)
     network.graph = other
-    second = fit_seen(network)
-    X = network.X[UNSEEN]
+    second = fit_known(network)
+    X = network.X[NEW]
     np.testing.assert_array_equal(first.predict_links(X), second.predict_links(X))
     np.testing.assert_array_equal(first.predict_links(X, X), second.predict_links(X, X))
     assert first.model_.kernel_.graph.shape == (45, 45)
@@ -167,9 +169,9 @@ def test_labels_of_an_adjacency_frame(network):
 def test_any_model_can_be_used(network, estimator):
     """Models other than forests, and pipelines."""
     model = NetworkCompletion(estimator, RegularizedLaplacian(beta=2.0))
-    model.fit(network.X[SEEN], network.graph[SEEN][:, SEEN])
-    scores = model.predict_links(network.X[UNSEEN])
-    truth = network.graph[UNSEEN][:, SEEN].toarray() > 0
+    model.fit(network.X[KNOWN], network.graph[KNOWN][:, KNOWN])
+    scores = model.predict_links(network.X[NEW])
+    truth = network.graph[NEW][:, KNOWN].toarray() > 0
     assert roc_auc_score(truth.ravel(), scores.ravel()) > 0.7
     assert (
         estimator.get_params().get("kernel", "linear") == "linear"
@@ -189,10 +191,10 @@ def test_missing_values_and_large_kernels(network):
 def test_probabilities_are_calibrated(seed):
     """Probabilities increase with scores and sum to about the number of links, for both kinds."""
     network = make_network(120, seed=seed)
-    seen, unseen = np.arange(90), np.arange(90, 120)
+    known, new = np.arange(90), np.arange(90, 120)
     model = small_model(calibrate=True, cv=3)
-    model.fit(network.X[seen], network.graph[seen][:, seen])
-    X = network.X[unseen]
+    model.fit(network.X[known], network.graph[known][:, known])
+    X = network.X[new]
     truth = network.graph.toarray() > 0
     for scores, probabilities, linked in (
         (model.predict_links(X), model.predict_proba(X), truth[90:, :90]),
@@ -207,9 +209,9 @@ def test_probabilities_are_calibrated(seed):
 
 def test_copies_predict_the_same(network, tmp_path):
     """A model that is cloned, pickled or saved makes the same predictions."""
-    model = fit_seen(network, calibrate=True, cv=2)
-    X = network.X[UNSEEN]
-    again = clone(model).fit(network.X[SEEN], network.graph[SEEN][:, SEEN], network.names[SEEN])
+    model = fit_known(network, calibrate=True, cv=2)
+    X = network.X[NEW]
+    again = clone(model).fit(network.X[KNOWN], network.graph[KNOWN][:, KNOWN], network.names[KNOWN])
     okforest.save(model, tmp_path / "model")
     loaded = okforest.load(tmp_path / "model")
     for other in (again, pickle.loads(pickle.dumps(model)), loaded):
@@ -226,16 +228,16 @@ def test_vertices_without_features_do_not_rank_first(seed):
     network = make_network(90, seed=seed)
     X = network.X.copy()
     X[::4] = np.nan  # of every group
-    seen, new = np.arange(60), np.arange(60, 90)
+    known, new = np.arange(60), np.arange(60, 90)
     empty = new % 4 == 0
     model = NetworkCompletion(OKExtraTrees(30, min_samples_split=5, random_state=0))
-    model.fit(X[seen], network.graph[seen][:, seen])
+    model.fit(X[known], network.graph[known][:, known])
     scores = model.predict_links(X[new], X[new])
     without_features = scores[np.ix_(empty, empty)].max()
     same_group = network.group[new][:, None] == network.group[new]
-    known = np.outer(~empty, ~empty) & same_group
-    assert without_features < np.quantile(scores[known], 0.25)
-    cosines = clone(model).set_params(normalize=1).fit(X[seen], network.graph[seen][:, seen])
+    described = np.outer(~empty, ~empty) & same_group
+    assert without_features < np.quantile(scores[described], 0.25)
+    cosines = clone(model).set_params(normalize=1).fit(X[known], network.graph[known][:, known])
     assert cosines.predict_links(X[new][empty], X[new][empty]).min() > 0.999
 
 
@@ -317,15 +319,15 @@ def test_bad_parameters(network):
         ValueError, match="vertex_kernel already has a graph; pass the kernel without"
     ):
         NetworkCompletion(vertex_kernel=Diffusion(graph)).fit(X, graph)
-    with pytest.raises(ValueError, match="'seen' parameter"):
-        NetworkCompletion(seen="no").fit(X, graph)
+    with pytest.raises(ValueError, match="'known' parameter"):
+        NetworkCompletion(known="no").fit(X, graph)
     with pytest.raises(ValueError, match="'normalize' parameter"):
         NetworkCompletion(normalize=2.0).fit(X, graph)
-    model = fit_seen(network)
+    model = fit_known(network)
     with pytest.raises(ValueError, match="predict_proba requires calibrate=True"):
         model.predict_proba(X)
     calibrated = NetworkCompletion(OKTree(random_state=0), calibrate=True, cv=2).fit(X, graph)
-    with pytest.raises(ValueError, match="X_new is None; pass the features of unseen vertices"):
+    with pytest.raises(ValueError, match="X_new is None; pass the features of new vertices"):
         calibrated.predict_proba(None)
     for top in (0, True):
         with pytest.raises(ValueError, match=f"top={top}; use a positive integer"):

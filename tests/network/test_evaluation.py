@@ -45,59 +45,59 @@ def test_folds_by_hand(network):
     result = cross_validate_links(small_model(), network.X, network.graph, cv=4, precision_at=(7,))
     A = network.graph.toarray() > 0
     splits = KFold(4, shuffle=True, random_state=0).split(network.X)
-    for f, (seen, unseen) in enumerate(splits):
-        model = small_model().fit(network.X[seen], network.graph[seen][:, seen])
-        across = model.predict_links(network.X[unseen])
-        within = model.predict_links(network.X[unseen], network.X[unseen])
+    for f, (known, new) in enumerate(splits):
+        model = small_model().fit(network.X[known], network.graph[known][:, known])
+        across = model.predict_links(network.X[new])
+        within = model.predict_links(network.X[new], network.X[new])
         truth, scores = [], []
-        for i, a in enumerate(unseen):
-            for j, b in enumerate(seen):
+        for i, a in enumerate(new):
+            for j, b in enumerate(known):
                 truth.append(A[a, b])
                 scores.append(across[i, j])
-        kind = result.kinds["seen-unseen"]
+        kind = result.kinds["known-new"]
         assert kind.auc[f] == roc_auc_score(truth, scores)
         assert kind.aupr[f] == average_precision_score(truth, scores)
         assert (kind.n_links[f], kind.n_pairs[f]) == (sum(truth), len(truth))
         best = np.argsort(-np.array(scores), kind="stable")[:7]
         assert kind.precision[7][f] == pytest.approx(np.mean([truth[i] for i in best]))
-        pairs = [(i, j) for i in range(len(unseen)) for j in range(i)]
-        truth2 = [A[unseen[i], unseen[j]] for i, j in pairs]
+        pairs = [(i, j) for i in range(len(new)) for j in range(i)]
+        truth2 = [A[new[i], new[j]] for i, j in pairs]
         scores2 = [within[i, j] for i, j in pairs]
-        assert result.kinds["unseen-unseen"].auc[f] == pytest.approx(roc_auc_score(truth2, scores2))
+        assert result.kinds["new-new"].auc[f] == pytest.approx(roc_auc_score(truth2, scores2))
         together = roc_auc_score(truth + truth2, scores + scores2)
-        assert result.kinds["with-unseen"].auc[f] == pytest.approx(together)
-    assert list(result.kinds) == ["seen-unseen", "unseen-unseen", "with-unseen"]
+        assert result.kinds["with-new"].auc[f] == pytest.approx(together)
+    assert list(result.kinds) == ["known-new", "new-new", "with-new"]
 
 
-def test_links_of_unseen_vertices_do_not_leak(network):
+def test_links_of_new_vertices_do_not_leak(network):
     """The training data does not change with the links of the vertices held out."""
     Recorder.fitted_to = []
     cross_validate_links(Recorder(OKTree()), network.X, network.graph, network.names, cv=3)
     first = Recorder.fitted_to
-    _, unseen = next(KFold(3, shuffle=True, random_state=0).split(network.X))
+    _, new = next(KFold(3, shuffle=True, random_state=0).split(network.X))
     changed = network.graph.toarray()
-    changed[unseen] = 1 - changed[unseen]
-    changed[:, unseen] = changed[unseen].T
+    changed[new] = 1 - changed[new]
+    changed[:, new] = changed[new].T
     np.fill_diagonal(changed, 0)
     Recorder.fitted_to = []
     cross_validate_links(Recorder(OKTree()), network.X, changed, network.names, cv=3)
     for one, other in zip(first[0], Recorder.fitted_to[0], strict=True):
         np.testing.assert_array_equal(one, other)
     assert len(first[0][0]) == 40
-    assert not set(network.names[unseen]) & set(first[0][2])
-    assert (first[1][1] != Recorder.fitted_to[1][1]).any()  # in other folds they are seen
+    assert not set(network.names[new]) & set(first[0][2])
+    assert (first[1][1] != Recorder.fitted_to[1][1]).any()  # in other folds they are known
 
 
 def test_deleted_links(network):
-    """Deleted links are not in training, and are the links to find between seen vertices."""
+    """Deleted links are not in training, and are the links to find between known vertices."""
     Recorder.fitted_to = []
     result = cross_validate_links(
         Recorder(OKExtraTrees(10, random_state=0)), network.X, network.graph, cv=3, deleted=0.5
     )
-    scores = result.kinds["seen-seen"]
+    scores = result.kinds["known-known"]
     splits = KFold(3, shuffle=True, random_state=0).split(network.X)
-    for f, (seen, _) in enumerate(splits):
-        whole, trained = network.graph[seen][:, seen].toarray(), Recorder.fitted_to[f][1]
+    for f, (known, _) in enumerate(splits):
+        whole, trained = network.graph[known][:, known].toarray(), Recorder.fitted_to[f][1]
         assert (trained <= whole).all()
         n_links = whole.sum() / 2
         assert scores.n_links[f] == n_links - trained.sum() / 2 == round(0.5 * n_links)
@@ -110,9 +110,9 @@ def test_fewer_links_are_harder():
     results = compare_deletions(
         small_model(), network.X, network.graph, shares=(0.0, 0.9), cv=3, precision_at=()
     )
-    none, most = (results[share].kinds["with-unseen"].auc.mean() for share in (0.0, 0.9))
+    none, most = (results[share].kinds["with-new"].auc.mean() for share in (0.0, 0.9))
     assert most < none
-    assert "seen-seen" not in results[0.0].kinds
+    assert "known-known" not in results[0.0].kinds
 
 
 def test_significance(network):
@@ -121,7 +121,7 @@ def test_significance(network):
     good = cross_validate_links(small_model(), network.X, network.graph, **options)
     bad = cross_validate_links(small_model(), network.X[:, 3:], network.graph, **options)
     result = compare_links(good, bad)
-    differences = good.kinds["with-unseen"].auc - bad.kinds["with-unseen"].auc
+    differences = good.kinds["with-new"].auc - bad.kinds["with-new"].auc
     t, _ = stats.ttest_1samp(differences, 0.0)
     t /= np.sqrt(1 + 5 / 4)
     assert result.difference == pytest.approx(differences.mean())
@@ -144,7 +144,7 @@ def test_significance(network):
 def test_baselines(network, model):
     """Baselines are evaluated like any other model, and rank links."""
     result = cross_validate_links(model, network.X, network.graph, cv=3)
-    assert result.kinds["with-unseen"].auc.mean() > 0.6
+    assert result.kinds["with-new"].auc.mean() > 0.6
     table = model.fit(network.X, network.graph, network.names).rank_links(top=5)
     assert set(table["source"]) <= set(network.names)
 
@@ -188,9 +188,9 @@ def test_groups(network):
     assert list(results) == ["relevant", "noise", "all"]
     for name, result in results.items():
         np.testing.assert_array_equal(
-            result.kinds["with-unseen"].auc, same[name].kinds["with-unseen"].auc
+            result.kinds["with-new"].auc, same[name].kinds["with-new"].auc
         )
-    aucs = {name: result.kinds["with-unseen"].auc.mean() for name, result in results.items()}
+    aucs = {name: result.kinds["with-new"].auc.mean() for name, result in results.items()}
     assert aucs["relevant"] > aucs["noise"] + 0.1
 
     model = small_model().fit(frame, network.graph)
@@ -203,9 +203,9 @@ def test_groups(network):
 
 def test_table(network):
     result = cross_validate_links(small_model(), network.X, network.graph, cv=2)
-    lines = format_table({"one": result, "two": result}, "seen-unseen").splitlines()
+    lines = format_table({"one": result, "two": result}, "known-new").splitlines()
     assert lines[0].startswith("|  | AUC | AUPR | precision at 10 | precision at 100 |")
-    assert lines[2].startswith(f"| one | {result.kinds['seen-unseen'].auc.mean():.3f} (")
+    assert lines[2].startswith(f"| one | {result.kinds['known-new'].auc.mean():.3f} (")
     assert len(lines) == 4
 
 
@@ -216,13 +216,13 @@ def test_names_with_markup_in_a_table(network):
 
 
 def test_one_vertex_per_fold(network):
-    """There are no pairs of unseen vertices, and no scores for them."""
+    """There are no pairs of new vertices, and no scores for them."""
     n = 12
     X, graph = network.X[:n], network.graph[:n][:, :n]
     result = cross_validate_links(small_model(), X, graph, cv=n)
-    assert set(result.kinds) == {"seen-unseen", "with-unseen"}
-    together = result.kinds["with-unseen"]
-    np.testing.assert_array_equal(together.auc, result.kinds["seen-unseen"].auc)
+    assert set(result.kinds) == {"known-new", "with-new"}
+    together = result.kinds["with-new"]
+    np.testing.assert_array_equal(together.auc, result.kinds["known-new"].auc)
     np.testing.assert_array_equal(together.n_pairs, n - 1)
 
 
@@ -232,9 +232,9 @@ def test_folds_without_links(network):
     graph = np.zeros((n, n))
     graph[3, 7] = graph[7, 3] = 1.0
     splits = KFold(2, shuffle=True, random_state=0).split(X)
-    bad = next(f for f, (seen, _) in enumerate(splits, 1) if not {3, 7} <= set(seen))
-    message = f"in fold {bad} the 10 seen vertices have no links .* use more folds"
-    with pytest.raises(ValueError, match=rf"{message} \(cv\), so that more vertices are seen\."):
+    bad = next(f for f, (known, _) in enumerate(splits, 1) if not {3, 7} <= set(known))
+    message = f"in fold {bad} the 10 known vertices have no links .* use more folds"
+    with pytest.raises(ValueError, match=rf"{message} \(cv\), so that more vertices are known\."):
         cross_validate_links(small_model(), X, graph, cv=2)
     with pytest.raises(ValueError, match=message):
         small_model(calibrate=True, cv=2).fit(X, graph)
@@ -260,12 +260,10 @@ def test_progress_and_errors(network):
         compare_links(few, more)
     with pytest.raises(TypeError, match=r"cv=KFold\(.*; use a number of folds, such as 10"):
         cross_validate_links(small_model(), network.X, network.graph, cv=KFold(3))
-    with pytest.raises(
-        ValueError, match="kind='new'; this evaluation has the kinds 'seen-unseen', "
-    ):
+    with pytest.raises(ValueError, match="kind='new'; this evaluation has the kinds 'known-new', "):
         compare_links(few, few, kind="new")
-    with pytest.raises(ValueError, match="kind='seen-seen'; this evaluation has"):
-        format_table({"one": few}, kind="seen-seen")
+    with pytest.raises(ValueError, match="kind='known-known'; this evaluation has"):
+        format_table({"one": few}, kind="known-known")
     with pytest.raises(ValueError, match="evaluations is empty; pass at least one result by name"):
         format_table({})
     with pytest.raises(TypeError, match="the result is of type float; pass an Evaluation"):
@@ -322,5 +320,5 @@ def test_evaluations_print_a_line_for_each_kind(network):
     first, *kinds = repr(result).splitlines()
     assert first == "Evaluation of 4 folds:"
     assert len(kinds) == 3
-    auc = result.kinds["seen-unseen"].auc
-    assert kinds[0].startswith(f"  seen-unseen: AUC {auc.mean():.3f} ± {auc.std():.3f}, AUPR ")
+    auc = result.kinds["known-new"].auc
+    assert kinds[0].startswith(f"  known-new: AUC {auc.mean():.3f} ± {auc.std():.3f}, AUPR ")

@@ -39,12 +39,12 @@ def test_curves(network, curve):
         "trees": cross_validate_links(small_model(), network.X, network.graph, cv=3),
         "cosine": cross_validate_links(InputSimilarity(), network.X, network.graph, cv=3),
     }
-    ax = plot_curves(results, curve, "seen-unseen")
-    scores = results["trees"].kinds["seen-unseen"]
+    ax = plot_curves(results, curve, "known-new")
+    scores = results["trees"].kinds["known-new"]
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), getattr(scores, curve).mean)
     area = scores.auc.mean() if curve == "roc" else scores.aupr.mean()
     assert ax.get_legend().get_texts()[0].get_text() == f"trees, {area:.3f}"
-    assert ax.get_title() == "seen–unseen pairs"
+    assert ax.get_title() == "known–new pairs"
     given = plt.subplots()[1]
     assert plot_curves(results, curve, ax=given) is given
     with pytest.raises(TypeError, match="is of type Evaluation; pass a dict of results"):
@@ -59,7 +59,7 @@ def test_groups(network):
         label.get_text(): bar.get_width()
         for label, bar in zip(ax.get_yticklabels(), ax.patches, strict=True)
     }
-    assert widths["relevant"] == results["relevant"].kinds["with-unseen"].auc.mean()
+    assert widths["relevant"] == results["relevant"].kinds["with-new"].auc.mean()
     assert next(iter(widths)) == r"\$a\$ and \$b"  # not mathematics
 
 
@@ -67,8 +67,8 @@ def test_deletion(network):
     results = compare_deletions(small_model(), network.X, network.graph, shares=(0.0, 0.5), cv=3)
     ax = plot_deletion(results, "aupr")
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels[0] == "seen–unseen pairs"
-    assert labels[3] == "seen–seen pairs"
+    assert labels[0] == "known–new pairs"
+    assert labels[3] == "known–known pairs"
     assert ax.get_ylabel() == "AUPR"
 
 
@@ -99,8 +99,8 @@ def test_empty_and_unknown_arguments(network):
         with pytest.raises(ValueError, match="metric='f1'; use 'auc' or 'aupr'"):
             plot({"one": result}, "f1")
     for plot in (plot_curves, plot_groups):
-        with pytest.raises(ValueError, match="kind='seen-seen'; this evaluation has the kinds"):
-            plot({"one": result}, kind="seen-seen")
+        with pytest.raises(ValueError, match="kind='known-known'; this evaluation has the kinds"):
+            plot({"one": result}, kind="known-known")
     with pytest.raises(TypeError, match="network is of type NoneType; pass the result of"):
         plot_clusters(None)
     assert not plt.get_fignums()

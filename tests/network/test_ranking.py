@@ -10,40 +10,40 @@ from okforest import OKExtraTrees
 from okforest.network import NetworkCompletion
 from okforest.network import _ranking as ranking
 
-SEEN = np.arange(45)
-UNSEEN = np.arange(45, 60)
+KNOWN = np.arange(45)
+NEW = np.arange(45, 60)
 
 
 def small_model():
     return NetworkCompletion(OKExtraTrees(10, min_samples_split=5, random_state=0))
 
 
-def fit_seen(network):
-    return small_model().fit(network.X[SEEN], network.graph[SEEN][:, SEEN], network.names[SEEN])
+def fit_known(network):
+    return small_model().fit(network.X[KNOWN], network.graph[KNOWN][:, KNOWN], network.names[KNOWN])
 
 
 def test_ranked_links(network, monkeypatch):
     """Pairs are ordered by score, each once, without known links; blocks change nothing."""
-    model = fit_seen(network)
-    X, names = network.X[UNSEEN], network.names[UNSEEN]
+    model = fit_known(network)
+    X, names = network.X[NEW], network.names[NEW]
     table = model.rank_links(X, names, top=10_000)
     assert len(table) == 15 * 45 + 15 * 14 // 2
     assert (np.diff(table["score"]) <= 0).all()
-    across = table[table["kind"] == "seen-unseen"]
+    across = table[table["kind"] == "known-new"]
     position = {name: i for i, name in enumerate(network.names.tolist())}
     i = [position[name] - 45 for name in across["source"]]
     j = [position[name] for name in across["target"]]
     np.testing.assert_array_equal(across["score"], model.predict_links(X)[i, j])
-    within = table[table["kind"] == "unseen-unseen"]
+    within = table[table["kind"] == "new-new"]
     assert (within["source"] < within["target"]).all()
     assert model.rank_links(X, names, top=7).tolist() == table[:7].tolist()
 
-    seen = model.rank_links(top=10_000)
+    known = model.rank_links(top=10_000)
     n_links = model.adjacency_.nnz // 2
-    assert len(seen) == 45 * 44 // 2 - n_links
-    assert set(seen["kind"]) == {"seen-seen"}
+    assert len(known) == 45 * 44 // 2 - n_links
+    assert set(known["kind"]) == {"known-known"}
     linked = {(a, b) for a, b in zip(*network.graph.nonzero(), strict=True)}
-    assert not any((position[a], position[b]) in linked for a, b, *_ in seen.tolist())
+    assert not any((position[a], position[b]) in linked for a, b, *_ in known.tolist())
 
     monkeypatch.setattr(ranking, "BLOCK_PAIRS", 100)
     in_blocks = model.rank_links(X, names, top=20)
@@ -53,8 +53,8 @@ def test_ranked_links(network, monkeypatch):
 
 def test_ranked_links_of_each_vertex(network, monkeypatch):
     """Every vertex has its own best links; blocks change nothing."""
-    model = fit_seen(network)
-    X, names = network.X[UNSEEN], network.names[UNSEEN]
+    model = fit_known(network)
+    X, names = network.X[NEW], network.names[NEW]
     links = model.rank_links(X, names, top=4, per_vertex=True)
     assert links["source"].tolist() == np.repeat(names, 4).tolist()
     scores = np.hstack([model.predict_links(X), model.predict_links(X, X)])
@@ -62,16 +62,16 @@ def test_ranked_links_of_each_vertex(network, monkeypatch):
     best = np.argsort(-scores, axis=1, kind="stable")[:, :4]
     assert links["target"].tolist() == network.names[best].ravel().tolist()
     assert links["score"].tolist() == np.take_along_axis(scores, best, axis=1).ravel().tolist()
-    kinds = np.where(best < 45, "seen-unseen", "unseen-unseen")
+    kinds = np.where(best < 45, "known-new", "new-new")
     assert links["kind"].tolist() == kinds.ravel().tolist()
 
-    seen = model.rank_links(top=3, per_vertex=True)
+    known = model.rank_links(top=3, per_vertex=True)
     scores = model.predict_links()
     scores[model.adjacency_.toarray() > 0] = -np.inf
     np.fill_diagonal(scores, -np.inf)
     best = np.argsort(-scores, axis=1, kind="stable")[:, :3]
-    assert seen["source"].tolist() == np.repeat(model.names_, 3).tolist()
-    assert seen["target"].tolist() == model.names_[best].ravel().tolist()
+    assert known["source"].tolist() == np.repeat(model.names_, 3).tolist()
+    assert known["target"].tolist() == model.names_[best].ravel().tolist()
 
     monkeypatch.setattr(ranking, "BLOCK_PAIRS", 100)
     in_blocks = model.rank_links(X, names, top=4, per_vertex=True)
@@ -115,17 +115,17 @@ def test_top_pairs_keep_the_first_of_equal_scores(rows, top, per_row):
 
 def test_ranked_links_name_rows_by_the_frame(network):
     """Names come from the index of a data frame; numbers are not converted to text."""
-    model = fit_seen(network)
-    frame = pd.DataFrame(network.X[UNSEEN], index=network.names[UNSEEN])
+    model = fit_known(network)
+    frame = pd.DataFrame(network.X[NEW], index=network.names[NEW])
     table = model.rank_links(frame.set_axis([f"f{i}" for i in range(5)], axis=1).to_numpy(), top=3)
     assert all(isinstance(name, int) for name in table["source"].tolist())
-    assert all(name in network.names for name in table["target"][table["kind"] == "seen-unseen"])
+    assert all(name in network.names for name in table["target"][table["kind"] == "known-new"])
 
 
 def test_known_vertices_are_not_new_ones(network):
     """A known vertex among new ones would be linked best with itself."""
-    model = fit_seen(network)
-    frame = pd.DataFrame(network.X[SEEN[:3]], index=network.names[SEEN[:3]])
-    for arguments in ((frame,), (network.X[SEEN[:3]], network.names[SEEN[:3]])):
+    model = fit_known(network)
+    frame = pd.DataFrame(network.X[KNOWN[:3]], index=network.names[KNOWN[:3]])
+    for arguments in ((frame,), (network.X[KNOWN[:3]], network.names[KNOWN[:3]])):
         with pytest.raises(ValueError, match=r"among the new ones \(3\).*Call rank_links\(\)"):
             model.rank_links(*arguments)

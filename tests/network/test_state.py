@@ -71,7 +71,7 @@ def test_damaged_csr_matrices(matrix, message):
 
 
 @pytest.mark.parametrize(
-    "parameters", [{}, {"scheme": "average"}, {"seen": "known"}, {"calibrate": True, "cv": 2}]
+    "parameters", [{}, {"scheme": "average"}, {"known": "links"}, {"calibrate": True, "cv": 2}]
 )
 def test_fitted_networks_are_valid(parameters):
     fit_network(**parameters).check_state()
@@ -94,29 +94,29 @@ CURVE = (np.array([0.0, 1.0]), np.array([0.1, 0.2]))
         ("names_", np.arange(29), "names_ is not an array of 30 names"),
         ("names_", ["a"] * 30, "names_ is not an array of 30 names"),
         ("adjacency_", sp.csr_array((29, 30)), r"adjacency_ has shape \(29, 30\), not \(30, 30\)"),
-        ("seen_weights_", [], "seen_weights_ is not a list of 1 matrices"),
-        ("seen_weights_", [sp.csr_array((30, 30))] * 2, "seen_weights_ is not a list of 1 matr"),
-        ("seen_weights_", [sp.csr_array((30, 31))], r"seen_weights_\[0\] has shape \(30, 31\)"),
+        ("known_weights_", [], "known_weights_ is not a list of 1 matrices"),
+        ("known_weights_", [sp.csr_array((30, 30))] * 2, "known_weights_ is not a list of 1 matr"),
+        ("known_weights_", [sp.csr_array((30, 31))], r"known_weights_\[0\] has shape \(30, 31\)"),
         ("calibration_", {}, "calibration_ does not have the kinds"),
         (
             "calibration_",
-            {"seen-unseen": CURVE, "unseen-unseen": (CURVE[0],)},
-            "calibration_.'unseen-unseen'. is not a pair of arrays",
+            {"known-new": CURVE, "new-new": (CURVE[0],)},
+            "calibration_.'new-new'. is not a pair of arrays",
         ),
         (
             "calibration_",
-            {"seen-unseen": CURVE, "unseen-unseen": (np.empty(0), np.empty(0))},
-            "calibration_.'unseen-unseen'. is not a pair of arrays",
+            {"known-new": CURVE, "new-new": (np.empty(0), np.empty(0))},
+            "calibration_.'new-new'. is not a pair of arrays",
         ),
         (
             "calibration_",
-            {"seen-unseen": (CURVE[0][::-1], CURVE[1]), "unseen-unseen": CURVE},
-            "calibration_.'seen-unseen'. is not a curve over increasing scores",
+            {"known-new": (CURVE[0][::-1], CURVE[1]), "new-new": CURVE},
+            "calibration_.'known-new'. is not a curve over increasing scores",
         ),
         (
             "calibration_",
-            {"seen-unseen": (CURVE[0], CURVE[1][:1]), "unseen-unseen": CURVE},
-            "calibration_.'seen-unseen'. is not a curve over increasing scores",
+            {"known-new": (CURVE[0], CURVE[1][:1]), "new-new": CURVE},
+            "calibration_.'known-new'. is not a curve over increasing scores",
         ),
     ],
 )
@@ -127,7 +127,7 @@ def test_damaged_networks(name, value, message):
         model.check_state()
 
 
-@pytest.mark.parametrize("name", ["model_", "names_", "adjacency_", "seen_weights_"])
+@pytest.mark.parametrize("name", ["model_", "names_", "adjacency_", "known_weights_"])
 def test_missing_attributes_of_a_network(name):
     model = fit_network()
     delattr(model, name)
@@ -137,21 +137,21 @@ def test_missing_attributes_of_a_network(name):
 
 def test_damaged_weights_of_a_network():
     model = fit_network()
-    model.seen_weights_[0].indptr[-1] = 0
+    model.known_weights_[0].indptr[-1] = 0
     with pytest.raises(
-        ValueError, match=r"seen_weights_\[0\] is not a valid sparse matrix: indptr"
+        ValueError, match=r"known_weights_\[0\] is not a valid sparse matrix: indptr"
     ):
         model.check_state()
 
 
 def test_fewer_weights_than_trees():
     model = fit_network(scheme="average")
-    del model.seen_weights_[-1]
-    with pytest.raises(ValueError, match="seen_weights_ is not a list of 4 matrices"):
+    del model.known_weights_[-1]
+    with pytest.raises(ValueError, match="known_weights_ is not a list of 4 matrices"):
         model.check_state()
     model.model_ = OKRidge().fit(np.eye(30), np.eye(30))
-    model.seen_weights_ = []
-    with pytest.raises(ValueError, match="seen_weights_ is not a list of 0 matrices"):
+    model.known_weights_ = []
+    with pytest.raises(ValueError, match="known_weights_ is not a list of 0 matrices"):
         model.check_state()
 
 
@@ -177,8 +177,12 @@ def test_fitted_bipartite_models_are_valid():
         ("row_model_", None, "row_model_ is of type NoneType, not a model of okforest"),
         ("column_model_", OKRidge(), "column_model_ has no training outputs"),
         ("links_", sp.csr_array((30, 30)), r"links_ has shape \(30, 30\), not \(30, 20\)"),
-        ("seen_rows_", sp.csr_array((20, 20)), r"seen_rows_ has shape \(20, 20\), not \(30, 30\)"),
-        ("seen_columns_", np.eye(20), "seen_columns_ is not a sparse matrix"),
+        (
+            "known_rows_",
+            sp.csr_array((20, 20)),
+            r"known_rows_ has shape \(20, 20\), not \(30, 30\)",
+        ),
+        ("known_columns_", np.eye(20), "known_columns_ is not a sparse matrix"),
         ("row_names_", np.arange(20), "row_names_ is not an array of 30 names"),
         ("column_names_", np.arange(30), "column_names_ is not an array of 20 names"),
     ],

@@ -29,7 +29,7 @@ compared = {
     "extra-trees": cross_validate_links(NetworkCompletion(), X, links, cv=5),
     "cosine of features": cross_validate_links(InputSimilarity(), X, links, cv=5),
 }
-print(format_table(compared, "seen-unseen"))
+print(format_table(compared, "known-new"))
 
 # %%
 # Fit to 180 vertices, and predict the two best links of each of the other 60. (Without
@@ -48,7 +48,7 @@ import matplotlib.pyplot as plt
 from okforest.network import plot_curves
 
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.6), width_ratios=[1, 1.2], layout="constrained")
-plot_curves(compared, "roc", "seen-unseen", ax=axes[0])
+plot_curves(compared, "roc", "known-new", ax=axes[0])
 axes[0].set_title("pairs of a known and a new vertex")
 for source, target in np.argwhere(np.triu(links[known, known])):
     axes[1].plot(*place[[source, target]].T, color="lightgray", linewidth=0.8, zorder=1)

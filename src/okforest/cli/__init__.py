@@ -1,17 +1,20 @@
-"""The command line of okforest (``pip install 'okforest[cli]'``); each command has its own file."""
+"""The command line of okforest (``pip install 'okforest[cli]'``); each command has its own file.
+
+Modules that take long to import are imported by the functions that use them, so that ``--help`` is
+fast.
+"""
+
+from importlib.util import find_spec
 
 
 def main() -> None:
     """Run the command line, or name the extra to install."""
-    try:
-        import pandas  # noqa: F401
-        import rich  # noqa: F401
-        import typer  # noqa: F401
-    except ImportError as error:
-        raise SystemExit(
-            f"the command line of okforest requires {error.name}, which is not installed: "
-            "pip install 'okforest[cli]'"
-        ) from None
+    for package in ("pandas", "rich", "typer"):
+        if find_spec(package) is None:
+            raise SystemExit(
+                f"the command line of okforest requires {package}, which is not installed: "
+                "pip install 'okforest[cli]'"
+            )
     from okforest.cli._app import app
 
     app()

@@ -1,7 +1,8 @@
 """The page of ``okforest network``: blocks of a report, with the terms explained."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,9 @@ from okforest._plotting import new_figure
 from okforest._report import Block, Figure, Heading, Paragraph, Row, Table
 from okforest.network import (
     Evaluation,
+    KindScores,
     NetworkCompletion,
+    compare_links,
     group_importances,
     plot_curves,
     plot_groups,
@@ -22,26 +25,23 @@ from okforest.network._pairs import PairKind
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-N_LINKS = 25  # on the page, of each ranking
+N_LINKS = 100  # on the page, of each ranking
 N_PARTNERS = 5  # of each vertex
 N_FEATURES = 15
+SIGNIFICANT = 0.05  # the p-value below which a difference between two methods is stated
 
 KIND_WORDS: dict[PairKind, str] = {
-    "seen-unseen": "known – new",
-    "unseen-unseen": "new – new",
-    "with-unseen": "at least one new",
-    "seen-seen": "known – known",
+    "known-new": "known–new",
+    "new-new": "new–new",
+    "with-new": "at least one new",
+    "known-known": "known–known",
 }
 
+MODEL, BASELINE = "network completion", "similarity of features (baseline)"
+
 TERMS = (
-    (
-        "known vertex",
-        "A vertex that the model was trained on, with its links; “seen” in the CSV files.",
-    ),
-    (
-        "new vertex",
-        "A vertex with features only, whose links are predicted; “unseen” in the CSV files.",
-    ),
+    ("known vertex", "A vertex that the model was trained on, with its links."),
+    ("new vertex", "A vertex with features only, whose links are predicted."),
     (
         "score",
         "Ranks pairs of the same kind: a higher score means that a link is more likely. It is not "
@@ -51,6 +51,11 @@ TERMS = (
 )
 
 EVALUATION_TERMS = (
+    (
+        "baseline",
+        "The cosine of the features of two vertices. Nothing is learnt from the links: a model is "
+        "useful if it is better.",
+    ),
     (
         "AUC",
         "Area under the ROC curve: the probability that a linked pair has a higher score than an "
@@ -64,6 +69,14 @@ EVALUATION_TERMS = (
     ("precision at k", "Share of linked pairs among the k pairs with the highest scores."),
     ("share of links", "Share of linked pairs among all pairs of this kind."),
 )
+
+
+class Evaluations(NamedTuple):
+    """Cross-validation of the model, of the baseline, and of the model on groups of features."""
+
+    model: Evaluation
+    baseline: Evaluation
+    groups: Mapping[str, Evaluation]
 
 
 def overview(
@@ -89,45 +102,86 @@ def overview(
 
 
 def evaluation_blocks(
-    result: Evaluation, by_group: Mapping[str, Evaluation], folds: int
+    results: Evaluations, with_new: bool, folds: int, deleted: float
 ) -> list[Block]:
-    """Return the scores and curves of cross-validation, and the scores of groups of features."""
-    rows = []
-    for kind, scores in result.kinds.items():
-        areas = (f"{np.nanmean(a):.3f} ± {np.nanstd(a):.3f}" for a in (scores.auc, scores.aupr))
-        precision = (f"{np.nanmean(values):.2f}" for values in scores.precision.values())
-        share = scores.n_links.sum() / scores.n_pairs.sum()
-        rows.append((KIND_WORDS[kind], *areas, *precision, f"{share:.4f}"))
-    ks = [f"precision at {k}" for k in scores.precision]
-    curves = {"extra-trees": result}
+    """Return the scores for the kinds of pairs that are listed, the curves, and the groups."""
+    by_name = {MODEL: results.model, BASELINE: results.baseline}
+    kinds = [kind for kind in results.model.kinds if with_new or kind == "known-known"]
+    heading = Heading("Quality of the predictions")
+    if not kinds:
+        return [heading, Paragraph("There are too few links to evaluate predictions of others.")]
+    rows = [
+        (KIND_WORDS[kind], name, *_score_cells(result.kinds[kind]))
+        for kind in kinds
+        for name, result in by_name.items()
+    ]
+    ks = [f"precision at {k}" for k in results.model.kinds[kinds[0]].precision]
+    drawn: PairKind = "with-new" if "with-new" in kinds else kinds[0]
     blocks: list[Block] = [
-        Heading("Quality of the predictions"),
-        Paragraph(
-            f"{folds}-fold cross-validation over vertices: the vertices held out are new to the "
-            "model, which knows none of their links. Means ± standard deviations over folds."
-        ),
-        Table(["pairs", "AUC", "AUPR", *ks, "share of links"], rows),
+        heading,
+        Paragraph(_protocol(with_new, folds, deleted)),
+        Table(["pairs", "method", "AUC", "AUPR", *ks, "share of links"], rows),
+        Paragraph(_verdict(by_name, [kind for kind in kinds if kind != "with-new"])),
         Row(
             [
-                [Figure("roc", "ROC curve, mean over folds", lambda: _draw_curve(curves, "roc"))],
-                [
-                    Figure(
-                        "pr",
-                        "Precision–recall curve, mean over folds",
-                        lambda: _draw_curve(curves, "pr"),
-                    )
-                ],
+                [_curve(by_name, "roc", "ROC curve", drawn)],
+                [_curve(by_name, "pr", "Precision–recall curve", drawn)],
             ]
         ),
     ]
-    if by_group:
-        groups = {**by_group, "all": result}
+    if results.groups:
+        groups = {**results.groups, "all": results.model}
         caption = "AUC of predictions from each group of features, and from all"
-        blocks += [
-            Heading("Groups of features"),
-            Figure("groups", caption, lambda: _draw_groups(groups)),
-        ]
+        figure = Figure("groups", caption, lambda: _draw_groups(groups, drawn))
+        blocks += [Heading("Groups of features"), figure]
     return blocks
+
+
+def _score_cells(scores: KindScores) -> list[str]:
+    areas = (f"{np.nanmean(a):.3f} ± {np.nanstd(a):.3f}" for a in (scores.auc, scores.aupr))
+    precision = (f"{np.nanmean(values):.2f}" for values in scores.precision.values())
+    share = scores.n_links.sum() / scores.n_pairs.sum()
+    return [*areas, *precision, f"{share:.4f}"]
+
+
+def _protocol(with_new: bool, folds: int, deleted: float) -> str:
+    if not with_new:
+        return (
+            f"In each of {folds} folds, one part of the vertices is left out, {deleted:.0%} of the "
+            "links between the others are deleted at random, and the model is trained on the "
+            "remaining links. It is evaluated on finding the deleted links among the pairs that "
+            "are not linked in training. Means ± standard deviations over folds."
+        )
+    return (
+        f"{folds}-fold cross-validation over vertices: the vertices held out are new to the model, "
+        f"which knows none of their links. For the known–known pairs, {deleted:.0%} of the links "
+        "between the other vertices are deleted as well, and are to be found again. Means ± "
+        "standard deviations over folds."
+    )
+
+
+def _verdict(by_name: Mapping[str, Evaluation], kinds: Sequence[PairKind]) -> str:
+    """Return for which kinds of pairs the model has a higher AUPR than the baseline."""
+    parts, sentence = [], ""
+    for kind in kinds:
+        difference, p_value = astuple(
+            compare_links(by_name[MODEL], by_name[BASELINE], kind, "aupr")
+        )
+        relation = "is not clearly better than"
+        if p_value < SIGNIFICANT:
+            relation = "is better than" if difference > 0 else "is worse than"
+        ours, simple = (np.nanmean(by_name[name].kinds[kind].aupr) for name in (MODEL, BASELINE))
+        parts.append(
+            f"on {KIND_WORDS[kind]} pairs, network completion {relation} the baseline (AUPR "
+            f"{ours:.3f} against {simple:.3f}, p = {p_value:.2g})"
+        )
+        if difference < 0:
+            sentence = (
+                " Where the baseline has the higher AUPR, prefer a ranking by the similarity of "
+                "features, such as that of `okforest.network.InputSimilarity`."
+            )
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}.{sentence}"
 
 
 def importance_blocks(model: NetworkCompletion, groups: Mapping[str, list[str]]) -> list[Block]:
@@ -154,7 +208,7 @@ def link_blocks(overall: pd.DataFrame, by_vertex: pd.DataFrame | None, stem: str
     parts: list[list[Block]] = [
         [
             Heading("Best overall", 3),
-            Table([vertex, "partner", "score", "pair"], rows, text=True),
+            Table([vertex, "partner", "score", "pair"], rows, text=True, sortable=True),
             Paragraph(f"The first {len(rows)} of {len(overall)} links in {stem}.csv.", note=True),
         ]
     ]
@@ -170,11 +224,13 @@ def _vertex_blocks(by_vertex: pd.DataFrame, vertex: str, file: str) -> list[Bloc
     for source in sources[:N_LINKS]:
         partners = by_vertex[by_vertex["source"] == source][:N_PARTNERS]
         words = (f"{link.target} ({link.score:.3f})" for link in partners.itertuples(index=False))
-        rows.append((source, "; ".join(words)))
+        rows.append((source, f"{partners['score'].iloc[0]:.4f}", "; ".join(words)))
     return [
         Heading("Best for each vertex", 3),
-        Table([vertex, "partners (score)"], rows, text=True),
-        Paragraph(f"The first {len(rows)} of {len(sources)} vertices in {file}.", note=True),
+        Table([vertex, "best score", "partners (score)"], rows, text=True, sortable=True),
+        Paragraph(
+            f"The {len(rows)} vertices with the best links, of {len(sources)} in {file}.", note=True
+        ),
     ]
 
 
@@ -188,13 +244,16 @@ def closing_note(trees: int, seed: int) -> Block:
     )
 
 
-def _draw_curve(curves: Mapping[str, Evaluation], curve: str) -> "Drawing":
-    drawing = new_figure((5.0, 4.6))
-    plot_curves(curves, curve, ax=drawing.subplots())  # type: ignore[arg-type]
-    return drawing
+def _curve(by_name: Mapping[str, Evaluation], name: str, words: str, kind: PairKind) -> Figure:
+    def draw() -> "Drawing":
+        drawing = new_figure((5.0, 4.6))
+        plot_curves(by_name, name, kind, ax=drawing.subplots())  # type: ignore[arg-type]
+        return drawing
+
+    return Figure(name, f"{words}, mean over folds", draw)
 
 
-def _draw_groups(groups: Mapping[str, Evaluation]) -> "Drawing":
+def _draw_groups(groups: Mapping[str, Evaluation], kind: PairKind) -> "Drawing":
     drawing = new_figure((5.0, 0.9 + 0.4 * len(groups)))
-    plot_groups(groups, ax=drawing.subplots())
+    plot_groups(groups, kind=kind, ax=drawing.subplots())
     return drawing

@@ -1,128 +1,33 @@
-"""``okforest index``: build and change an index of images, and show what it holds."""
+"""``okforest index``: what an index of images holds, and its removals and merges."""
 
-import time
-import warnings
-from dataclasses import asdict
+import os
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from okforest.cli._bar import showing
-from okforest.cli._console import plain_errors, print_message
-from okforest.cli._images import AsJson, Folder, Index, Labels, Match, chosen, counted, names_of
-from okforest.cli._options import Jobs, Seed, check_jobs
-from okforest.cli._tables import print_json, print_table, report
-from okforest.cli._trees import (
-    Channels,
-    Color,
-    MinSplit,
-    Sample,
-    Size,
-    Smallest,
-    Subwindows,
-    Trees,
-    check_growth,
-    check_same,
-    grow,
-    read_vocabulary,
-)
-from okforest.cli._watch import Watcher
-from okforest.cli.index_search import evaluate, explain, search
-from okforest.cli.index_serve import serve
-from okforest.retrieval import SubwindowIndex
-from okforest.retrieval._pictures import list_pictures
-from okforest.retrieval._store import Store
+from okforest.cli._console import plain_errors, print_json, print_message, print_table
 
-app = typer.Typer(no_args_is_help=True, help="Search images by parts that look alike.")
-app.command()(search)
-app.command()(explain)
-app.command()(evaluate)
-app.command()(serve)
+if TYPE_CHECKING:
+    from okforest.retrieval import SubwindowIndex
+    from okforest.retrieval._table import Row
 
-CommitEvery = Annotated[int | None, typer.Option(min=1, help="Images that are written at a time.")]
+Index = Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of the index.")]
+Folder = Annotated[
+    Path,
+    typer.Argument(metavar="FOLDER", help="Folder of images; its folders are the labels."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Labels = Annotated[
+    list[str] | None, typer.Option(help="Only images with this label; repeat for several.")
+]
+Match = Annotated[
+    str | None, typer.Option(metavar="PATTERN", help="Only names like this, such as 'sea/*'.")
+]
 
 
-@app.callback()
-def prepare() -> None:
-    """Search images by parts that look alike."""
-    # Pillow warns of large pictures; those beyond our limit are reported as skipped.
-    warnings.filterwarnings("ignore", r"Image size \(\d+ pixels\) exceeds limit")
-
-
-@app.command()
-def build(
-    context: typer.Context,
-    index: Index,
-    folder: Folder,
-    trees: Trees = 10,
-    subwindows: Subwindows = 200,
-    size: Size = 16,
-    smallest: Smallest = 0.25,
-    color: Channels = Color.auto,
-    min_split: MinSplit = 2,
-    sample: Sample = 100_000,
-    vocabulary: Annotated[
-        Path | None, typer.Option(help="File of trees to use, or an index that has them.")
-    ] = None,
-    thumbnails: Annotated[int, typer.Option(min=0, help="Side of thumbnails; 0: none.")] = 192,
-    commit_every: CommitEvery = None,
-    as_json: AsJson = False,
-    seed: Seed = 0,
-    jobs: Jobs = -1,
-) -> None:
-    """Make an index of a folder of images. If it was interrupted, the same command resumes it."""
-    with plain_errors():
-        check_jobs(jobs)
-        n = _count(folder)
-        if n == 0:
-            raise ValueError(f"{folder} has no images; pass a folder of image files.")
-        store = Store(index)
-        if store.exists():
-            made = SubwindowIndex(index, n_jobs=jobs)
-            check_same(context, made, folder)
-            print_message(f"{index} exists: adding the images that it does not have yet")
-        else:
-            store.check_free()
-            if vocabulary is None:
-                words = grow(folder, context.params, jobs)
-            else:
-                check_growth(context)
-                words = read_vocabulary(vocabulary)
-            made = SubwindowIndex.build(
-                index, vocabulary=words, thumbnail_side=thumbnails, root=folder, n_jobs=jobs
-            )
-        _add(made, folder, n, commit_every, as_json)
-
-
-@app.command()
-def add(
-    index: Index,
-    folder: Folder,
-    watch: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            min=0.1,
-            help="Keep looking for new, changed and deleted files, so often.",
-        ),
-    ] = None,
-    commit_every: CommitEvery = None,
-    as_json: AsJson = False,
-    jobs: Jobs = -1,
-) -> None:
-    """Add the images of a folder that are new or have changed; the others are skipped."""
-    with plain_errors():
-        check_jobs(jobs)
-        opened = SubwindowIndex(index, n_jobs=jobs)
-        _add(opened, folder, _count(folder), commit_every, as_json)
-        watcher = Watcher(opened, folder)
-        while watch is not None:
-            time.sleep(watch)
-            watcher.follow()
-
-
-@app.command()
 def remove(
     index: Index,
     names: Annotated[
@@ -133,6 +38,8 @@ def remove(
 ) -> None:
     """Remove images by their names; or all with a label, or with names like a pattern."""
     with plain_errors():
+        from okforest.retrieval import SubwindowIndex
+
         if bool(names) == bool(label or match):
             raise ValueError("pass names, or --label and --match, and not both.")
         opened = SubwindowIndex(index)
@@ -143,12 +50,13 @@ def remove(
         print_message(f"{counted(opened.remove(wanted))} removed")
 
 
-@app.command("list")
 def list_images(
     index: Index, label: Labels = None, match: Match = None, as_json: AsJson = False
 ) -> None:
     """Print the names, labels and sizes of images."""
     with plain_errors():
+        from okforest.retrieval import SubwindowIndex
+
         rows = chosen(SubwindowIndex(index), label, match)
         if as_json:
             keys = ("id", "name", "label", "height", "width")
@@ -160,10 +68,11 @@ def list_images(
         print_message(counted(len(rows)))
 
 
-@app.command()
 def info(index: Index, as_json: AsJson = False) -> None:
     """Show what an index holds."""
     with plain_errors():
+        from okforest.retrieval import SubwindowIndex
+
         values = SubwindowIndex(index).info()
         if as_json:
             print_json(values)
@@ -171,17 +80,17 @@ def info(index: Index, as_json: AsJson = False) -> None:
         print_table(["", ""], [[name.replace("_", " "), _text(v)] for name, v in values.items()])
 
 
-@app.command()
 def compact(index: Index) -> None:
     """Merge the segments of an index into one, without removed images."""
     with plain_errors():
+        from okforest.retrieval import SubwindowIndex
+
         opened = SubwindowIndex(index)
         before = opened.info()["bytes"]
         opened.compact()
         print_message(f"{before:,} bytes before, {opened.info()['bytes']:,} after")
 
 
-@app.command()
 def merge(
     index: Index,
     others: Annotated[
@@ -190,50 +99,47 @@ def merge(
 ) -> None:
     """Add the images of other indexes on the same trees, without reading the images."""
     with plain_errors():
+        from okforest.retrieval import SubwindowIndex
+
         opened = SubwindowIndex(index)
         before = len(opened)
         opened.merge([SubwindowIndex(other) for other in others])
         print_message(f"{counted(len(opened) - before)} added")
 
 
-@app.command()
-def vocabulary(
-    context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write the trees to.")],
-    folder: Folder,
-    trees: Trees = 10,
-    subwindows: Subwindows = 200,
-    size: Size = 16,
-    smallest: Smallest = 0.25,
-    color: Channels = Color.auto,
-    min_split: MinSplit = 2,
-    sample: Sample = 100_000,
-    seed: Seed = 0,
-    jobs: Jobs = -1,
-) -> None:
-    """Grow trees on a folder of images, for the --vocabulary of several indexes."""
-    with plain_errors():
-        check_jobs(jobs)
-        if file.exists():
-            raise ValueError(f"{file} exists; choose another name.")
-        grown = grow(folder, context.params, jobs)
-        grown.save(file)
-        print_message(f"{file}: {grown.n_trees} trees with {grown.n_leaves:,} leaves")
+def chosen(index: "SubwindowIndex", labels: list[str] | None, pattern: str | None) -> "list[Row]":
+    """Return the images with one of the labels whose names match the pattern, by name."""
+    rows = (
+        row
+        for row in index.rows()
+        if (not labels or row.label in labels) and (not pattern or fnmatchcase(row.name, pattern))
+    )
+    return sorted(rows, key=lambda row: row.name)
 
 
-def _count(folder: Path) -> int:
-    return len(list_pictures(folder))
+def names_of(index: "SubwindowIndex", given: Iterable[str]) -> list[str]:
+    """Return the names of images that are given by them, or by the paths of their files."""
+    known = {row.name for row in index.rows()}
+    root = index.snapshot.manifest.root
+    return [_name_of(text, known, root, index.path) for text in given]
 
 
-def _add(
-    index: SubwindowIndex, folder: Path, n: int, commit_every: int | None, as_json: bool
-) -> None:
-    with showing("indexing", n) as update:
-        added = index.add(folder, commit_every=commit_every, callback=update)
-    if as_json:
-        print_json(added._asdict() | {"skipped": [asdict(one) for one in added.skipped]})
-        return
-    report(added)
+def counted(n: int) -> str:
+    """Return a number of images in words."""
+    return f"{n:,} image" if n == 1 else f"{n:,} images"
+
+
+def _name_of(text: str, known: set[str], root: str, index: Path) -> str:
+    path = Path(os.path.realpath(Path(text).parent)) / Path(text).name
+    names = [text, str(path)]
+    if root and path.is_relative_to(root):
+        names.append(path.relative_to(root).as_posix())
+    for name in names:
+        if name in known:
+            return name
+    raise ValueError(
+        f"the index has no image {text!r}; 'okforest index list {index}' prints the names."
+    )
 
 
 def _text(value: Any) -> str:

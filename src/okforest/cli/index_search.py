@@ -3,26 +3,33 @@
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from okforest.cli._bar import showing
-from okforest.cli._console import plain_errors, print_message
-from okforest.cli._images import AsJson, Index, Labels, counted, names_of
-from okforest.cli._options import Jobs, Seed, check_jobs
-from okforest.cli._tables import print_json, print_table
-from okforest.retrieval import FederatedIndex, RemoteIndex, SubwindowIndex
-from okforest.retrieval._hits import load_query
-from okforest.retrieval._pictures import list_pictures
+from okforest.cli._console import (
+    Jobs,
+    Seed,
+    check_jobs,
+    plain_errors,
+    print_json,
+    print_message,
+    print_table,
+    progress,
+)
+from okforest.cli.index import AsJson, Index, Labels, counted, names_of
+
+if TYPE_CHECKING:
+    from okforest.retrieval import RemoteIndex, SubwindowIndex
 
 
 def search(
-    index: Annotated[
+    arguments: Annotated[
         list[str],
         typer.Argument(
-            metavar="INDEX... PICTURE",
-            help="Folders or addresses (http://…) of indexes, searched as one; then the query.",
+            metavar="INDEX... PICTURE...",
+            help="Folders or addresses (http://…) of indexes, searched as one; then the pictures "
+            "to search for, one after another.",
         ),
     ],
     top: Annotated[int, typer.Option(min=1, help="Number of hits.")] = 10,
@@ -33,51 +40,42 @@ def search(
 ) -> None:
     """Find the images that look like a picture."""
     with plain_errors():
-        *places, file = index
-        if not places:
-            raise ValueError("pass an index and a picture: okforest index search INDEX PICTURE")
+        from okforest.retrieval import FederatedIndex, RemoteIndex, SubwindowIndex
+        from okforest.retrieval._hits import load_query
+
+        places, files = _divide(arguments)
         shards = [
-            RemoteIndex(place)
-            if place.startswith(("http://", "https://"))
-            else SubwindowIndex(place)
-            for place in places
+            RemoteIndex(place) if _is_address(place) else SubwindowIndex(place) for place in places
         ]
         alone = shards[0] if len(shards) == 1 and isinstance(shards[0], SubwindowIndex) else None
         searched = alone or FederatedIndex(shards)
         _check_labels(label, shards)
-        picture = load_query(file)
-        # The time is that of the search; opening the indexes and the picture takes longer.
-        start = time.perf_counter()
-        hits = searched.search(
-            picture, top, labels=label, n_subwindows=subwindows, random_state=seed
-        )
-        spent = 1e3 * (time.perf_counter() - start)
+        pictures = [load_query(file) for file in files]  # fail before the first search
+        answers: list[dict[str, Any]] = []
+        rows = []
+        for file, picture in zip(files, pictures, strict=True):
+            # The time is that of the search; opening the indexes and the picture takes longer.
+            start = time.perf_counter()
+            hits = searched.search(
+                picture, top, labels=label, n_subwindows=subwindows, random_state=seed
+            )
+            spent = 1e3 * (time.perf_counter() - start)
+            answers.append({"hits": [asdict(hit) for hit in hits], "milliseconds": spent})
+            rows += [
+                [f"{hit.score:.5f}", hit.label, hit.name, places[hit.shard], file] for hit in hits
+            ]
         if as_json:
-            print_json({"hits": [asdict(hit) for hit in hits], "milliseconds": spent})
+            named = [{"query": file, **one} for file, one in zip(files, answers, strict=True)]
+            print_json(named if len(files) > 1 else answers[0])
             return
-        columns = ["score", "label", "name"] + (["index"] if len(places) > 1 else [])
-        rows = [
-            [f"{hit.score:.5f}", hit.label, hit.name, places[hit.shard]][: len(columns)]
-            for hit in hits
+        shown = [True, True, True, len(places) > 1, len(files) > 1]
+        columns, *rows = [
+            [cell for cell, is_shown in zip(row, shown, strict=True) if is_shown]
+            for row in (["score", "label", "name", "index", "query"], *rows)
         ]
         print_table(columns, rows)
-        print_message(f"{len(hits)} hits in {spent:.1f} ms")
-
-
-def _check_labels(labels: list[str] | None, shards: list[RemoteIndex | SubwindowIndex]) -> None:
-    if not labels:
-        return
-    known = {
-        name
-        for shard in shards
-        for name in (shard.info()["labels"] if isinstance(shard, RemoteIndex) else shard.labels)
-    }
-    for label in labels:
-        if label not in known:
-            there = ", ".join(map(repr, sorted(known)[:10])) + (", …" if len(known) > 10 else "")
-            raise ValueError(
-                f"no image has the label {label!r}; the labels are: {there or 'none'}."
-            )
+        spent = sum(one["milliseconds"] for one in answers)
+        print_message(f"{len(rows)} hits in {spent:.1f} ms")
 
 
 def explain(
@@ -93,6 +91,8 @@ def explain(
 ) -> None:
     """Show the subwindows that match between a picture and a hit: left, top and side in pixels."""
     with plain_errors():
+        from okforest.retrieval import SubwindowIndex
+
         opened = SubwindowIndex(index)
         hit = names_of(opened, [name])[0]
         if original is None and opened.row(hit).file_bytes < 0:
@@ -135,10 +135,13 @@ def evaluate(
 ) -> None:
     """Measure how well images with the same label are found."""
     with plain_errors():
+        from okforest.retrieval import SubwindowIndex
+        from okforest.retrieval._pictures import list_pictures
+
         check_jobs(jobs)
         opened = SubwindowIndex(index, n_jobs=jobs)
         n = len(opened) if folder is None else len(list_pictures(folder))
-        with showing("searching", n) as update:
+        with progress("searching", n) as update:
             quality = opened.evaluate(
                 folder, ks=tuple(at or (1, 5, 10)), random_state=seed, callback=update
             )
@@ -162,3 +165,35 @@ def evaluate(
         ):
             if count:
                 print_message(f"{counted(count)} left out: {reason}")
+
+
+def _divide(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Return the indexes, which are folders or addresses, and the pictures after them."""
+    n = 1
+    while n < len(arguments) and (_is_address(arguments[n]) or Path(arguments[n]).is_dir()):
+        n += 1
+    if n == len(arguments):
+        raise ValueError("pass an index and a picture: okforest index search INDEX PICTURE")
+    return arguments[:n], arguments[n:]
+
+
+def _is_address(place: str) -> bool:
+    return place.startswith(("http://", "https://"))
+
+
+def _check_labels(labels: list[str] | None, shards: "list[RemoteIndex | SubwindowIndex]") -> None:
+    from okforest.retrieval import RemoteIndex
+
+    if not labels:
+        return
+    known = {
+        name
+        for shard in shards
+        for name in (shard.info()["labels"] if isinstance(shard, RemoteIndex) else shard.labels)
+    }
+    for label in labels:
+        if label not in known:
+            there = ", ".join(map(repr, sorted(known)[:10])) + (", …" if len(known) > 10 else "")
+            raise ValueError(
+                f"no image has the label {label!r}; the labels are: {there or 'none'}."
+            )

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from okforest.cli._console import plain_errors, print_message
-from okforest.cli._images import Index, counted
-from okforest.retrieval import ServerSettings, SubwindowIndex
+from okforest.cli.index import Index, counted
 
 SHORT = 16  # characters of a token
 
@@ -34,7 +33,7 @@ def serve(
     """Serve an index: a page for people and an interface for programs."""
     with plain_errors():
         try:
-            from okforest.retrieval import server
+            from okforest.retrieval import ServerSettings, SubwindowIndex, server
         except ImportError as error:
             raise ImportError(
                 f"the server needs {error.name}, which is not installed: pip install "

@@ -2,36 +2,32 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import pandas as pd
-import scipy.sparse as sp
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from sklearn.base import clone
 
-from okforest import save
 from okforest._report import Block, save_figures, to_html
-from okforest.cli._console import console, plain_errors, print_message
-from okforest.cli._edges import Edges, clean_edges, read_edge_list
-from okforest.cli._features import (
-    drop_empty_columns,
-    group_columns,
-    match_columns,
-    read_features,
+from okforest.cli._console import (
+    Jobs,
+    Out,
+    Seed,
+    check_jobs,
+    console,
+    make_writable,
+    plain_errors,
+    print_message,
+    progress,
 )
-from okforest.cli._files import write_csv
-from okforest.cli._network_page import (
-    closing_note,
-    evaluation_blocks,
-    importance_blocks,
-    link_blocks,
-    overview,
-)
-from okforest.cli._options import Jobs, Out, Seed, check_jobs, make_writable
-from okforest.network import Evaluation, NetworkCompletion, compare_groups, cross_validate_links
-from okforest.network._graphs import list_names, read_edges
-from okforest.network._models import DEFAULT
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import scipy.sparse as sp
+
+    from okforest.cli._files import Edges
+    from okforest.cli._network_page import Evaluations
+    from okforest.network import NetworkCompletion
+
+DELETED = 0.2  # share of the links between known vertices that the evaluation deletes
 
 
 class Isolated(StrEnum):
@@ -45,9 +41,9 @@ class Isolated(StrEnum):
 class NetworkData(NamedTuple):
     """The features of known vertices, the links between them, and the features of new ones."""
 
-    features: pd.DataFrame
-    adjacency: sp.csr_array
-    new: pd.DataFrame | None
+    features: "pd.DataFrame"
+    adjacency: "sp.csr_array"
+    new: "pd.DataFrame | None"
 
 
 def network(
@@ -108,34 +104,47 @@ def network(
     Writes ranked links (CSV), curves of cross-validation (PNG), the model, and summary.html.
     """
     with plain_errors():
+        from sklearn.base import clone
+
+        from okforest.cli import _network_page as page
+        from okforest.cli._files import group_columns
+        from okforest.network import NetworkCompletion
+        from okforest.network._models import DEFAULT
+        from okforest.persistence import save
+
         check_jobs(jobs)
         data = _read_data(features, links, new or [], isolated, clean)
         groups = group_columns(list(data.features), group_by) if group_by else {}
         make_writable(out, "--out")
         forest = clone(DEFAULT).set_params(n_estimators=trees, random_state=seed, n_jobs=jobs)
         model = NetworkCompletion(forest)
-        blocks: list[Block] = [overview(*data, evaluated=folds > 0)]
+        blocks: list[Block] = [page.overview(*data, evaluated=folds > 0)]
         if folds:
-            result, by_group = _evaluate(model, data, groups, folds, seed)
-            blocks += evaluation_blocks(result, by_group, folds)
+            results = _evaluate(model, data, groups, folds, seed)
+            blocks += page.evaluation_blocks(results, data.new is not None, folds, DELETED)
         with console.status("growing the forest"):
             model.fit(data.features, data.adjacency)
         save(model, out / "model.okforest")
-        blocks += importance_blocks(model, groups)
+        blocks += page.importance_blocks(model, groups)
         if data.new is not None:
             blocks += _rank(model, data.new, top, per_vertex, out)
         blocks += _rank(model, None, top, per_vertex, out)
-        blocks.append(closing_note(trees, seed))
+        blocks.append(page.closing_note(trees, seed))
+        _remove_old_files(out, data.new is not None, per_vertex)
         save_figures(blocks, out, ["png"])
-        page = to_html(f"Predicted links of {links.name}", blocks, out)
-        (out / "summary.html").write_text(page, encoding="utf-8")
-        _remove_old_files(out, data.new is not None, folds, len(groups) > 1, per_vertex)
+        text = to_html(f"Predicted links of {links.name}", blocks, out)
+        (out / "summary.html").write_text(text, encoding="utf-8")
     print_message(f"the results are in {out}: open {out / 'summary.html'}")
 
 
 def _read_data(
     features: list[Path], links: Path, new: list[Path], isolated: Isolated, clean: bool
 ) -> NetworkData:
+    import pandas as pd
+
+    from okforest.cli._files import drop_empty_columns, match_columns, read_features
+    from okforest.network._graphs import list_names, read_edges
+
     known = drop_empty_columns(read_features(features))
     pairs = _read_links(links, known, clean)
     unseen = match_columns(read_features(new), known) if new else None
@@ -155,7 +164,10 @@ def _read_data(
     return NetworkData(known, read_edges(pairs, known.index.to_numpy()), unseen)
 
 
-def _read_links(path: Path, features: pd.DataFrame, clean: bool) -> Edges:
+def _read_links(path: Path, features: "pd.DataFrame", clean: bool) -> "Edges":
+    from okforest.cli._files import clean_edges, read_edge_list
+    from okforest.network._graphs import read_edges
+
     names = set(features.index)
     pairs = read_edge_list(path, names)
     if clean:
@@ -173,51 +185,70 @@ def _read_links(path: Path, features: pd.DataFrame, clean: bool) -> Edges:
 
 
 def _evaluate(
-    model: NetworkCompletion,
+    model: "NetworkCompletion",
     data: NetworkData,
     groups: dict[str, list[str]],
     folds: int,
     seed: int,
-) -> tuple[Evaluation, dict[str, Evaluation]]:
-    """Cross-validate the model on all features, and on each group if there are several."""
+) -> "Evaluations":
+    """Cross-validate the model, the baseline, and the model on each group if there are several."""
+    from okforest.cli._files import as_numbers
+    from okforest.cli._network_page import Evaluations
+    from okforest.network import InputSimilarity, compare_groups, cross_validate_links
+
     several = groups if len(groups) > 1 else {}
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
-        task = progress.add_task("cross-validating", total=folds * (1 + len(several)))
-        options: dict[str, Any] = {"cv": folds, "random_state": seed}
-        options["callback"] = lambda done: progress.advance(task)
-        result = cross_validate_links(model, data.features, data.adjacency, **options)
-        if not several:
-            return result, {}
-        by_group = compare_groups(
-            model, data.features, data.adjacency, several, all_features=False, **options
-        )
-    return result, by_group
+    done = 0
+    with progress("cross-validating", folds * (2 + len(several))) as update:
+
+        def count(_fold: int) -> None:
+            nonlocal done
+            done += 1
+            update(done)
+
+        options: dict[str, Any] = {"cv": folds, "deleted": DELETED, "random_state": seed}
+        options["callback"] = count
+        by_model = cross_validate_links(model, data.features, data.adjacency, **options)
+        numbers = as_numbers(data.features)
+        baseline = cross_validate_links(InputSimilarity(), numbers, data.adjacency, **options)
+        by_group = {}
+        if several:
+            by_group = compare_groups(
+                model, data.features, data.adjacency, several, all_features=False, **options
+            )
+    return Evaluations(by_model, baseline, by_group)
 
 
 def _rank(
-    model: NetworkCompletion, new: pd.DataFrame | None, top: int, per_vertex: int, out: Path
+    model: "NetworkCompletion", new: "pd.DataFrame | None", top: int, per_vertex: int, out: Path
 ) -> list[Block]:
     """Write the ranked links, and return them for the page."""
+    import pandas as pd
+
+    from okforest.cli._files import write_csv
+    from okforest.cli._network_page import link_blocks
+
     stem = "links_missing" if new is None else "links_new"
     overall = pd.DataFrame(model.rank_links(new, top=top))
     write_csv(overall, out / f"{stem}.csv")
     by_vertex = None
     if per_vertex:
         by_vertex = pd.DataFrame(model.rank_links(new, top=per_vertex, per_vertex=True))
+        best = by_vertex.groupby("source", sort=False)["score"].transform("max")
+        order = best.sort_values(ascending=False, kind="stable").index
+        by_vertex = by_vertex.loc[order]
         write_csv(by_vertex, out / f"{stem}_per_vertex.csv")
     return link_blocks(overall, by_vertex, stem)
 
 
-def _remove_old_files(out: Path, new: bool, folds: int, groups: bool, per_vertex: int) -> None:
-    """Remove the files of an earlier run that this one has not written."""
+def _remove_old_files(out: Path, new: bool, per_vertex: int) -> None:
+    """Remove the files of an earlier run that this one has not written, and all figures."""
     written = {
         "links_new.csv": new,
         "links_new_per_vertex.csv": new and per_vertex,
         "links_missing_per_vertex.csv": per_vertex,
-        "roc.png": folds,
-        "pr.png": folds,
-        "groups.png": folds and groups,
+        "roc.png": False,
+        "pr.png": False,
+        "groups.png": False,
     }
     for name, is_current in written.items():
         if not is_current:

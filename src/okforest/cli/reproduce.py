@@ -2,15 +2,13 @@
 
 import os
 import platform
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
-from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import joblib
 import typer
 
 from okforest._plotting import require_matplotlib
@@ -23,10 +21,19 @@ from okforest._report import (
     to_html,
     to_markdown,
 )
-from okforest.cli._console import console, plain_errors, print_message
-from okforest.cli._options import Jobs, Out, check_jobs, make_writable
-from okforest.cli._progress import JobProgress
-from okforest.papers import EXPERIMENTS, Cache, Job, Results, run
+from okforest.cli._console import (
+    Jobs,
+    Out,
+    check_jobs,
+    console,
+    make_writable,
+    plain_errors,
+    print_message,
+    progress,
+)
+
+if TYPE_CHECKING:
+    from okforest.papers import Cache, Finished, Job, Results
 
 TITLE = "Published tables and figures, reproduced"
 PACKAGES = ("okforest", "numpy", "scipy", "scikit-learn", "matplotlib")
@@ -46,7 +53,7 @@ class Which(StrEnum):
 class Timing(NamedTuple):
     """Results of an experiment and the time of this run in seconds."""
 
-    results: Results
+    results: "Results"
     seconds: float
 
 
@@ -78,8 +85,12 @@ def reproduce(
     Data sets are read from the folder named by OKFOREST_DATA, or downloaded where possible. Press
     Ctrl-C to interrupt: finished jobs are kept, and the same command continues from there.
     """
-    names = list(EXPERIMENTS) if experiment is Which.all else [experiment.value]
     with plain_errors():
+        import joblib
+
+        from okforest.papers import EXPERIMENTS, Cache
+
+        names = list(EXPERIMENTS) if experiment is Which.all else [experiment.value]
         workers = int(joblib.effective_n_jobs(check_jobs(jobs)))
         require_matplotlib()
         files = {name: EXPERIMENTS[name].load() for name in names}  # fail before hours of work
@@ -103,11 +114,15 @@ def reproduce(
     print_message(f"the report is in {out}: open {out / 'report.html'}")
 
 
-def _run(name: str, jobs: list[Job], cache: Cache, workers: int) -> Timing:
+def _run(name: str, jobs: "list[Job]", cache: "Cache", workers: int) -> Timing:
+    from concurrent.futures.process import BrokenProcessPool
+
+    from okforest.papers import run
+
     start = perf_counter()
     try:
-        with JobProgress(name, jobs) as progress:
-            results = run(jobs, cache, workers, progress.update)
+        with progress(name, len(jobs)) as update:
+            results = run(jobs, cache, workers, _JobCounter(jobs, update))
     except KeyboardInterrupt:
         console.print(
             f"interrupted; finished jobs are in {cache.folder}: run the same command to continue",
@@ -121,10 +136,35 @@ def _run(name: str, jobs: list[Job], cache: Cache, workers: int) -> Timing:
             soft_wrap=True,
         )
         raise typer.Exit(1) from None
+    cached = sum(one.cached for one in results)
+    note = f" ({cached} cached)" if cached else ""
+    print_message(f"{name}: {len(jobs)}/{len(jobs)}{note}, {perf_counter() - start:.0f} s")
     return Timing(results, perf_counter() - start)
 
 
+class _JobCounter:
+    """Counts finished jobs; the share of the work is that of their costs, without cached jobs."""
+
+    def __init__(self, jobs: "list[Job]", update: Callable[..., None]):
+        self.update = update
+        self.cost, self.cost_done = sum(job.cost for job in jobs), 0.0
+        self.n_done = self.n_cached = 0
+
+    def __call__(self, done: "Finished") -> None:
+        self.n_done += 1
+        if done.cached:
+            self.n_cached += 1
+            self.cost -= done.job.cost
+        else:
+            self.cost_done += done.job.cost
+        note = f" ({self.n_cached} cached)" if self.n_cached else ""
+        share = self.cost_done / self.cost if self.cost > 0 else 1.0
+        self.update(self.n_done, share, note)
+
+
 def _introduction(command: str, quick: bool) -> list[Block]:
+    from importlib.metadata import version
+
     blocks: list[Block] = [
         Paragraph(
             f"Written by `{command}` (okforest {version('okforest')}) on "
@@ -144,6 +184,8 @@ def _introduction(command: str, quick: bool) -> list[Block]:
 
 
 def _timing_blocks(timings: dict[str, Timing], workers: int) -> list[Block]:
+    from importlib.metadata import version
+
     rows, parts = [], []
     for name, (results, seconds) in timings.items():
         done = list(results)

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import fit_context
 from okforest._typing import Floats, Outputs
-from okforest.network._graphs import Graph, name_unseen, read_graph
-from okforest.network._pairs import SEEN_SEEN, SEEN_UNSEEN, UNSEEN_UNSEEN
+from okforest.network._graphs import Graph, name_new, read_graph
+from okforest.network._pairs import KNOWN_KNOWN, KNOWN_NEW, NEW_NEW
 from okforest.network._ranking import (
     RankedLinks,
     TopPairs,
@@ -25,7 +25,7 @@ from okforest.network._ranking import (
 class LinkPredictor(ABC, BaseEstimator):
     """Base class of models that score how likely two vertices are linked, from their features.
 
-    Vertices of the training graph are *seen*, all others *unseen*. A subclass implements ``_fit``
+    Vertices of the training graph are *known*, all others *new*. A subclass implements ``_fit``
     (learn from the graph), ``_represent`` (turn features into a representation of vertices) and
     ``_score_pairs`` (score pairs of represented vertices).
 
@@ -60,9 +60,9 @@ class LinkPredictor(ABC, BaseEstimator):
         self : object
             The fitted model.
         """
-        seen = read_graph(graph, X, names)  # which explains what to pass if there is no graph
-        self._fit(X, seen)
-        self.adjacency_, self.names_ = seen
+        known = read_graph(graph, X, names)  # which explains what to pass if there is no graph
+        self._fit(X, known)
+        self.adjacency_, self.names_ = known
         return self
 
     @abstractmethod
@@ -71,7 +71,7 @@ class LinkPredictor(ABC, BaseEstimator):
 
     @abstractmethod
     def _represent(self, X: Any) -> Any:
-        """Return a representation of the rows of X (of the seen vertices if None).
+        """Return a representation of the rows of X (of the known vertices if None).
 
         It has a length and can be sliced.
         """
@@ -86,9 +86,9 @@ class LinkPredictor(ABC, BaseEstimator):
         Parameters
         ----------
         X_new : array-like, frame or sparse matrix of shape (n, p), optional
-            Features of unseen vertices; by default the seen vertices.
+            Features of new vertices; by default the known vertices.
         Z_new : array-like, frame or sparse matrix of shape (m, p), optional
-            Features of unseen vertices at the other end of the links; by default the seen vertices.
+            Features of new vertices at the other end of the links; by default the known vertices.
 
         Returns
         -------
@@ -107,15 +107,15 @@ class LinkPredictor(ABC, BaseEstimator):
         Parameters
         ----------
         X_new : array-like, frame or sparse matrix of shape (n, p), optional
-            Features of unseen vertices: all pairs with at least one of them are ranked. By default,
-            pairs of seen vertices that are not linked are ranked: the missing links of the graph.
+            Features of new vertices: all pairs with at least one of them are ranked. By default,
+            pairs of known vertices that are not linked are ranked: the missing links of the graph.
         names : array-like of shape (n,), optional
             Names of the rows of X_new; by default the index of a data frame, or positions in X_new.
-            A name that a seen vertex has is an error.
+            A name that a known vertex has is an error.
         top : int, default=100
             Number of links to return; all of them if there are fewer.
         per_vertex : bool, default=False
-            Whether to return the ``top`` links of each vertex (each row of X_new, or each seen
+            Whether to return the ``top`` links of each vertex (each row of X_new, or each known
             vertex) instead of the ``top`` links overall, which may all belong to a few vertices.
             The links are then ordered by vertex, which is the ``source``; a link between two such
             vertices can appear twice, once for each of them.
@@ -123,8 +123,8 @@ class LinkPredictor(ABC, BaseEstimator):
         Returns
         -------
         links : structured array
-            The fields ``source`` (an unseen vertex if X_new was given), ``target``, ``score`` and
-            ``kind``: "seen-seen", "seen-unseen" or "unseen-unseen". Pass it to
+            The fields ``source`` (a new vertex if X_new was given), ``target``, ``score`` and
+            ``kind``: "known-known", "known-new" or "new-new". Pass it to
             ``pandas.DataFrame`` for a data frame.
 
         Examples
@@ -139,27 +139,27 @@ class LinkPredictor(ABC, BaseEstimator):
         """
         check_is_fitted(self)
         top = check_top(top)
-        seen = self._represent(None)
+        known = self._represent(None)
         if X_new is None:
-            pairs = self._top_pairs(seen, seen, TopPairs(top, per_vertex), known=self.adjacency_)
-            return ranked_links(pairs, self.names_, self.names_, SEEN_SEEN)
-        unseen_names = name_unseen(X_new, names, self.names_)
-        unseen = self._represent(X_new)
-        across = self._top_pairs(unseen, seen, TopPairs(top, per_vertex))
-        within = self._top_pairs(unseen, unseen, TopPairs(top, per_vertex))
+            pairs = self._top_pairs(known, known, TopPairs(top, per_vertex), linked=self.adjacency_)
+            return ranked_links(pairs, self.names_, self.names_, KNOWN_KNOWN)
+        new_names = name_new(X_new, names, self.names_)
+        new = self._represent(X_new)
+        across = self._top_pairs(new, known, TopPairs(top, per_vertex))
+        within = self._top_pairs(new, new, TopPairs(top, per_vertex))
         links = np.concatenate(
             [
-                ranked_links(across, unseen_names, self.names_, SEEN_UNSEEN),
-                ranked_links(within, unseen_names, unseen_names, UNSEEN_UNSEEN),
+                ranked_links(across, new_names, self.names_, KNOWN_NEW),
+                ranked_links(within, new_names, new_names, NEW_NEW),
             ]
         )
         sources = np.concatenate([across.rows, within.rows]) if per_vertex else None
         return links[best_first(links["score"], top, sources)]
 
     def _top_pairs(
-        self, a: Any, b: Any, pairs: TopPairs, known: sp.csr_array | None = None
+        self, a: Any, b: Any, pairs: TopPairs, linked: sp.csr_array | None = None
     ) -> TopPairs:
-        """Add all pairs of a vertex in ``a`` and one in ``b`` that are not known links."""
+        """Add all pairs of a vertex in ``a`` and one in ``b`` that are not linked."""
         for block in row_blocks(len(a), len(b)):
             scores = self._score_pairs(a[block], b)
             candidates = np.ones(scores.shape, dtype=bool)
@@ -167,8 +167,8 @@ class LinkPredictor(ABC, BaseEstimator):
                 own, others = np.arange(block.start, block.stop)[:, None], np.arange(len(b))
                 # Each pair once, or once from each of its ends.
                 candidates = others != own if pairs.per_row else others > own
-            if known is not None:
-                links = sp.coo_array(known[block])
+            if linked is not None:
+                links = sp.coo_array(linked[block])
                 candidates[links.row, links.col] = False
             pairs.add(block.start, scores, candidates)
         return pairs

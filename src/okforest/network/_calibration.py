@@ -9,7 +9,7 @@ from okforest._typing import Floats
 from okforest.network._base import LinkPredictor
 from okforest.network._folds import folds_of, join, score_fold
 from okforest.network._graphs import Graph
-from okforest.network._pairs import SEEN_UNSEEN, UNSEEN_UNSEEN, PairKind
+from okforest.network._pairs import KNOWN_NEW, NEW_NEW, PairKind
 
 # For each kind of pair, increasing scores and the corresponding probabilities of a link.
 Calibration = dict[PairKind, tuple[Floats, Floats]]
@@ -18,12 +18,12 @@ Calibration = dict[PairKind, tuple[Floats, Floats]]
 def calibrate(model: LinkPredictor, X: Any, graph: Graph, n_folds: int) -> Calibration:
     """Return, for each kind of pair, an isotonic regression of links on scores.
 
-    Vertices held out stand for unseen ones. Each kind of pair has its own regression because the
+    Vertices held out stand for new ones. Each kind of pair has its own regression because the
     scores of different kinds are not comparable.
     """
     pairs = [score_fold(model, X, graph, fold) for fold in folds_of(len(graph.names), n_folds)]
     calibration: Calibration = {}
-    for kind in (SEEN_UNSEEN, UNSEEN_UNSEEN):
+    for kind in (KNOWN_NEW, NEW_NEW):
         truth, scores = join(fold[kind] for fold in pairs)
         isotonic = IsotonicRegression(out_of_bounds="clip").fit(scores, truth)
         calibration[kind] = isotonic.X_thresholds_, isotonic.y_thresholds_
@@ -32,7 +32,7 @@ def calibrate(model: LinkPredictor, X: Any, graph: Graph, n_folds: int) -> Calib
 
 def check_calibration(calibration: Any) -> None:
     """Raise a ValueError if a restored calibration cannot be interpolated."""
-    kinds = {SEEN_UNSEEN, UNSEEN_UNSEEN}
+    kinds = {KNOWN_NEW, NEW_NEW}
     if not isinstance(calibration, dict) or set(calibration) != kinds:
         raise ValueError(f"calibration_ does not have the kinds {sorted(kinds)}")
     for kind, points in calibration.items():

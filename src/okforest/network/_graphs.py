@@ -118,12 +118,12 @@ def name_rows(X: Any, names: Any = None) -> Outputs:
     return _check_names(given_names(X, names), count_rows(X))
 
 
-def name_unseen(X: Any, names: Any, seen: Outputs) -> Outputs:
-    """Return the names of unseen vertices; raise an error if some of them are seen ones."""
+def name_new(X: Any, names: Any, known: Outputs) -> Outputs:
+    """Return the names of new vertices; raise an error if some of them are known ones."""
     given = given_names(X, names)
     own = _check_names(given, count_rows(X))
-    known = set(seen.tolist())
-    repeated = [] if given is None else [name for name in own.tolist() if name in known]
+    taken = set(known.tolist())
+    repeated = [] if given is None else [name for name in own.tolist() if name in taken]
     if repeated:
         raise ValueError(
             f"vertices of the training graph are among the new ones ({len(repeated)}): "

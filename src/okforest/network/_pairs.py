@@ -1,4 +1,4 @@
-"""The kinds of pairs of vertices: both, one or none of the two was seen in training."""
+"""The kinds of pairs of vertices: both, one or none of the two are in the training graph."""
 
 from typing import Literal
 
@@ -6,17 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 Positions = npt.NDArray[np.intp]
-PairKind = Literal["seen-seen", "seen-unseen", "unseen-unseen", "with-unseen"]
+PairKind = Literal["known-known", "known-new", "new-new", "with-new"]
 
-SEEN_SEEN: PairKind = "seen-seen"
-SEEN_UNSEEN: PairKind = "seen-unseen"
-UNSEEN_UNSEEN: PairKind = "unseen-unseen"
-WITH_UNSEEN: PairKind = "with-unseen"  # the union of the two kinds above
-PAIR_KINDS = (SEEN_UNSEEN, UNSEEN_UNSEEN, WITH_UNSEEN, SEEN_SEEN)
+KNOWN_KNOWN: PairKind = "known-known"
+KNOWN_NEW: PairKind = "known-new"
+NEW_NEW: PairKind = "new-new"
+WITH_NEW: PairKind = "with-new"  # the union of the two kinds above
+PAIR_KINDS = (KNOWN_NEW, NEW_NEW, WITH_NEW, KNOWN_KNOWN)
 
 TITLES: dict[PairKind, str] = {
-    SEEN_UNSEEN: "seen–unseen pairs",
-    UNSEEN_UNSEEN: "unseen–unseen pairs",
-    WITH_UNSEEN: "all pairs with an unseen vertex",
-    SEEN_SEEN: "seen–seen pairs",
+    KNOWN_NEW: "known–new pairs",
+    NEW_NEW: "new–new pairs",
+    WITH_NEW: "all pairs with a new vertex",
+    KNOWN_KNOWN: "known–known pairs",
 }

@@ -13,9 +13,9 @@ from okforest._outputs import refuse_masked
 from okforest._sparse import check_sparse
 from okforest._typing import Floats, Outputs
 from okforest.kernels import as_kernel
-from okforest.network._graphs import count_rows, given_names, name_rows, name_unseen, order_frame
+from okforest.network._graphs import count_rows, given_names, name_new, name_rows, order_frame
 from okforest.network._models import new_model, predicted_weights
-from okforest.network._pairs import SEEN_SEEN, SEEN_UNSEEN, UNSEEN_UNSEEN
+from okforest.network._pairs import KNOWN_KNOWN, KNOWN_NEW, NEW_NEW
 from okforest.network._ranking import RankedLinks, TopPairs, check_top, ranked_links, row_blocks
 from okforest.network._state import check_inner_model, check_matrix, check_names, check_present
 from okforest.weights import WeightMatrix, as_weights
@@ -25,11 +25,11 @@ class BipartiteCompletion(BaseEstimator):
     """Predict links between two sets of vertices, rows and columns, from the features of both.
 
     Each side has its own model, whose outputs are profiles: the links of a vertex with all vertices
-    of the other side. The model of the rows predicts weights w(x) over the seen rows, and that of
-    the columns weights v(z) over the seen columns; Y being the matrix of known links, the score of
-    a pair is w(x)ᵀ Y v(z). For a seen vertex, ``smoothing`` mixes its own profile with the
+    of the other side. The model of the rows predicts weights w(x) over the known rows, and that of
+    the columns weights v(z) over the known columns; Y being the matrix of links, the score of
+    a pair is w(x)ᵀ Y v(z). For a known vertex, ``smoothing`` mixes its own profile with the
     predicted one. Pairs with a new row, a new column or both have scores, and so do missing links
-    between seen vertices.
+    between known vertices.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class BipartiteCompletion(BaseEstimator):
     profile_kernel : OutputKernel or str, default="linear"
         The kernel on profiles, which are vectors of zeros and ones.
     smoothing : float, default=0.5
-        Share of the prediction in the profile of a seen vertex, between 0 and 1.
+        Share of the prediction in the profile of a known vertex, between 0 and 1.
 
     Attributes
     ----------
@@ -51,8 +51,9 @@ class BipartiteCompletion(BaseEstimator):
         The training links.
     row_names_, column_names_ : ndarray
         Names of the rows and columns, or their positions.
-    seen_rows_, seen_columns_ : csr_array
-        Weights of the seen rows over the seen rows, and of the seen columns over the seen columns.
+    known_rows_, known_columns_ : csr_array
+        Weights of the known rows over the known rows, and of the known columns over the known
+        columns.
 
     See Also
     --------
@@ -76,8 +77,8 @@ class BipartiteCompletion(BaseEstimator):
     """
 
     links_: sp.csr_array
-    seen_rows_: sp.csr_array
-    seen_columns_: sp.csr_array
+    known_rows_: sp.csr_array
+    known_columns_: sp.csr_array
     row_names_: Outputs
     column_names_: Outputs
 
@@ -138,17 +139,17 @@ class BipartiteCompletion(BaseEstimator):
         columns = self.row_estimator if self.column_estimator is None else self.column_estimator
         self.row_model_ = self._fit_side(self.row_estimator, X_rows, profiles)
         self.column_model_ = self._fit_side(columns, X_columns, profiles.T)
-        self.seen_rows_ = self._seen_weights(self.row_model_, X_rows)
-        self.seen_columns_ = self._seen_weights(self.column_model_, X_columns)
+        self.known_rows_ = self._known_weights(self.row_model_, X_rows)
+        self.known_columns_ = self._known_weights(self.column_model_, X_columns)
         return self
 
     def _fit_side(self, estimator: Any, X: Any, profiles: Floats) -> Any:
         return new_model(estimator, as_kernel(self.profile_kernel)).fit(X, profiles)
 
-    def _seen_weights(self, model: Any, X: Any) -> sp.csr_array:
+    def _known_weights(self, model: Any, X: Any) -> sp.csr_array:
         predicted = predicted_weights(model, X).tocsr()
-        known = sp.eye_array(predicted.shape[0], format="csr")
-        return sp.csr_array((1 - self.smoothing) * known + self.smoothing * predicted)
+        own = sp.eye_array(predicted.shape[0], format="csr")
+        return sp.csr_array((1 - self.smoothing) * own + self.smoothing * predicted)
 
     def predict_links(self, X_rows: Any = None, X_columns: Any = None) -> Floats:
         """Score pairs of a row and a column: a higher score means that a link is more likely.
@@ -156,9 +157,9 @@ class BipartiteCompletion(BaseEstimator):
         Parameters
         ----------
         X_rows : array-like, frame or sparse matrix of shape (n, p), optional
-            Features of new rows (or similarities with the seen rows); by default the seen rows.
+            Features of new rows (or similarities with the known rows); by default the known rows.
         X_columns : array-like, frame or sparse matrix of shape (m, q), optional
-            Features of new columns (or similarities with the seen columns); by default the seen
+            Features of new columns (or similarities with the known columns); by default the known
             columns.
 
         Returns
@@ -172,12 +173,12 @@ class BipartiteCompletion(BaseEstimator):
 
     def _row_weights(self, X: Any) -> WeightMatrix:
         if X is None:
-            return as_weights(self.seen_rows_)
+            return as_weights(self.known_rows_)
         return predicted_weights(self.row_model_, X)
 
     def _column_weights(self, X: Any) -> WeightMatrix:
         if X is None:
-            return as_weights(self.seen_columns_)
+            return as_weights(self.known_columns_)
         return predicted_weights(self.column_model_, X)
 
     def rank_links(
@@ -194,13 +195,13 @@ class BipartiteCompletion(BaseEstimator):
         Parameters
         ----------
         X_rows : array-like, frame or sparse matrix of shape (n, p), optional
-            Features of new rows; by default the seen rows.
+            Features of new rows; by default the known rows.
         X_columns : array-like, frame or sparse matrix of shape (m, q), optional
-            Features of new columns; by default the seen columns. If both sides are the seen ones,
+            Features of new columns; by default the known columns. If both sides are the known ones,
             only pairs that are not linked are ranked.
         row_names, column_names : array-like, optional
             Names of the new rows and columns; by default the index of a data frame, or positions.
-            A name of a seen row or column is an error.
+            A name of a known row or column is an error.
         top : int, default=100
             Number of links to return; all of them if there are fewer.
         per_vertex : {"row", "column"}, optional
@@ -218,49 +219,49 @@ class BipartiteCompletion(BaseEstimator):
         pairs = TopPairs(check_top(top), per_row=per_vertex is not None)
         rows, columns = self.row_names_, self.column_names_
         if X_rows is not None:
-            rows = name_unseen(X_rows, row_names, rows)
+            rows = name_new(X_rows, row_names, rows)
         if X_columns is not None:
-            columns = name_unseen(X_columns, column_names, columns)
+            columns = name_new(X_columns, column_names, columns)
         W, V = self._row_weights(X_rows), self._column_weights(X_columns)
-        all_seen = X_rows is None and X_columns is None
+        all_known = X_rows is None and X_columns is None
         if per_vertex == "column":
-            _add_pairs(pairs, V, sp.csr_array(self.links_.T), W, all_seen)
+            _add_pairs(pairs, V, sp.csr_array(self.links_.T), W, all_known)
             pairs.rows, pairs.columns = pairs.columns, pairs.rows
         else:
-            _add_pairs(pairs, W, self.links_, V, all_seen)
+            _add_pairs(pairs, W, self.links_, V, all_known)
         n_new = (X_rows is not None) + (X_columns is not None)
-        return ranked_links(pairs, rows, columns, (SEEN_SEEN, SEEN_UNSEEN, UNSEEN_UNSEEN)[n_new])
+        return ranked_links(pairs, rows, columns, (KNOWN_KNOWN, KNOWN_NEW, NEW_NEW)[n_new])
 
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""
         check_present(
             self,
-            *("row_model_", "column_model_", "links_", "seen_rows_", "seen_columns_"),
+            *("row_model_", "column_model_", "links_", "known_rows_", "known_columns_"),
             *("row_names_", "column_names_"),
         )
         n = check_inner_model(self.row_model_, "row_model_")
         m = check_inner_model(self.column_model_, "column_model_")
         check_matrix(self.links_, "links_", (n, m))
-        check_matrix(self.seen_rows_, "seen_rows_", (n, n))
-        check_matrix(self.seen_columns_, "seen_columns_", (m, m))
+        check_matrix(self.known_rows_, "known_rows_", (n, n))
+        check_matrix(self.known_columns_, "known_columns_", (m, m))
         check_names(self.row_names_, "row_names_", n)
         check_names(self.column_names_, "column_names_", m)
 
 
 def _score_pairs(rows: WeightMatrix, links: sp.csr_array, columns: WeightMatrix) -> Floats:
     """Return W Y Vᵀ."""
-    profiles = columns @ links.T.toarray()  # of the columns, over the seen rows
+    profiles = columns @ links.T.toarray()  # of the columns, over the known rows
     return np.ascontiguousarray(rows @ np.ascontiguousarray(profiles.T))
 
 
 def _add_pairs(
-    pairs: TopPairs, rows: WeightMatrix, links: sp.csr_array, columns: WeightMatrix, all_seen: bool
+    pairs: TopPairs, rows: WeightMatrix, links: sp.csr_array, columns: WeightMatrix, all_known: bool
 ) -> None:
-    """Add all pairs of a row and a column; without known links if all vertices are seen."""
+    """Add all pairs of a row and a column; without the links if all vertices are known."""
     for block in row_blocks(rows.shape[0], columns.shape[0]):
         scores = _score_pairs(rows[block], links, columns)
         candidates = np.ones(scores.shape, dtype=bool)
-        if all_seen:
+        if all_known:
             candidates = links[block].toarray() == 0.0
         pairs.add(block.start, scores, candidates)
 

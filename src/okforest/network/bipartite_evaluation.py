@@ -80,24 +80,24 @@ def cross_validate_bipartite(
         _check_square(X_columns, "X_columns")
     folds = []
     splits = _splits(setting, count_rows(X_rows), count_rows(X_columns), cv, random_state)
-    for number, (seen, unseen) in enumerate(splits, start=1):
-        training = Y[np.ix_(*seen)]
+    for number, (known, new) in enumerate(splits, start=1):
+        training = Y[np.ix_(*known)]
         if not training.any():
             raise ValueError(
-                f"in fold {number} the {training.shape[0]} seen rows and {training.shape[1]} seen "
-                "columns have no links to learn from; use more folds (cv), so that more of them "
-                "are seen."
+                f"in fold {number} the {training.shape[0]} known rows and {training.shape[1]} "
+                "known columns have no links to learn from; use more folds (cv), so that more of "
+                "them are known."
             )
         rows, columns = (
             _part(X, kept, kept, similarities)
-            for X, kept in zip((X_rows, X_columns), seen, strict=True)
+            for X, kept in zip((X_rows, X_columns), known, strict=True)
         )
         fitted = clone(model).fit(rows, columns, training)
         new_rows, new_columns = (
-            None if new is None else _part(X, new, kept, similarities)
-            for X, kept, new in zip((X_rows, X_columns), seen, unseen, strict=True)
+            None if apart is None else _part(X, apart, kept, similarities)
+            for X, kept, apart in zip((X_rows, X_columns), known, new, strict=True)
         )
-        scored = [kept if new is None else new for kept, new in zip(seen, unseen, strict=True)]
+        scored = [kept if apart is None else apart for kept, apart in zip(known, new, strict=True)]
         truth = Y[np.ix_(*scored)].ravel() > 0
         folds.append(ScoredPairs(truth, fitted.predict_links(new_rows, new_columns).ravel()))
     return judge(folds, precision_at)
@@ -106,18 +106,18 @@ def cross_validate_bipartite(
 def _splits(
     setting: Setting, n_rows: int, n_columns: int, cv: int, random_state: int
 ) -> Iterator[tuple[list[Positions], list[Positions | None]]]:
-    """Yield the seen rows and columns, and the unseen ones (None for a side not held out)."""
+    """Yield the known rows and columns, and the new ones (None for a side not held out)."""
     if setting not in ("new rows", "new columns", "both new"):
         raise ValueError(f"setting={setting!r}; use 'new rows', 'new columns' or 'both new'.")
     sides: list[list[tuple[Positions, Positions | None]]] = []
     for n, held in ((n_rows, "new rows"), (n_columns, "new columns")):
         if setting in (held, "both new"):
-            sides.append([(f.seen, f.unseen) for f in folds_of(n, cv, random_state)])
+            sides.append([(f.known, f.new) for f in folds_of(n, cv, random_state)])
         else:
             sides.append([(np.arange(n), None)])
-    for seen_rows, unseen_rows in sides[0]:
-        for seen_columns, unseen_columns in sides[1]:
-            yield [seen_rows, seen_columns], [unseen_rows, unseen_columns]
+    for known_rows, new_rows in sides[0]:
+        for known_columns, new_columns in sides[1]:
+            yield [known_rows, known_columns], [new_rows, new_columns]
 
 
 def _check_square(X: Any, name: str) -> None:

@@ -50,7 +50,7 @@ class Comparison:
 def compare_links(
     first: Evaluation,
     second: Evaluation,
-    kind: PairKind = "with-unseen",
+    kind: PairKind = "with-new",
     metric: Metric = "auc",
 ) -> Comparison:
     """Test whether one model is better than another, on the same folds.
@@ -62,7 +62,7 @@ def compare_links(
     ----------
     first, second : Evaluation
         Results of :func:`cross_validate_links`, with the same ``cv`` and ``random_state``.
-    kind : str, default="with-unseen"
+    kind : str, default="with-new"
         The kind of pair.
     metric : {"auc", "aupr"}, default="auc"
         The score to compare.
@@ -154,14 +154,14 @@ def compare_deletions(
     }
 
 
-def format_table(evaluations: Mapping[str, Evaluation], kind: PairKind = "with-unseen") -> str:
+def format_table(evaluations: Mapping[str, Evaluation], kind: PairKind = "with-new") -> str:
     """Return a Markdown table of models and their scores for a kind of pair.
 
     Parameters
     ----------
     evaluations : dict of str to Evaluation
         Results by name.
-    kind : str, default="with-unseen"
+    kind : str, default="with-new"
         The kind of pair.
 
     Returns

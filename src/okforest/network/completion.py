@@ -27,14 +27,14 @@ from okforest.network._models import (
     predicted_weights,
     predicted_weights_by_tree,
 )
-from okforest.network._pairs import SEEN_UNSEEN, UNSEEN_UNSEEN
+from okforest.network._pairs import KNOWN_NEW, NEW_NEW
 from okforest.network._state import check_inner_model, check_matrix, check_names, check_present
 from okforest.weights import Span, WeightMatrix, as_weights
 
 
 @dataclass(frozen=True)
 class VertexEmbedding:
-    """Vertices in the kernel's feature space, as weighted sums of the seen ones.
+    """Vertices in the kernel's feature space, as weighted sums of the known ones.
 
     There is one matrix of weights, or one for each tree. Inner products are multiplied by the
     scales of both vertices.
@@ -56,7 +56,7 @@ class NetworkCompletion(LinkPredictor):
     A kernel on the training graph measures how close two vertices are through their links. The
     model learns to map the features of a vertex to its position in the feature space of that
     kernel. The score of a pair is the inner product of two positions, divided by a power of their
-    norms. Only the training graph is used: links of unseen vertices have no influence.
+    norms. Only the training graph is used: links of new vertices have no influence.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ class NetworkCompletion(LinkPredictor):
         products, with 1 cosines. Uncertain predictions have small norms, so inner products favour
         vertices with confident predictions. With cosines, two vertices without any features get
         the highest possible score.
-    seen : {"predicted", "known", "mean"}, default="mean"
-        The position of a seen vertex: as predicted from its features, as given by its links, or
+    known : {"predicted", "links", "mean"}, default="mean"
+        The position of a known vertex: as predicted from its features, as given by its links, or
         the mean of the two. Features alone cannot distinguish vertices whose features are equal,
         or all missing.
     scheme : {"convolve", "average"}, default="convolve"
@@ -92,8 +92,8 @@ class NetworkCompletion(LinkPredictor):
         The training graph.
     names_ : ndarray of shape (n,)
         Names of the vertices, or their positions.
-    seen_weights_ : list of csr_array of shape (n, n)
-        Positions of the seen vertices, as weights over the seen vertices.
+    known_weights_ : list of csr_array of shape (n, n)
+        Positions of the known vertices, as weights over the known vertices.
     calibration_ : dict
         With ``calibrate=True``, for each kind of pair, scores and the corresponding probabilities,
         which are interpolated linearly.
@@ -132,14 +132,14 @@ class NetworkCompletion(LinkPredictor):
     """
 
     model_: Any
-    seen_weights_: list[sp.csr_array]
+    known_weights_: list[sp.csr_array]
     calibration_: Calibration
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": "no_validation",  # new_model has better messages
         "vertex_kernel": "no_validation",
         "normalize": [Interval(Real, 0.0, 1.0, closed="both")],
-        "seen": [StrOptions({"predicted", "known", "mean"})],
+        "known": [StrOptions({"predicted", "links", "mean"})],
         "scheme": [StrOptions({"convolve", "average"})],
         "calibrate": ["boolean"],
         "cv": [Interval(Integral, 2, None, closed="left")],
@@ -151,7 +151,7 @@ class NetworkCompletion(LinkPredictor):
         vertex_kernel: Any = None,
         *,
         normalize: float = 0.5,
-        seen: Literal["predicted", "known", "mean"] = "mean",
+        known: Literal["predicted", "links", "mean"] = "mean",
         scheme: Literal["convolve", "average"] = "convolve",
         calibrate: bool = False,
         cv: int = 5,
@@ -159,7 +159,7 @@ class NetworkCompletion(LinkPredictor):
         self.estimator = estimator
         self.vertex_kernel = vertex_kernel
         self.normalize = normalize
-        self.seen = seen
+        self.known = known
         self.scheme = scheme
         self.calibrate = calibrate
         self.cv = cv
@@ -171,7 +171,7 @@ class NetworkCompletion(LinkPredictor):
         kernel = self._new_kernel().set_params(graph=graph.adjacency)
         model = new_model(self.estimator, kernel, self.scheme)
         self.model_ = model.fit(X, np.arange(len(graph.names)))
-        self.seen_weights_ = self._seen_weights(X, len(graph.names))
+        self.known_weights_ = self._known_weights(X, len(graph.names))
         if self.calibrate:
             uncalibrated = clone(self).set_params(calibrate=False)
             self.calibration_ = calibrate(uncalibrated, X, graph, self.cv)
@@ -191,15 +191,15 @@ class NetworkCompletion(LinkPredictor):
             )
         return clone(self.vertex_kernel)
 
-    def _seen_weights(self, X: Any, n: int) -> list[sp.csr_array]:
-        """Return the positions of the n seen vertices, as weights."""
-        known = sp.eye_array(n, format="csr")
-        if self.seen == "known":
-            return [known] * self._n_weight_matrices()
+    def _known_weights(self, X: Any, n: int) -> list[sp.csr_array]:
+        """Return the positions of the n known vertices, as weights."""
+        own = sp.eye_array(n, format="csr")
+        if self.known == "links":
+            return [own] * self._n_weight_matrices()
         predicted = [sp.csr_array(W.tocsr()) for W in self._predicted_weights(X)]
-        if self.seen == "predicted":
+        if self.known == "predicted":
             return predicted
-        return [(0.5 * (W + known)).tocsr() for W in predicted]
+        return [(0.5 * (W + own)).tocsr() for W in predicted]
 
     def _predicted_weights(self, X: Any) -> Sequence[WeightMatrix]:
         if self.scheme == "average":
@@ -217,7 +217,7 @@ class NetworkCompletion(LinkPredictor):
     def _represent(self, X: Any) -> VertexEmbedding:
         weights: Sequence[WeightMatrix]
         if X is None:
-            weights = [as_weights(W) for W in self.seen_weights_]
+            weights = [as_weights(W) for W in self.known_weights_]
         else:
             weights = self._predicted_weights(X)
         n = weights[0].shape[0]
@@ -238,15 +238,15 @@ class NetworkCompletion(LinkPredictor):
     def predict_proba(self, X_new: Any, Z_new: Any = None) -> Floats:
         """Return the probability of links; requires ``calibrate=True``.
 
-        There is no probability for pairs of seen vertices, because it would depend on the unknown
+        There is no probability for pairs of known vertices, because it would depend on the unknown
         number of missing links.
 
         Parameters
         ----------
         X_new : array-like, frame or sparse matrix of shape (n, p)
-            Features of unseen vertices.
+            Features of new vertices.
         Z_new : array-like, frame or sparse matrix of shape (m, p), optional
-            Features of unseen vertices at the other end of the links; by default the seen vertices.
+            Features of new vertices at the other end of the links; by default the known vertices.
 
         Returns
         -------
@@ -261,24 +261,24 @@ class NetworkCompletion(LinkPredictor):
             )
         if X_new is None:
             raise ValueError(
-                "X_new is None; pass the features of unseen vertices. Pairs of seen vertices have "
+                "X_new is None; pass the features of new vertices. Pairs of known vertices have "
                 "scores (predict_links) but no probabilities."
             )
-        kind = SEEN_UNSEEN if Z_new is None else UNSEEN_UNSEEN
+        kind = KNOWN_NEW if Z_new is None else NEW_NEW
         scores, probabilities = self.calibration_[kind]
         return np.interp(self.predict_links(X_new, Z_new), scores, probabilities)
 
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""
-        check_present(self, "model_", "names_", "adjacency_", "seen_weights_")
+        check_present(self, "model_", "names_", "adjacency_", "known_weights_")
         n = check_inner_model(self.model_, "model_")
         check_names(self.names_, "names_", n)
         check_matrix(self.adjacency_, "adjacency_", (n, n))
-        weights = self.seen_weights_
+        weights = self.known_weights_
         expected = self._n_weight_matrices()
         if not isinstance(weights, list) or not weights or len(weights) != expected:
-            raise ValueError(f"seen_weights_ is not a list of {expected} matrices")
+            raise ValueError(f"known_weights_ is not a list of {expected} matrices")
         for i, W in enumerate(weights):
-            check_matrix(W, f"seen_weights_[{i}]", (n, n))
+            check_matrix(W, f"known_weights_[{i}]", (n, n))
         if hasattr(self, "calibration_"):
             check_calibration(self.calibration_)

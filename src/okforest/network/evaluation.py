@@ -15,10 +15,10 @@ from okforest.network._base import LinkPredictor
 from okforest.network._folds import ScoredPairs, folds_of, hide_links, join, score_fold
 from okforest.network._graphs import read_graph
 from okforest.network._pairs import (
+    KNOWN_NEW,
+    NEW_NEW,
     PAIR_KINDS,
-    SEEN_UNSEEN,
-    UNSEEN_UNSEEN,
-    WITH_UNSEEN,
+    WITH_NEW,
     PairKind,
 )
 
@@ -52,7 +52,7 @@ class KindScores:
     >>> from okforest.network import InputSimilarity, cross_validate_links
     >>> X = np.random.default_rng(0).normal(size=(40, 1))
     >>> result = cross_validate_links(InputSimilarity(), X, np.abs(X - X.T) < 0.3, cv=4)
-    >>> scores = result.kinds["seen-unseen"]
+    >>> scores = result.kinds["known-new"]
     >>> scores.auc.shape, bool(scores.auc.mean() > 0.5)
     ((4,), True)
     """
@@ -80,8 +80,8 @@ class Evaluation:
     Parameters
     ----------
     kinds : dict of str to KindScores
-        Scores for each kind of pair: "seen-unseen", "unseen-unseen", their union "with-unseen"
-        and, if links were deleted, "seen-seen". A kind without links in any fold is left out.
+        Scores for each kind of pair: "known-new", "new-new", their union "with-new"
+        and, if links were deleted, "known-known". A kind without links in any fold is left out.
     seconds : ndarray of shape (n_folds,)
         Time to fit and score each fold.
 
@@ -92,7 +92,7 @@ class Evaluation:
     >>> X = np.random.default_rng(0).normal(size=(40, 1))
     >>> result = cross_validate_links(InputSimilarity(), X, np.abs(X - X.T) < 0.3, cv=4)
     >>> sorted(result.kinds), result.seconds.shape
-    (['seen-unseen', 'unseen-unseen', 'with-unseen'], (4,))
+    (['known-new', 'new-new', 'with-new'], (4,))
     """
 
     kinds: dict[PairKind, KindScores]
@@ -133,8 +133,8 @@ def cross_validate_links(
     cv : int, default=10
         Number of folds.
     deleted : float, default=0.0
-        Share of the links between seen vertices to remove from training, drawn at random. The
-        model is then also evaluated on finding them among the pairs of seen vertices.
+        Share of the links between known vertices to remove from training, drawn at random. The
+        model is then also evaluated on finding them among the pairs of known vertices.
     precision_at : sequence of int, default=(10, 100)
         The numbers k for which to compute the precision among the k best-scoring pairs.
     random_state : int, default=0
@@ -161,7 +161,7 @@ def cross_validate_links(
     >>> links = np.triu((group[:, None] == group) & (rng.random((60, 60)) < 0.2), 1)
     >>> X = group[:, None] + rng.normal(0.0, 0.3, (60, 3))
     >>> result = cross_validate_links(NetworkCompletion(), X, links + links.T, cv=3)
-    >>> bool(result.kinds["seen-unseen"].auc.mean() > 0.6)
+    >>> bool(result.kinds["known-new"].auc.mean() > 0.6)
     True
     """
     if not hasattr(model, "predict_links"):
@@ -208,9 +208,9 @@ def scores_of(result: Evaluation, kind: PairKind) -> KindScores:
 def judge_kinds(
     pairs: dict[PairKind, ScoredPairs], precision_at: Sequence[int] = (10, 100)
 ) -> dict[PairKind, KindScores]:
-    """Return the scores of a fold for each kind of pair, "with-unseen" included."""
-    with_unseen = join([pairs[SEEN_UNSEEN], pairs[UNSEEN_UNSEEN]])
-    kinds = {**pairs, WITH_UNSEEN: with_unseen}
+    """Return the scores of a fold for each kind of pair, "with-new" included."""
+    with_new = join([pairs[KNOWN_NEW], pairs[NEW_NEW]])
+    kinds = {**pairs, WITH_NEW: with_new}
     return {kind: judge([fold], precision_at) for kind, fold in kinds.items()}
 
 

@@ -62,7 +62,7 @@ def compare_groups(
     >>> links = np.abs(X[:, 0] - X[:, :1]) < 0.3
     >>> groups = {"relevant": [0], "noise": slice(1, 3)}
     >>> results = compare_groups(NetworkCompletion(), X, links, groups, cv=3)
-    >>> {name: bool(r.kinds["with-unseen"].auc.mean() > 0.75) for name, r in results.items()}
+    >>> {name: bool(r.kinds["with-new"].auc.mean() > 0.75) for name, r in results.items()}
     {'relevant': True, 'noise': False, 'all': True}
     """
     _check_groups(groups)

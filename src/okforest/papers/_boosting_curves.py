@@ -59,23 +59,23 @@ def network_curves(rate: float, splits: int, rounds: int) -> dict[str, Any]:
     """Return the losses in feature space and AUC of training and test vertices in each round."""
     X, graph, _ = most_connected(2 * N_VERTICES)
     order = np.random.default_rng(0).permutation(len(X))
-    seen, unseen = (np.sort(part) for part in np.split(order, 2))
+    known, new = (np.sort(part) for part in np.split(order, 2))
     model = OKBoost(rounds, learning_rate=rate, max_splits=splits, random_state=0)
-    model.set_params(kernel=make_kernel(graph.adjacency)).fit(X[seen], seen)
+    model.set_params(kernel=make_kernel(graph.adjacency)).fit(X[known], known)
     curves: dict[str, Any] = {
         f"Errφ({name})": [float(losses.mean()) for losses in model.staged_losses(X[rows], rows)]
-        for name, rows in (("LS", seen), ("TS", unseen))
+        for name, rows in (("LS", known), ("TS", new))
     }
-    # To predict links, the model must not know those of unseen vertices.
-    model.set_params(kernel=make_kernel(graph.part(seen).adjacency))
-    model.fit(X[seen], np.arange(len(seen)))
+    # To predict links, the model must not know those of new vertices.
+    model.set_params(kernel=make_kernel(graph.part(known).adjacency))
+    model.fit(X[known], np.arange(len(known)))
     span = model.span_
-    pairs, new_pairs = (np.triu_indices(len(rows), k=1) for rows in (seen, unseen))
-    truth = are_linked(graph.adjacency, seen, seen)[pairs]
-    across = are_linked(graph.adjacency, unseen, seen).ravel()
-    new_truth = np.r_[across, are_linked(graph.adjacency, unseen, unseen)[new_pairs]]
+    pairs, new_pairs = (np.triu_indices(len(rows), k=1) for rows in (known, new))
+    truth = are_linked(graph.adjacency, known, known)[pairs]
+    across = are_linked(graph.adjacency, new, known).ravel()
+    new_truth = np.r_[across, are_linked(graph.adjacency, new, new)[new_pairs]]
     curves["AUC(LS)"], curves["AUC(TS)"] = [], []
-    staged = zip(model.staged_weights(X[seen]), model.staged_weights(X[unseen]), strict=True)
+    staged = zip(model.staged_weights(X[known]), model.staged_weights(X[new]), strict=True)
     for m, (W, new_W) in enumerate(staged, start=1):
         if m % STEP == 0:
             new_scores = np.r_[span.gram(new_W, W).ravel(), span.gram(new_W)[new_pairs]]

@@ -58,21 +58,21 @@ def evaluate_trees(row: str, fold: int, trees: int) -> dict[str, Any]:
 def evaluate_boosting(row: str, fold: int, rounds: int, splits: list[int]) -> dict[str, Any]:
     """Return the scores of boosting and the number of splits chosen by five inner folds."""
     X, graph, _ = most_connected(N_VERTICES)
-    seen = network_fold(graph, fold, FOLDS).seen
-    kernel = make_kernel(graph.part(seen).adjacency)
+    known = network_fold(graph, fold, FOLDS).known
+    kernel = make_kernel(graph.part(known).adjacency)
     model = make_boosting(row, rounds, random_state=fold, kernel=kernel)
-    search = GridSearchCV(model, {"max_splits": splits}, cv=5).fit(X[seen], np.arange(len(seen)))
+    search = GridSearchCV(model, {"max_splits": splits}, cv=5).fit(X[known], np.arange(len(known)))
     return _evaluate(model.set_params(**search.best_params_), fold) | {"chosen": model.max_splits}
 
 
 def _evaluate(model: Any, fold: int) -> dict[str, Any]:
     X, graph, _ = most_connected(N_VERTICES)
     split = network_fold(graph, fold, FOLDS)
-    completion = NetworkCompletion(model, make_kernel(), normalize=0, seen="predicted")
-    scores = judge_kinds(score_fold(completion, X, graph, split))["with-unseen"]
-    # Only the kernel of the whole graph has the true features of unseen vertices.
-    model.set_params(kernel=make_kernel(graph.adjacency)).fit(X[split.seen], split.seen)
-    loss = kernel_loss(model, X[split.unseen], split.unseen)
+    completion = NetworkCompletion(model, make_kernel(), normalize=0, known="predicted")
+    scores = judge_kinds(score_fold(completion, X, graph, split))["with-new"]
+    # Only the kernel of the whole graph has the true features of new vertices.
+    model.set_params(kernel=make_kernel(graph.adjacency)).fit(X[split.known], split.known)
+    loss = kernel_loss(model, X[split.new], split.new)
     return {"auc": float(scores.auc[0]), "feature_space": loss}
 
 
@@ -93,8 +93,8 @@ def blocks(results: Results, splits: list[int], folds: int) -> list[Block]:
             "be compared with the paper, the values cannot. The diffusion kernel exp(−L) is "
             "normalised to k(v, v) = 1, as the paper's losses of up to 1.69 suggest. There are "
             f"five folds of vertices{run_folds}, with random_state = fold. Errφ is the loss on "
-            "unseen vertices, with the kernel of the whole graph. AUC is over pairs with at least "
-            "one unseen vertex; there the kernel is that of the seen vertices alone, and scores "
+            "new vertices, with the kernel of the whole graph. AUC is over pairs with at least "
+            "one new vertex; there the kernel is that of the known vertices alone, and scores "
             "are inner products. The number of splits J is chosen from "
             f"{', '.join(map(str, splits))} by Errφ in five inner folds."
         ),

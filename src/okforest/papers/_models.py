@@ -35,4 +35,4 @@ def make_completion(row: str, setting: str, trees: int, seed: int) -> NetworkCom
         forest = clone(DEFAULT).set_params(n_estimators=trees, random_state=seed)
         return NetworkCompletion(forest)
     model = make_trees(row, trees, random_state=seed)
-    return NetworkCompletion(model, Diffusion(beta=1.0), normalize=0, seen="predicted")
+    return NetworkCompletion(model, Diffusion(beta=1.0), normalize=0, known="predicted")

@@ -111,7 +111,7 @@ def blocks(results: Results, size: Size) -> list[Block]:
     return [
         Heading("Network completion (ICML 2006, and the talk of 2007)"),
         Paragraph(
-            "Predict the links of unseen vertices from features. The papers' networks are not "
+            "Predict the links of new vertices from features. The papers' networks are not "
             "public. This is the yeast protein network rebuilt from public sources: the 984 "
             "proteins of the talk and 2,438 links (2,478 in the talk), with expression and "
             "localization as features, without phylogenetic profiles and two-hybrid data. With "
@@ -120,12 +120,12 @@ def blocks(results: Results, size: Size) -> list[Block]:
         ),
         Paragraph(
             f"There are ten folds of vertices{run_folds}. A model is fitted to the links among the "
-            "seen vertices alone, and evaluated by the AUC over all pairs with an unseen vertex; ± "
+            "known vertices alone, and evaluated by the AUC over all pairs with a new vertex; ± "
             f"is over folds. Forests have {size.trees} trees, with random_state = fold; trees "
-            "handle missing values themselves. In the papers' setting the kernel is exp(−L), seen "
+            "handle missing values themselves. In the papers' setting the kernel is exp(−L), known "
             "vertices have their predicted features, scores are inner products, trees are fully "
             "grown, and extra-trees try √p features at a node. With okforest's defaults the kernel "
-            "is normalised with β = 0.5, the features of a seen vertex are half-way between the "
+            "is normalised with β = 0.5, the features of a known vertex are half-way between the "
             "predicted ones and the true ones, inner products are divided by the square roots of "
             "lengths, nodes of fewer than five vertices are not split, and extra-trees try a "
             "quarter of the features at a node."
@@ -152,7 +152,7 @@ def _evaluation(
 
 
 def _auc(evaluation: Evaluation) -> str:
-    return mean_and_std(evaluation.kinds["with-unseen"].auc, 3)
+    return mean_and_std(evaluation.kinds["with-new"].auc, 3)
 
 
 def _curves_figure(name: str, caption: str, evaluations: dict[str, Evaluation]) -> Figure:
@@ -241,7 +241,7 @@ def _deletion_blocks(results: Results) -> list[Block]:
         Figure(
             "network_deletion",
             "Slide 42. AUC against the fraction of deleted training links, with okforest's "
-            "defaults; seen–seen pairs are those whose links were deleted.",
+            "defaults; known–known pairs are those whose links were deleted.",
             draw,
             wide=True,
         ),

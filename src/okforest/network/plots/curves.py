@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def plot_curves(
     evaluations: Mapping[str, Any],
     curve: Literal["roc", "pr"] = "roc",
-    kind: PairKind = "with-unseen",
+    kind: PairKind = "with-new",
     *,
     ax: "Axes | None" = None,
 ) -> "Axes":
@@ -29,7 +29,7 @@ def plot_curves(
         Results of :func:`okforest.network.cross_validate_links`, by name.
     curve : {"roc", "pr"}, default="roc"
         The curve: ROC, or precision against recall.
-    kind : str, default="with-unseen"
+    kind : str, default="with-new"
         The kind of pair.
     ax : matplotlib Axes, optional
         The axes to draw on; by default those of a new figure.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def plot_groups(
     evaluations: Mapping[str, Any],
     metric: Metric = "auc",
-    kind: PairKind = "with-unseen",
+    kind: PairKind = "with-new",
     *,
     ax: "Axes | None" = None,
 ) -> "Axes":
@@ -29,7 +29,7 @@ def plot_groups(
         Results of :func:`okforest.network.compare_groups`.
     metric : {"auc", "aupr"}, default="auc"
         The score; error bars show ± one standard deviation over folds.
-    kind : str, default="with-unseen"
+    kind : str, default="with-new"
         The kind of pair.
     ax : matplotlib Axes, optional
         The axes to draw on; by default those of a new figure.
