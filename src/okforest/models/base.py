@@ -19,8 +19,10 @@ from okforest.decode import Decoder, TrainingSet, as_decoder
 from okforest.kernels import OutputKernel, as_kernel
 from okforest.kernels._parameters import NestedParametersMixin
 from okforest.metrics import kernel_r2_scorer
+from okforest.metrics._weights import check_score_weight
+from okforest.metrics.losses import check_truth
 from okforest.models._out_of_bag import tune_later
-from okforest.models._probabilities import ProbabilityMixin, has_classes, has_numbers
+from okforest.models._probabilities import ProbabilityMixin, accuracy, has_classes, has_numbers
 from okforest.models._survival import SurvivalMixin
 from okforest.weights import Span, WeightMatrix, as_weights
 
@@ -200,7 +202,10 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         return like(span.gram(W, None if Z is None else self._checked_weights(Z)), X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the kernel R², which needs no decoding.
+        """Return the kernel R², or the accuracy if the model is a classifier.
+
+        With the Dirac kernel a model is a classifier of scikit-learn. Its kernel R² is given by
+        :func:`okforest.metrics.kernel_r2_scorer`.
 
         Parameters
         ----------
@@ -214,9 +219,14 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         Returns
         -------
         score : float
-            1 − Σ‖φ(y) − F(x)‖² / Σ‖φ(y) − φ̄‖²; see :func:`okforest.metrics.kernel_r2`.
+            1 − Σ‖φ(y) − F(x)‖² / Σ‖φ(y) − φ̄‖², which needs no decoding, see
+            :func:`okforest.metrics.kernel_r2`; or the fraction of rows that :meth:`predict`
+            classifies correctly.
         """
-        return kernel_r2_scorer(self, X, y, sample_weight)
+        if not has_classes(self):
+            return kernel_r2_scorer(self, X, y, sample_weight)
+        true = check_truth(self.span_, X, y)
+        return accuracy(true, self.predict(X), check_score_weight(sample_weight, true))
 
     def compact(self) -> Self:
         """Return a smaller copy of the model; this one does not change.

@@ -304,7 +304,7 @@ class SemiSupervisedForest(RefittedModel):
         return decoded
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the kernel R² of the labelled rows; unlabelled ones do not count.
+        """Return the kernel R², or accuracy, of the labelled rows; unlabelled ones do not count.
 
         Parameters
         ----------
@@ -318,7 +318,7 @@ class SemiSupervisedForest(RefittedModel):
         Returns
         -------
         score : float
-            See :func:`okforest.metrics.kernel_r2`.
+            The accuracy with the Dirac kernel; otherwise see :func:`okforest.metrics.kernel_r2`.
         """
         check_is_fitted(self, "leaf_adjustments_")
         rows = np.flatnonzero(labelled_rows(y, self.kernel_))
