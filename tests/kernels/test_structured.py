@@ -272,7 +272,9 @@ def test_scores_are_not_ranks(kernel, scores):
     y = np.array(scores)
     known = ~np.isnan(y)
     options = {} if known.all() else {"nan_policy": "omit"}
-    conversion = "".join(["rankdata(-y, axis=1", *(f", {k}={v!r}" for k, v in options.items()), ")"])
+    conversion = "".join(
+        ["rankdata(-y, axis=1", *(f", {k}={v!r}" for k, v in options.items()), ")"]
+    )
     message = rf"y\[0\] is \[.*not ranks: those of {y.shape[1]} .*{re.escape(conversion)}"
     with pytest.raises(ValueError, match=message):
         kernel.check(scores)
@@ -345,6 +347,26 @@ BAD = {
     "repeated label in an order": (Spearman(), [("a", "b", "b")], "'b' more than once"),
     "empty ranking": (Kendall(), [()], "is empty"),
     "text among orders": (Kendall(), [("a", "b"), "b>a"], "among orders"),
+    "missing path": (Hierarchy(), ["a/b", None, "a"], "contains None, a missing value"),
+    "missing first path": (Hierarchy(), [np.nan, "a/b"], "contains nan, a missing value"),
+    "missing path in a series": (Hierarchy(), pd.Series(["a", None]), "a missing value"),
+    "number among paths": (
+        Hierarchy(),
+        ["a/b", 3],
+        "mixes class paths and other values, such as 3",
+    ),
+    "sequences of NaN": (
+        Spectrum(),
+        np.full((2, 3), np.nan),
+        r"y\[0\] holds nan, a missing symbol",
+    ),
+    "missing symbol": (EditDistance(), [("a",), ("b", None)], r"y\[1\] holds None, a missing"),
+    "no columns": (GapWeighted(), np.empty((4, 0)), r"shape \(4, 0\), so no sequence has a symbol"),
+    "several variables": (
+        GlobalAlignment(),
+        np.ones((3, 6, 2)),
+        r"\(6, 2\).*Tuples\(\[kernel\] \* 2",
+    ),
     "no rank": (Kendall(), [[np.nan, np.nan]], "without any rank"),
     "infinite rank": (Kendall(), [[1.0, np.inf]], "infinite ranks"),
     "unknown class": (Hierarchy(PARENTS), [{"z"}], "'z' is not a class"),

@@ -101,9 +101,11 @@ def test_tools_of_scikit_learn_read_accuracy():
         lambda scoring: learning_curve(
             model, X, NAMES, scoring=scoring, cv=split, shuffle=True, random_state=0
         )[2],
-        lambda scoring: permutation_importance(
-            model.fit(X[::2], y[::2]), X[1::2], y[1::2], scoring=scoring, random_state=0
-        ).importances,
+        lambda scoring: (
+            permutation_importance(
+                model.fit(X[::2], y[::2]), X[1::2], y[1::2], scoring=scoring, random_state=0
+            ).importances
+        ),
         lambda scoring: (
             GridSearchCV(model, {"max_depth": [1, 3]}, scoring=scoring, cv=split)
             .fit(X, y)

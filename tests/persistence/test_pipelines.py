@@ -121,12 +121,13 @@ COMMON = {
     "text": (TEXTS, [TfidfVectorizer(), TruncatedSVD(2, random_state=0)]),
 }
 
+
 def test_a_fresh_process_loads_common_preprocessors(tmp_path):
     """Only scikit-learn's estimators in the file are imported, and predictions are the same."""
     for i, (inputs, steps) in enumerate(COMMON.values()):
         model = make_pipeline(*steps, OKExtraTrees(3, random_state=0)).fit(inputs, Y[:, 0])
         if any(isinstance(step, SelectKBest) for step in steps):
-            with pytest.raises(TypeError, match="score_func is a function.*score_func to None"):
+            with pytest.raises(TypeError, match=r"score_func is a function.*score_func to None"):
                 okforest.save(model, tmp_path / "model")
             model.set_params(selectkbest__score_func=None)
         okforest.save(model, tmp_path / f"{i}.okforest")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from okforest._typing import Floats, Outputs
-from okforest.kernels._label_sets import Form, is_frame
+from okforest.kernels._label_sets import FRAMES, Form, form_of_frame, is_frame
 from okforest.kernels._outputs import array_of_objects, check_collection, is_missing, read_array
 
 FORMS = (
@@ -22,7 +22,7 @@ FORMS = (
 def form_of(y: Any) -> Form:
     """Return the form of rankings, from the first of them; an error is left to the reader."""
     if is_frame(y):
-        return "frame"
+        return form_of_frame(y)
     values = np.asarray(y) if hasattr(y, "__array__") else y
     first = next(iter(values)) if np.iterable(values) and hasattr(y, "__len__") and len(y) else None
     if isinstance(first, str):
@@ -60,7 +60,7 @@ def read_rankings(y: Any) -> Outputs:
 def in_form_of(outputs: Outputs, form: Form | None, labels: Sequence[Any] | None) -> Outputs:
     """Return rankings, in canonical form, in another form: that of the training outputs."""
     own = "ranks" if outputs.ndim == 2 else "text" if _is_text(outputs) else "orders"
-    wanted = "ranks" if form == "frame" else form
+    wanted = "ranks" if form in FRAMES else form
     if labels is None or wanted not in ("ranks", "text", "orders") or own == wanted:
         return outputs
     by_name = {str(label): label for label in labels}

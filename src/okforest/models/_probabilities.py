@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 
+from okforest._available import available_if
 from okforest._namespace import like, to_host
 from okforest._typing import Floats, Outputs
 from okforest.decode.label_sets import marginals
@@ -35,13 +35,13 @@ def _kernel(model: Any) -> Any:
         return None
 
 
-def _predicts_probabilities(model: Any) -> bool:
-    if isinstance(_kernel(model), Dirac | LabelSetKernel):
-        return True
-    raise AttributeError(
-        f"{type(model).__name__} predicts probabilities of classes (kernel='dirac') and of labels "
-        "(a kernel on label sets, such as 'hamming')."
-    )
+def _predicts_probabilities(model: Any) -> None:
+    if not isinstance(_kernel(model), Dirac | LabelSetKernel):
+        raise AttributeError(
+            f"{type(model).__name__} has no predict_proba with kernel={model.kernel!r}; it "
+            "predicts probabilities of classes, with kernel='dirac', and of labels, with a kernel "
+            "on label sets such as 'hamming'."
+        )
 
 
 class _Classes:

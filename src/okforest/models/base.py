@@ -17,6 +17,7 @@ from okforest._typing import Floats, Outputs
 from okforest._validation import check_decoded, check_kernel, check_outputs
 from okforest.decode import Decoder, TrainingSet, as_decoder
 from okforest.kernels import OutputKernel, as_kernel
+from okforest.kernels._label_sets import form_of_frame
 from okforest.kernels._parameters import NestedParametersMixin
 from okforest.metrics import kernel_r2_scorer
 from okforest.metrics._weights import check_score_weight
@@ -47,6 +48,8 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     output_names_ : list or None
         The columns of y, if it is a frame of vectors or curves and they are text, numbers or tuples
         of these.
+    output_form_ : {"frame", "polars"}
+        The library of that frame: pandas or polars.
 
     Examples
     --------
@@ -81,6 +84,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     kernel_: OutputKernel
     outputs_: Outputs
     output_names_: list[Any] | None
+    output_form_: Literal["frame", "polars"]
     decoder_: Decoder
 
     @abstractmethod
@@ -135,8 +139,9 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         -------
         y : ndarray of n outputs
             With a precomputed kernel, positions in its Gram matrix. Outputs that were given as a
-            frame of pandas (vectors, curves, label sets, ranks) or as a sparse matrix (label sets)
-            come back as one. (Columns of vectors and curves that have dates as names do not.)
+            frame of pandas or polars (vectors, curves, label sets, ranks) or as a sparse matrix
+            (label sets) come back as one. (Columns of vectors and curves that have dates as names
+            do not.)
         """
         span, W = self.span_, self._checked_weights(X)
         if candidates is None:
@@ -302,6 +307,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
                 f"decoder=okforest.tune_decoder(model, X, y, {decoder!r})."
             )
         self.output_names_ = names
+        self.output_form_ = form_of_frame(y)
         return kernel, outputs
 
     def store_outputs(self, kernel: OutputKernel, outputs: Outputs) -> None:
@@ -351,7 +357,9 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     def _decoded(self, decoder: Decoder, W: WeightMatrix, span: Span) -> Any:
         """Return what a decoder, which may be a user's, predicts, in the form of y."""
         decoded = check_decoded(decoder, decoder.decode(W, span), W.shape[0])
-        return with_names(span.kernel.in_form(decoded), getattr(self, "output_names_", None))
+        names = getattr(self, "output_names_", None)
+        form = getattr(self, "output_form_", "frame")  # older files have none
+        return with_names(span.kernel.in_form(decoded), names, form)
 
     def _decoder(self) -> Decoder:
         """Return the decoder, with what the fit has tuned."""

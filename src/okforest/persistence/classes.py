@@ -19,7 +19,6 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-
 SCIKIT_LEARN = frozenset(
     f"sklearn.{name}"
     for name in (

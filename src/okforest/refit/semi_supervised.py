@@ -15,6 +15,7 @@ from okforest._typing import Booleans, Floats, Outputs
 from okforest._validation import adopt_inputs
 from okforest.decode import as_decoder
 from okforest.kernels import as_kernel
+from okforest.kernels._outputs import check_collection, read_array
 from okforest.models import OKExtraTrees
 from okforest.models._tree_model import TreeModel
 from okforest.refit._base import RefittedModel
@@ -242,6 +243,10 @@ class SemiSupervisedForest(RefittedModel):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
+        if sp.issparse(y):
+            read_array(y)  # raises the error
+        if not isinstance(y, np.ma.MaskedArray):
+            y = check_collection(y)
         labelled = labelled_rows(y, as_kernel(self.kernel))
         check_consistent_length(X, labelled)
         if labelled.sum() < 2:
