@@ -25,6 +25,7 @@ from okforest import OKExtraTrees, OKRandomForest, OKTree
 from okforest._report import Table
 from okforest.datasets import fetch_promoters, fetch_tecator, fetch_yeast_ppi
 from okforest.kernels import Dirac, Linear, Normalized, Precomputed
+from okforest.metrics import kernel_r2_scorer
 
 MISSING = 0.2
 MODELS = {
@@ -113,7 +114,8 @@ def main() -> None:
             print_progress(f"{data_set}, {name}")
             model = clone(model).set_params(kernel=kernel)
             direct, imputed = Parallel(n_jobs=2)(
-                delayed(cross_val_score)(m, X, y, cv=folds) for m in (model, with_imputation(model))
+                delayed(cross_val_score)(m, X, y, cv=folds, scoring=kernel_r2_scorer)
+                for m in (model, with_imputation(model))
             )
             gain = direct - imputed
             rows.append(

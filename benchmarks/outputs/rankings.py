@@ -59,7 +59,8 @@ def tuned_forest(kernel):
             forest = OKRandomForest(
                 n_trees, kernel=kernel, min_samples_leaf=leaf, oob_score=True, random_state=0
             ).fit(X, ranks)
-            tau = kendall_tau(ranks, forest.oob_prediction_)
+            known = np.diff(forest.oob_weights_.indptr) > 0  # out of bag for at least one tree
+            tau = kendall_tau(ranks[known], forest.oob_prediction_[known])
             if tau > best:
                 best, chosen = tau, forest
         return chosen.predict(Z)

@@ -7,7 +7,7 @@ import numpy as np
 from okforest._namespace import to_host
 from okforest._typing import Outputs
 from okforest.kernels import OutputKernel
-from okforest.kernels._label_sets import is_frame
+from okforest.kernels._label_sets import Form, frame_of, is_frame
 
 
 def output_names(kernel: OutputKernel, y: Any, outputs: Outputs) -> list[Any] | None:
@@ -30,13 +30,11 @@ def _is_plain(name: Any) -> bool:
     return name is None or isinstance(name, str | int | float)
 
 
-def with_names(outputs: Any, names: list[Any] | None) -> Any:
-    """Return predicted vectors in a frame, if their coordinates have names."""
+def with_names(outputs: Any, names: list[Any] | None, form: Form) -> Any:
+    """Return predicted vectors in a frame of their library, if their coordinates have names."""
     if names is None:
         return outputs
     outputs = to_host(outputs)
     if not isinstance(outputs, np.ndarray) or outputs.shape[1:] != (len(names),):
         return outputs
-    import pandas as pd
-
-    return pd.DataFrame(outputs, columns=pd.Index(names))
+    return frame_of(outputs, names, form)

@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 from distributed import Client, LocalCluster
 from distributed.client import FutureCancelledError
+from sklearn.metrics import accuracy_score
 
 from clusters import assert_same_trees, left_on, make_data
 from okforest import OKExtraTrees, OKRandomForest, OKTotallyRandomTrees
@@ -230,12 +231,16 @@ def test_weights_come_in_training_partitions(threads):
 
 
 def test_new_labels_count_in_the_score(threads):
-    """A label that was not seen in training is lost, as in a local score."""
+    """A label that was not seen in training is never predicted: the score is the local accuracy."""
     model = drawing(kernel="dirac")
     forest = fit_remote(model, chunks(X), chunks(LABELS), partitioned=True)
     y = np.array(["a", "new", "b", "c"])
-    score = float(forest.score(chunks(X[:4], 3), chunks(y, 3)))
-    assert score == pytest.approx(model.fit(X, LABELS).score(X[:4], y))
+    model.fit(X, LABELS)
+    for weight in (None, np.arange(4.0)):
+        parts = None if weight is None else chunks(weight, 3)
+        score = float(forest.score(chunks(X[:4], 3), chunks(y, 3), parts))
+        assert score == pytest.approx(model.score(X[:4], y, weight))
+        assert score == pytest.approx(accuracy_score(y, model.predict(X[:4]), sample_weight=weight))
 
 
 def without_second(part):

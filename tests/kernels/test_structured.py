@@ -1,11 +1,15 @@
 """Kernels on sets, hierarchies, rankings, strings, curves and tuples: formulas, and PSD."""
 
+import itertools
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import rankdata
 
 from okforest.kernels import (
     Curves,
@@ -251,6 +255,51 @@ def test_orders_in_lists():
         kernel.check([[0, 1], [1, 0, 2]])
 
 
+SCORES = {
+    "floats": [[0.2, 3.1, 1.4], [2.0, 0.1, 0.7]],
+    "negative floats": [[-0.2, -3.1, -1.4], [-2.0, -0.1, -0.7]],
+    "integers": [[3, 10, 7], [9, 1, 4]],
+    "stars": [[5, 5, 4, 4, 4], [1, 3, 5, 5, 2]],
+    "stars, some unknown": [[5.0, 5.0, 4.0, np.nan, 4.0], [5.0, np.nan, 5.0, 4.5, 2.0]],
+    "negated ranks": [[-1, -3, -2], [-2, -1, -3]],
+}
+
+
+@pytest.mark.parametrize("kernel", [Kendall(), Spearman(), Mallows()], ids=repr)
+@pytest.mark.parametrize("scores", SCORES.values(), ids=SCORES)
+def test_scores_are_not_ranks(kernel, scores):
+    """Scores would be predicted in the reverse order; the conversion in the message works."""
+    y = np.array(scores)
+    known = ~np.isnan(y)
+    options = {} if known.all() else {"nan_policy": "omit"}
+    conversion = "".join(
+        ["rankdata(-y, axis=1", *(f", {k}={v!r}" for k, v in options.items()), ")"]
+    )
+    message = rf"y\[0\] is \[.*not ranks: those of {y.shape[1]} .*{re.escape(conversion)}"
+    with pytest.raises(ValueError, match=message):
+        kernel.check(scores)
+    ranks = kernel.check(rankdata(-y, axis=1, **options))
+    for row, score, there in zip(ranks, y, known, strict=True):
+        best = np.flatnonzero(there)[score[there].argmax()]
+        assert row[best] == 1
+        np.testing.assert_array_equal(np.isnan(row), ~there)
+
+
+@pytest.mark.parametrize("method", ["min", "average", "max", "dense"])
+def test_ranks_of_every_convention(method):
+    """Ties may be ranked by any method of SciPy, and labels without a rank may leave gaps."""
+    scores = list(itertools.product(range(3), repeat=4))
+    ranks = rankdata(scores, axis=1, method=method).astype(float)
+    expected = rankdata(scores, axis=1, method="min")
+    np.testing.assert_array_equal(Kendall().check(ranks), expected)
+    for hidden in range(4) if method != "dense" else ():
+        partial = ranks.copy()
+        partial[:, hidden] = np.nan
+        others = np.delete(np.array(scores), hidden, axis=1)
+        found = np.delete(Kendall().check(partial), hidden, axis=1)
+        np.testing.assert_array_equal(found, rankdata(others, axis=1, method="min"))
+
+
 def test_classes_may_be_tuples():
     """A tuple that is a class is one parent; another one holds several."""
     parents = {("x", 1): None, ("x", 2): ("x", 1), "y": (("x", 1), ("x", 2))}
@@ -298,6 +347,26 @@ BAD = {
     "repeated label in an order": (Spearman(), [("a", "b", "b")], "'b' more than once"),
     "empty ranking": (Kendall(), [()], "is empty"),
     "text among orders": (Kendall(), [("a", "b"), "b>a"], "among orders"),
+    "missing path": (Hierarchy(), ["a/b", None, "a"], "contains None, a missing value"),
+    "missing first path": (Hierarchy(), [np.nan, "a/b"], "contains nan, a missing value"),
+    "missing path in a series": (Hierarchy(), pd.Series(["a", None]), "a missing value"),
+    "number among paths": (
+        Hierarchy(),
+        ["a/b", 3],
+        "mixes class paths and other values, such as 3",
+    ),
+    "sequences of NaN": (
+        Spectrum(),
+        np.full((2, 3), np.nan),
+        r"y\[0\] holds nan, a missing symbol",
+    ),
+    "missing symbol": (EditDistance(), [("a",), ("b", None)], r"y\[1\] holds None, a missing"),
+    "no columns": (GapWeighted(), np.empty((4, 0)), r"shape \(4, 0\), so no sequence has a symbol"),
+    "several variables": (
+        GlobalAlignment(),
+        np.ones((3, 6, 2)),
+        r"\(6, 2\).*Tuples\(\[kernel\] \* 2",
+    ),
     "no rank": (Kendall(), [[np.nan, np.nan]], "without any rank"),
     "infinite rank": (Kendall(), [[1.0, np.inf]], "infinite ranks"),
     "unknown class": (Hierarchy(PARENTS), [{"z"}], "'z' is not a class"),

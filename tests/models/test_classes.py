@@ -6,14 +6,35 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import StackingClassifier, VotingClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_predict, cross_val_score
+from sklearn.inspection import permutation_importance
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+    learning_curve,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import okforest
-from okforest import OKBoost, OKExtraTrees, OKNeighbors, OKRandomForest, OKRidge, OKTree
+from okforest import (
+    DirectionBase,
+    OKBoost,
+    OKEnsemble,
+    OKExtraTrees,
+    OKNeighbors,
+    OKRandomForest,
+    OKRidge,
+    OKTree,
+)
+from okforest.decode import ExpectedLoss
 from okforest.kernels import Dirac, Precomputed
+from okforest.metrics import kernel_loss, kernel_r2_scorer
+from okforest.refit import SemiSupervisedForest
+from okforest.segments import RandomSubseries, SegmentClassifier, SegmentModel
 
 X, y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[y]
@@ -41,6 +62,83 @@ def test_classifier(model):
     only = winners.sum(axis=1) == 1
     assert (model.classes_[P.argmax(axis=1)] == model.predict(X))[only].all()
     assert model.fit(X, y).predict(X).dtype == y.dtype
+
+
+ALL_MODELS = [
+    *MODELS,
+    OKBoost(5, base=DirectionBase(Ridge()), kernel="dirac", random_state=0),
+    OKEnsemble([OKNeighbors(5), OKExtraTrees(5, random_state=0)], kernel="dirac"),
+    SemiSupervisedForest(OKExtraTrees(10, kernel="dirac", random_state=0)),
+    SegmentModel(RandomSubseries(5), OKExtraTrees(5, kernel="dirac"), random_state=0),
+    SegmentClassifier(RandomSubseries(5), random_state=0),
+    OKTree(kernel="dirac", decoder=ExpectedLoss(lambda true, predicted: true != "setosa")),
+]
+
+
+@pytest.mark.parametrize("model", ALL_MODELS, ids=repr)
+def test_score_of_a_classifier_is_accuracy(model):
+    """All of scikit-learn reads it so; the kernel R² is a scorer."""
+    assert is_classifier(model)
+    weight = np.random.default_rng(0).uniform(size=75)
+    model.fit(X[::2], NAMES[::2])
+    predicted = model.predict(X[1::2])
+    for w in (None, weight):
+        expected = accuracy_score(NAMES[1::2], predicted, sample_weight=w)
+        assert model.score(X[1::2], NAMES[1::2], w) == pytest.approx(expected)
+        assert model.score(X[1::2], list(NAMES[1::2]), w) == pytest.approx(expected)
+    assert model.score(X[1::2], np.full(75, "unknown")) == 0.0
+    loss = kernel_loss(model, X[1::2], NAMES[1::2])
+    spread = 1 - 3 * (1 / 3) ** 2
+    assert kernel_r2_scorer(model, X[1::2], NAMES[1::2]) == pytest.approx(1 - loss / spread)
+
+
+def test_tools_of_scikit_learn_read_accuracy():
+    """Searches, learning curves and importances have the same scores as with "accuracy"."""
+    model = OKExtraTrees(10, kernel="dirac", max_features=1, random_state=0)
+    split = StratifiedKFold(3)
+    for call in (
+        lambda scoring: cross_val_score(model, X, NAMES, scoring=scoring, cv=split),
+        lambda scoring: learning_curve(
+            model, X, NAMES, scoring=scoring, cv=split, shuffle=True, random_state=0
+        )[2],
+        lambda scoring: (
+            permutation_importance(
+                model.fit(X[::2], y[::2]), X[1::2], y[1::2], scoring=scoring, random_state=0
+            ).importances
+        ),
+        lambda scoring: (
+            GridSearchCV(model, {"max_depth": [1, 3]}, scoring=scoring, cv=split)
+            .fit(X, y)
+            .cv_results_["mean_test_score"]
+        ),
+        lambda scoring: cross_val_score(
+            make_pipeline(StandardScaler(), model), X, NAMES, scoring=scoring, cv=split
+        ),
+    ):
+        found = call(None)
+        np.testing.assert_array_equal(found, call("accuracy"))
+        assert (found != call(kernel_r2_scorer)).any()
+
+
+def test_other_scores_of_a_classifier_are_accuracies():
+    """Out of bag, and after each round of boosting."""
+    forest = OKRandomForest(30, kernel="dirac", oob_score=True, random_state=0).fit(X, NAMES)
+    assert forest.oob_score_ == (forest.oob_prediction_ == NAMES).mean()
+    boost = OKBoost(4, kernel="dirac", random_state=0).fit(X[::2], NAMES[::2])
+    scores = list(boost.staged_score(X[1::2], NAMES[1::2]))
+    predicted = list(boost.staged_predict(X[1::2]))
+    assert scores == [(stage == NAMES[1::2]).mean() for stage in predicted]
+    assert scores[-1] == boost.score(X[1::2], NAMES[1::2])
+
+
+def test_scores_of_other_outputs_are_the_kernel_r2():
+    """Sets of labels, and combinations of the Dirac kernel, do not make a classifier."""
+    for kernel, outputs in ((0.5 * Dirac(), NAMES), ("hamming", np.eye(3)[y])):
+        forest = OKRandomForest(5, kernel=kernel, oob_score=True, random_state=0)
+        with pytest.warns(UserWarning, match="no out-of-bag"):
+            forest.fit(X, outputs)
+        assert forest.score(X, outputs) == kernel_r2_scorer(forest, X, outputs)
+        assert forest.oob_score_ < (forest.oob_prediction_ == outputs).mean()
 
 
 def test_scikit_learn_metrics_and_folds():

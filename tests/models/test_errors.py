@@ -151,3 +151,24 @@ def test_decoders_are_checked_before_growing():
         OKTree(decoder=Candidates(np.zeros((2, 3)))).fit(X, X)
     with pytest.raises(ValueError, match="'majority' needs one label per row"):
         OKTree(decoder="majority").fit(X, X)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_top"])
+def test_decoders_are_not_candidates(method):
+    """The outputs of the decoder are."""
+    X, Y = np.arange(6.0).reshape(-1, 1), np.arange(6.0)
+    tree = OKTree().fit(X, Y)
+    decoder = Candidates(Y[:2])
+    with pytest.raises(
+        ValueError, match=r"decoder Candidates; pass outputs, candidates=candidates"
+    ):
+        getattr(tree, method)(X, candidates=decoder)
+    np.testing.assert_array_equal(tree.predict(X, candidates=decoder.outputs), [0, 1, 1, 1, 1, 1])
+
+
+def test_probabilities_need_classes():
+    """The error names the kernels that have them."""
+    tree = OKTree(kernel="rbf").fit([[0.0], [1.0]], [0.0, 1.0])
+    assert not hasattr(tree, "predict_proba")
+    with pytest.raises(AttributeError, match=r"kernel='rbf'.*with kernel='dirac'"):
+        tree.predict_proba([[0.0]])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
@@ -52,6 +53,40 @@ def test_names_of_other_types(tmp_path, columns):
     else:
         assert found.columns.equals(columns)
         assert found.columns.nlevels == columns.nlevels
+
+
+POLARS = {
+    "vectors": ("linear", pl.DataFrame(VALUES, schema=["red", "green", "blue"])),
+    "curves": (Curves(), pl.DataFrame(VALUES, schema=["0", "1", "2"])),
+    "label sets": ("hamming", pl.DataFrame((VALUES > 0).astype(int), schema=["b", "a", "c"])),
+    "hierarchy": (
+        Hierarchy({"b": None, "a": None, "c": None}),
+        pl.DataFrame((VALUES > 0).astype(int), schema=["b", "a", "c"]),
+    ),
+    "ranks": ("kendall", pl.DataFrame(FRAME.rank(axis=1).to_numpy(), schema=["b", "a", "c"])),
+}
+
+
+@pytest.mark.parametrize(("kernel", "y"), POLARS.values(), ids=POLARS)
+def test_frames_of_polars_come_back_as_such(tmp_path, kernel, y):
+    model = OKExtraTrees(5, kernel=kernel, random_state=0).fit(X, y)
+    found = model.predict(X[:4])
+    assert isinstance(found, pl.DataFrame)
+    assert found.columns == y.columns
+    expected = clone(model).fit(X, y.to_pandas()).predict(X[:4])
+    assert isinstance(expected, pd.DataFrame)
+    np.testing.assert_array_equal(found.to_numpy(), expected.to_numpy())
+    assert model.score(X, y.select(y.columns[::-1])) == model.score(X, y) or kernel in (
+        "linear",
+        POLARS["curves"][0],
+    )
+    okforest.save(model, tmp_path / "model.okf")
+    assert okforest.load(tmp_path / "model.okf").predict(X[:4]).equals(found)
+
+
+def test_series_of_either_library_are_arrays():
+    for series in (pl.Series(VALUES[:, 0]), pd.Series(VALUES[:, 0])):
+        assert isinstance(OKExtraTrees(5).fit(X, series).predict(X[:4]), np.ndarray)
 
 
 def test_other_coordinates_have_no_names():

@@ -1,5 +1,6 @@
 """Which classes a file can name: okforest's, imported ones, and those that are passed."""
 
+import subprocess
 import sys
 from types import ModuleType
 
@@ -135,6 +136,45 @@ def test_nothing_is_imported(monkeypatch):
     monkeypatch.setitem(sys.modules, "lazy", lazy)
     with pytest.raises(UnknownClassError, match="not an estimator class of lazy"):
         ClassFinder([]).find("lazy:MyKernel")
+
+
+HOSTILE = [
+    *("antigravity:Pi", "this:Model", "turtledemo:Model", "my_package:Model", "sklearn:Model"),
+    *("sklearn.utils.estimator_checks:Model", "sklearn.experimental:Model"),
+    *("sklearn.datasets:fetch_openml", "sklearn.conftest:Model", "sklearn.impute._knn:Model"),
+    *("sklearn.impute.os:Model", "sklearn..impute:Model", ".sklearn.impute:KNNImputer"),
+    *("sklearn.impute:os.system", "sklearn.svm:__builtins__", "sklearn.manifold:trustworthiness"),
+]
+
+
+def test_of_scikit_learn_only_public_modules_are_imported(tmp_path):
+    """A fresh process finds their estimators, and a hostile name imports nothing else."""
+    (tmp_path / "my_package.py").write_text("raise SystemExit('was imported')")
+    program = """
+import sys
+from okforest.persistence.classes import SCIKIT_LEARN, ClassFinder, UnknownClassError
+
+assert "sklearn.impute" not in sys.modules
+found = ClassFinder([]).find("sklearn.impute:KNNImputer")
+assert found is sys.modules["sklearn.impute"].KNNImputer
+for name in sorted(SCIKIT_LEARN):
+    __import__(name)  # all of them exist
+before = {*sys.modules}
+for name in sys.argv[1:]:
+    try:
+        raise SystemExit(f"found {ClassFinder([]).find(name)}")
+    except UnknownClassError:
+        pass
+assert {*sys.modules} == before, {*sys.modules} - before
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *HOSTILE],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_own_packages_are_imported(monkeypatch):

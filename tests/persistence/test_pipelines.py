@@ -1,16 +1,18 @@
 """Pipelines are saved with the steps of scikit-learn and what these have learnt."""
 
+import json
+import subprocess
 import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.compose import make_column_transformer
+from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.feature_selection import VarianceThreshold
+from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_regression
 from sklearn.impute import SimpleImputer
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -20,7 +22,9 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
+    PolynomialFeatures,
     PowerTransformer,
+    RobustScaler,
     StandardScaler,
 )
 from sklearn.svm import SVR
@@ -28,7 +32,6 @@ from sklearn.svm import SVR
 import okforest
 from okforest import DirectionBase, OKBoost, OKExtraTrees, OKTree
 from okforest.network import NetworkCompletion, PairClassifier
-from okforest.persistence import FileFormatError
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 4))
@@ -102,19 +105,72 @@ def test_network_models(tmp_path, model):
     np.testing.assert_array_equal(loaded.predict_links(X[:5]), model.predict_links(X[:5]))
 
 
-def test_classes_of_scikit_learn_are_not_imported(tmp_path, monkeypatch):
-    """A class of scikit-learn must be imported or passed, as any other."""
-    model = make_pipeline(PCA(2), OKTree(random_state=0)).fit(X, Y)
-    okforest.save(model, tmp_path / "model")
-    for name in [name for name in sys.modules if name.startswith("sklearn.decomposition")]:
-        monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(
-        FileFormatError, match=r"PCA \(sklearn.decomposition:PCA\).* Import sklearn"
-    ):
-        okforest.load(tmp_path / "model")
-    assert "sklearn.decomposition" not in sys.modules
-    loaded = okforest.load(tmp_path / "model", types=[PCA])
-    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+CELLS = make_column_transformer(
+    (make_pipeline(SimpleImputer(), StandardScaler()), ["a", "b"]),
+    (make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder()), ["e"]),
+    remainder=SimpleImputer(add_indicator=True),
+    sparse_threshold=0,
+)
+HOLES = FRAME.mask(rng.uniform(size=FRAME.shape) < 0.2)
+COMMON = {
+    "a column transformer": (HOLES, [CELLS]),
+    "scalers": (X, [StandardScaler(), MinMaxScaler(), RobustScaler(), PCA(2)]),
+    "polynomials": (X, [PolynomialFeatures(2), SelectKBest(f_regression, k=3)]),
+    "bins": (X, [KBinsDiscretizer(3, quantile_method="averaged_inverted_cdf")]),
+    "codes": (FRAME[["e"]], [OrdinalEncoder()]),
+    "text": (TEXTS, [TfidfVectorizer(), TruncatedSVD(2, random_state=0)]),
+}
+
+
+def test_a_fresh_process_loads_common_preprocessors(tmp_path):
+    """Only scikit-learn's estimators in the file are imported, and predictions are the same."""
+    for i, (inputs, steps) in enumerate(COMMON.values()):
+        model = make_pipeline(*steps, OKExtraTrees(3, random_state=0)).fit(inputs, Y[:, 0])
+        if any(isinstance(step, SelectKBest) for step in steps):
+            with pytest.raises(TypeError, match=r"score_func is a function.*score_func to None"):
+                okforest.save(model, tmp_path / "model")
+            model.set_params(selectkbest__score_func=None)
+        okforest.save(model, tmp_path / f"{i}.okforest")
+        values = inputs.to_dict("list") if hasattr(inputs, "columns") else inputs.tolist()
+        case = {"inputs": values, "frame": isinstance(values, dict)}
+        case["expected"] = model.predict(inputs).tolist()
+        (tmp_path / f"{i}.json").write_text(json.dumps(case))
+    program = """
+import json, sys
+import numpy as np
+import okforest
+
+assert not {"sklearn.impute", "sklearn.compose"} & sys.modules.keys()
+for i in range(int(sys.argv[2])):
+    model = okforest.load(f"{sys.argv[1]}/{i}.okforest")
+    case = json.load(open(f"{sys.argv[1]}/{i}.json"))
+    if case["frame"]:
+        import pandas
+        inputs = pandas.DataFrame(case["inputs"])
+    else:
+        inputs = np.array(case["inputs"])
+    np.testing.assert_array_equal(model.predict(inputs), case["expected"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path), str(len(COMMON))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "columns", [make_column_selector(dtype_include="number"), lambda X: ["a", "b"]]
+)
+def test_functions_that_choose_columns_are_refused_with_a_remedy(tmp_path, columns):
+    """The names that they return can be saved."""
+    model = make_pipeline(make_column_transformer((StandardScaler(), columns)), OKTree())
+    with pytest.raises(TypeError, match=r"transformers\[0\]\[2\] is a .*names of the columns"):
+        okforest.save(model.fit(FRAME, Y), tmp_path / "model")
+    model[0].set_params(transformers=[("scaler", StandardScaler(), columns(FRAME))])
+    loaded = round_trip(model.fit(FRAME, Y), tmp_path)
+    np.testing.assert_array_equal(loaded.predict(FRAME), model.predict(FRAME))
 
 
 def test_versions_of_scikit_learn(tmp_path, monkeypatch):

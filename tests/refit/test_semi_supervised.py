@@ -375,3 +375,25 @@ def test_labelled_folds():
     assert LabelledKFold(4).get_n_splits() == 4
     with pytest.raises(ValueError, match="y has 2 labelled rows"):
         next(LabelledKFold(3).split(X[:3], [0, 1, -1]))
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (3, "y is the single value 3"),
+        ("abc", "y is the single value 'abc'"),
+        (sp.csr_array(np.eye(20)), r"y is a sparse matrix.*pass y\.toarray\(\)"),
+    ],
+)
+def test_outputs_that_are_no_collection(y, message):
+    with pytest.raises(ValueError, match=message):
+        SemiSupervisedForest().fit(np.ones((20, 2)), y)
+
+
+def test_categories_have_no_distances():
+    """The remedy in the message works."""
+    frame = pd.DataFrame({"a": np.arange(20.0), "b": pd.Categorical(list("xyxz") * 5)})
+    y = np.array([0, 1, -1, 1, -1] * 4)
+    with pytest.raises(ValueError, match=r"complete numbers in X .*or pass laplacian=None"):
+        SemiSupervisedForest().fit(frame, y)
+    SemiSupervisedForest(laplacian=None).fit(frame, y)

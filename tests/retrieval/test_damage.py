@@ -130,8 +130,20 @@ def test_postings_of_unknown_images(build, images, n_removed):
     with pytest.raises(ValueError, match="a posting is of no image"):
         opened.search(images[0])
     opened.add(images[:1], names=["another"])
-    with pytest.raises(ValueError, match="a posting is of no image"):
+    with pytest.raises(FileFormatError, match=r"malformed: a posting is of no image\. Restore"):
         opened.compact()
+
+
+def test_postings_of_unknown_leaves(build, images):
+    """Merging names the file, and leaves the index as it was."""
+    index = build()
+    file = index.snapshot.segments[0].file
+    rewrite(index.path / file, set_entry("low", slice(None), 2**16 - 1))
+    opened = SubwindowIndex(index.path)
+    opened.add(images[:1], names=["another"])
+    with pytest.raises(FileFormatError, match=rf"{file} is malformed: a posting is of no leaf"):
+        opened.compact()
+    assert len(opened) == len(index) + 1
 
 
 def test_malicious_vocabulary(vocabulary, tmp_path):

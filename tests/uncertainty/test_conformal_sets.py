@@ -15,7 +15,7 @@ import okforest
 from okforest import OKExtraTrees, OKNeighbors, OKRandomForest, OKTree
 from okforest.kernels import RBF, FromCallable, Precomputed
 from okforest.segments import RandomSubseries, SegmentModel
-from okforest.uncertainty import ConformalSets, _scores
+from okforest.uncertainty import ConformalIntervals, ConformalSets, _scores
 from reference import uncertainty as reference
 
 rng = np.random.default_rng(0)
@@ -309,3 +309,14 @@ def test_normalized_scores_where_the_variance_is_zero():
         model = ConformalSets(tree, method="prefit", conformity_score=name)
         scores[name] = model.fit(X[30:], ROUNDED[30:]).p_values(X[30:])
     np.testing.assert_allclose(scores["normalized"], scores["distance"])
+
+
+@pytest.mark.parametrize("model", [ConformalSets, ConformalIntervals])
+def test_inputs_without_rows(model):
+    for inputs, message in (
+        (None, "X is None; pass inputs"),
+        (3.0, r"X is 3\.0; pass inputs"),
+        ({"a": [1.0, 2.0]}, r"X is a dict.*pass a frame or an array: pandas\.DataFrame\(X\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model(OKTree()).fit(inputs, [1.0, 2.0])

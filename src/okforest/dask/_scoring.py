@@ -1,4 +1,4 @@
-"""The kernel R² of lazy predictions, as a reduction over partitions."""
+"""The kernel R² or the accuracy of lazy predictions, as a reduction over partitions."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from okforest._compat import check_sample_weight
 from okforest._typing import Floats, Outputs
 from okforest.dask._blocks import with_blocks
 from okforest.dask._cluster import require
-from okforest.kernels import Dirac, OutputKernel
+from okforest.kernels import OutputKernel
 from okforest.weights import Span, WeightMatrix
 
 
@@ -40,12 +40,19 @@ def score(kernel: OutputKernel, predicted: list[Any], truths: list[list[Any]]) -
     return array.from_delayed(ratio, shape=(), dtype=np.float64)
 
 
+def accuracy(kernel: OutputKernel, predicted: list[Any], truths: list[list[Any]]) -> Any:
+    """Return the share of rows whose class is predicted as a lazy array without axes."""
+    dask, array = require("dask"), require("dask.array")
+    shared = dask.delayed(kernel, traverse=False)
+    count = dask.delayed(_right, pure=False)
+    true = [with_blocks(_truth, own, shared) for own in truths]
+    terms = [count(*pair) for pair in zip(predicted, true, strict=True)]
+    return array.from_delayed(dask.delayed(_share, pure=False)(terms), shape=(), dtype=np.float64)
+
+
 def _spread(kernel: OutputKernel, shared: Any, true: list[Any]) -> Any:
     """Return the spread of all true outputs around their mean, lazily."""
     dask = require("dask")
-    if isinstance(kernel, Dirac):  # other labels than those of the training set count, too
-        distinct, join = (dask.delayed(f, pure=False) for f in (_labels, _joint_kernel))
-        shared = join([distinct(part) for part in true])
     if kernel.feature_dim(np.zeros((1, 1))) is None:
         pairs = dask.delayed(_pair_sum, pure=False)
         products = [pairs(shared, a, b) for a in true for b in true]
@@ -67,8 +74,7 @@ def _truth(kernel: OutputKernel, y: Any, weight: Any = None) -> Truth:
 
 def _terms(predicted: tuple[Span, WeightMatrix], true: Truth) -> Terms:
     span, W = predicted
-    if len(true.outputs) != W.shape[0]:
-        raise ValueError(f"a partition has {W.shape[0]} rows of X and {len(true.outputs)} of y.")
+    _check_rows(W.shape[0], true)
     if len(true.outputs) == 0:
         return Terms(0.0, 0.0, 0.0, 0)
     losses = span.losses(W, true.outputs)
@@ -77,12 +83,21 @@ def _terms(predicted: tuple[Span, WeightMatrix], true: Truth) -> Terms:
     return Terms(float(weight @ losses), float(weight @ squares), float(weight.sum()), len(losses))
 
 
-def _labels(true: Truth) -> Outputs | None:
-    return np.unique(true.outputs) if len(true.outputs) else None
+def _right(predicted: Outputs, true: Truth) -> tuple[float, float]:
+    """Return the weight of the rows whose class is predicted, and that of all rows."""
+    _check_rows(len(predicted), true)
+    right = np.asarray(predicted == true.outputs, dtype=np.float64)
+    return float(true.weight @ right), float(true.weight.sum())
 
 
-def _joint_kernel(labels: list[Outputs | None]) -> OutputKernel:
-    return Dirac(np.unique(np.concatenate([own for own in labels if own is not None])))
+def _share(terms: list[tuple[float, float]]) -> Floats:
+    right, total = np.sum(terms, axis=0)
+    return np.array(right / total if total > 0 else np.nan)
+
+
+def _check_rows(n_rows: int, true: Truth) -> None:
+    if len(true.outputs) != n_rows:
+        raise ValueError(f"a partition has {n_rows} rows of X and {len(true.outputs)} of y.")
 
 
 def _feature_sum(kernel: OutputKernel, true: Truth) -> tuple[Any, float]:

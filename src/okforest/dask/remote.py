@@ -36,6 +36,7 @@ from okforest.dask._predicted import (
 from okforest.dask.prediction import decoded_like, stack
 from okforest.decode import as_decoder
 from okforest.engine import Trees
+from okforest.kernels import Dirac
 from okforest.weights import Span
 
 TOGETHER = 8  # contributions that one task adds up
@@ -124,6 +125,11 @@ class RemoteForest:
             Computed when it is asked for. It has the form of local predictions, as arrays even if
             the training outputs were a sparse matrix or a frame.
         """
+        blocks, empty = self._decoded(X, candidates)
+        return stack(blocks, X, empty)
+
+    def _decoded(self, X: Any, candidates: Any = None) -> tuple[list[Any], Outputs]:
+        """Return the predicted outputs of every partition, lazily, and an empty array of them."""
         dask = require("dask")
         span = Span(self.model.kernel_, self.outputs)
         decoder = as_decoder(self.model.decoder, span.kernel)
@@ -133,7 +139,7 @@ class RemoteForest:
         shared = dask.delayed(decoder, traverse=False)
         decode = dask.delayed(decoded, pure=False)
         predicted = self._predicted(X, needs_weights=not takes_sums(decoder, span))
-        return stack([decode(some, shared, empty) for some in predicted], X, empty)
+        return [decode(some, shared, empty) for some in predicted], empty
 
     def predict_weights(self, X: Any) -> Any:
         """Return the weights of the training outputs, lazily.
@@ -214,7 +220,7 @@ class RemoteForest:
         return array.block(blocks, allow_unknown_chunksizes=True)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Return the kernel R², lazily.
+        """Return the kernel R², or the accuracy of a classifier, lazily.
 
         Parameters
         ----------
@@ -228,13 +234,17 @@ class RemoteForest:
         Returns
         -------
         score : Dask array without axes
-            1 − Σ‖φ(y) − F(x)‖² / Σ‖φ(y) − φ̄‖²; ``float(score)`` computes it.
+            1 − Σ‖φ(y) − F(x)‖² / Σ‖φ(y) − φ̄‖², or with the Dirac kernel the fraction of rows that
+            are classified correctly; ``float(score)`` computes it.
         """
         truths = [[part] for part in aligned_blocks(y, "y", X)]
         if sample_weight is not None:
             weights = aligned_blocks(sample_weight, "sample_weight", X)
             truths = [[*own, weight] for own, weight in zip(truths, weights, strict=True)]
-        return _scoring.score(self.model.kernel_, self._predicted(X), truths)
+        kernel = self.model.kernel_
+        if isinstance(kernel, Dirac):
+            return _scoring.accuracy(kernel, self._decoded(X)[0], truths)
+        return _scoring.score(kernel, self._predicted(X), truths)
 
     def to_local(self) -> Any:
         """Bring the trees here, and the training outputs if they are in partitions.

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from okforest._namespace import on_gpu
 from okforest._outputs import check_same_type
 from okforest._sparse import check_sparse
-from okforest.decode._base import SearchDecoder
+from okforest.decode._base import Decoder, SearchDecoder
 from okforest.weights import OutputSet, Span, WeightMatrix
 
 BLOCK = 2**16  # candidates that are read at a time
@@ -115,6 +115,13 @@ def read_candidates(outputs: Any, span: Span) -> OutputSet:
     """Return candidates given by the user, checked against the training outputs."""
     if outputs is None:
         raise ValueError("candidates is None; pass at least one output.")
+    if isinstance(outputs, Decoder):
+        inner = "candidates.outputs" if isinstance(outputs, Candidates) else "outputs"
+        raise ValueError(
+            f"candidates is the decoder {type(outputs).__name__}; pass outputs, "
+            f"candidates={inner}, or set the decoder: "
+            f"model.set_params(decoder={type(outputs).__name__}(...))."
+        )
     if isinstance(outputs, Iterator):
         raise ValueError(
             f"candidates is of type {type(outputs).__name__}, which can be read only once; pass "

@@ -49,6 +49,13 @@ def as_values(curve: Any, i: int) -> Floats:
         values = np.asarray(curve, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"y[{i}] is {curve!r}; it must be a sequence of numbers.") from None
+    if values.ndim == 2 and values.size:
+        n = values.shape[1]
+        raise ValueError(
+            f"y[{i}] has shape {values.shape}, and a curve is a sequence of single numbers. For "
+            f"{n} variables, pass [tuple(np.transpose(series)) for series in y], and kernel="
+            f"Tuples([kernel] * {n}) of okforest.kernels."
+        )
     if values.ndim != 1 or not len(values):
         raise ValueError(f"y[{i}] has shape {values.shape}; it must hold at least one number.")
     return values

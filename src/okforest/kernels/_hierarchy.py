@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from okforest._typing import Floats, Outputs
-from okforest.kernels._outputs import array_of_objects, check_collection
+from okforest.kernels._outputs import array_of_objects, check_collection, refuse_missing
 
 SEPARATOR = "/"  # between a class and its subclass
 BETWEEN = "@"  # between the paths of one output
@@ -27,12 +27,19 @@ def holds_text(y: Any) -> bool:
     """Return whether y holds text, such as class paths."""
     if hasattr(y, "shape") and (np.ndim(y) != 1 or not len(y)):
         return False
-    return len(y) > 0 and isinstance(next(iter(y)), str)
+    return any(isinstance(value, str) for value in y)
 
 
 def read_paths(y: Any) -> Outputs:
     """Return the sets of classes that class paths such as "01/02@05" name, with ancestors."""
-    paths = [str(text).split(BETWEEN) for text in check_collection(y)]
+    for value in check_collection(y):
+        refuse_missing(value)
+        if not isinstance(value, str):
+            raise ValueError(
+                f"y mixes class paths and other values, such as {value!r}; pass a class path such "
+                "as '01/02', or several as '01/02@05', for every row."
+            )
+    paths = [text.split(BETWEEN) for text in check_collection(y)]
     return array_of_objects([frozenset(parents_from_paths(own)) for own in paths])
 
 

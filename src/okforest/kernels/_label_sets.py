@@ -10,7 +10,8 @@ from okforest._sparse import check_sparse
 from okforest._typing import Booleans, Floats, Outputs
 from okforest.kernels._outputs import array_of_objects, check_collection, read_array
 
-Form = Literal["array", "sparse", "frame", "paths", "ranks", "text", "orders"]
+Form = Literal["array", "sparse", "frame", "polars", "paths", "ranks", "text", "orders"]
+FRAMES = ("frame", "polars")
 AS_SETS = "pass sets, such as [set(labels) for labels in y], or a matrix of 0 and 1"
 SEPARATORS = ";,|> "
 
@@ -92,7 +93,8 @@ def learnt_form(y: Any, labels: list[Any] | None) -> dict[str, Any]:
     if not is_frame(y):
         return {"form": "array"}
     names = list(y.columns)
-    return {"form": "frame", "labels": labels if labels and set(labels) == set(names) else names}
+    known = labels if labels and set(labels) == set(names) else names
+    return {"form": form_of_frame(y), "labels": known}
 
 
 def in_order(y: Any, labels: Sequence[Any] | None, form: Form | None) -> Any:
@@ -102,7 +104,7 @@ def in_order(y: Any, labels: Sequence[Any] | None, form: Form | None) -> Any:
     names = list(y.columns)
     if len(names) == len(labels) and set(names) == set(labels):
         return y if names == list(labels) else y[list(labels)]
-    if form != "frame":
+    if form not in FRAMES:
         return y
     missing = [label for label in labels if label not in names]
     other = [name for name in names if name not in labels]
@@ -115,18 +117,33 @@ def in_order(y: Any, labels: Sequence[Any] | None, form: Form | None) -> Any:
 
 
 def is_frame(y: Any) -> bool:
-    """Return whether y is a frame of pandas."""
-    return type(y).__module__.startswith("pandas") and hasattr(y, "columns")
+    """Return whether y is a frame of pandas or polars."""
+    library = type(y).__module__.partition(".")[0]
+    return library in ("pandas", "polars") and hasattr(y, "columns") and hasattr(y, "to_numpy")
+
+
+def form_of_frame(y: Any) -> Literal["frame", "polars"]:
+    """Return the form of outputs that are given in a frame of pandas or polars."""
+    return "polars" if type(y).__module__.startswith("polars") else "frame"
+
+
+def frame_of(outputs: Outputs, names: Any, form: Form) -> Any:
+    """Return outputs in a frame of the library of this form."""
+    if form == "polars":
+        import polars as pl
+
+        return pl.DataFrame(outputs, schema=list(names), orient="row")
+    import pandas as pd
+
+    return pd.DataFrame(outputs, columns=pd.Index(names))
 
 
 def in_form(outputs: Outputs, form: Form | None, labels: Sequence[Any] | None) -> Any:
     """Return predicted label sets in the form that y had."""
     if form == "sparse" and outputs.dtype != object:
         return sp.csr_array(outputs)
-    if form == "frame" and outputs.dtype != object:
-        import pandas as pd
-
-        return pd.DataFrame(outputs, columns=labels)
+    if form in FRAMES and outputs.dtype != object:
+        return frame_of(outputs, labels, form)
     return outputs
 
 

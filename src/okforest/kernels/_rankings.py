@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from okforest._typing import Floats, Outputs
-from okforest.kernels._label_sets import Form, is_frame
+from okforest.kernels._label_sets import FRAMES, Form, form_of_frame, is_frame
 from okforest.kernels._outputs import array_of_objects, check_collection, is_missing, read_array
 
 FORMS = (
@@ -22,7 +22,7 @@ FORMS = (
 def form_of(y: Any) -> Form:
     """Return the form of rankings, from the first of them; an error is left to the reader."""
     if is_frame(y):
-        return "frame"
+        return form_of_frame(y)
     values = np.asarray(y) if hasattr(y, "__array__") else y
     first = next(iter(values)) if np.iterable(values) and hasattr(y, "__len__") and len(y) else None
     if isinstance(first, str):
@@ -60,7 +60,7 @@ def read_rankings(y: Any) -> Outputs:
 def in_form_of(outputs: Outputs, form: Form | None, labels: Sequence[Any] | None) -> Outputs:
     """Return rankings, in canonical form, in another form: that of the training outputs."""
     own = "ranks" if outputs.ndim == 2 else "text" if _is_text(outputs) else "orders"
-    wanted = "ranks" if form == "frame" else form
+    wanted = "ranks" if form in FRAMES else form
     if labels is None or wanted not in ("ranks", "text", "orders") or own == wanted:
         return outputs
     by_name = {str(label): label for label in labels}
@@ -196,7 +196,38 @@ def _check_ranks(ranks: Outputs) -> Outputs:
         raise ValueError("y holds infinite ranks; use NaN for a label without a rank.")
     if ranks.dtype.kind == "f" and np.isnan(ranks).all(axis=1).any():
         raise ValueError("y has a row without any rank; remove it from X and y.")
+    wrong = np.flatnonzero(~_are_ranks(ranks.astype(np.float64)))
+    if len(wrong):
+        n_labels, row = ranks.shape[1], ranks[wrong[0]]
+        omit = ", nan_policy='omit'" if ranks.dtype.kind == "f" and np.isnan(ranks).any() else ""
+        rankdata = f"scipy.stats.rankdata({{}}y, axis=1{omit})"
+        raise ValueError(
+            f"y[{wrong[0]}] is {np.array2string(row, precision=4, threshold=6)}, which are not "
+            f"ranks: those of {n_labels} labels go from 1, the most preferred, to {n_labels}. If "
+            f"larger values are preferred, as with scores, pass {rankdata.format('-')}; if smaller "
+            f"ones are, pass {rankdata.format('')}."
+        )
     return ranks
+
+
+def _are_ranks(values: Floats) -> Any:
+    """Return which rows hold ranks.
+
+    Tied labels may share the least, the mean or the greatest of their ranks, or be counted as one.
+    Labels without a rank may have left gaps among the ranks of the others.
+    """
+    least, greatest = _tied_ranks(values)
+    order = np.argsort(values, axis=1)
+    n_missing = np.isnan(values).sum(axis=1, keepdims=True)
+    found = np.zeros(len(values), dtype=bool)
+    for first in (0.0, 0.5, 1.0):
+        gaps = values - least - first * (greatest - least)  # how many ranks are skipped before
+        wrong = (gaps < 0) | (gaps > n_missing) | (2.0 * gaps % 1.0 > 0)  # False for NaN
+        falls = np.diff(np.take_along_axis(gaps, order, axis=1), axis=1) < 0
+        found |= ~wrong.any(axis=1) & ~falls.any(axis=1)
+    n_different = (np.diff(np.sort(values, axis=1), axis=1) > 0).sum(axis=1) + 1
+    whole = ~((values < 1) | (values % 1.0 > 0)).any(axis=1)
+    return found | (whole & (np.nanmax(values, axis=1) == n_different))
 
 
 def labels_in(outputs: Outputs) -> list[Any]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from okforest._typing import Floats, Outputs
-from okforest.kernels._outputs import array_of_objects, check_collection, refuse_missing
+from okforest.kernels._outputs import array_of_objects, check_collection, is_missing, refuse_missing
 
 END = None  # what k-mers have beyond the ends of a sequence
 BLOCK_STEPS = 2**26  # of comparisons of symbols between two chances to hear Ctrl-C
@@ -34,12 +34,25 @@ def read_sequences(y: Any) -> Outputs:
         )
     if kinds == {True}:
         return array_of_objects([str(value) for value in values])
+    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 0:
+        raise ValueError(
+            f"y has shape {y.shape}, so no sequence has a symbol; pass strings, or sequences of "
+            "symbols such as ('a', 'b')."
+        )
     for value in values:
+        refuse_missing(value)
         if not isinstance(value, tuple | list | np.ndarray):
             raise ValueError(
                 f"y holds {value!r}; pass strings, or sequences of symbols such as ('a', 'b')."
             )
     plain = [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
+    for i, sequence in enumerate(plain):
+        missing = next((symbol for symbol in sequence if is_missing(symbol)), "")
+        if is_missing(missing):
+            raise ValueError(
+                f"y[{i}] holds {missing!r}, a missing symbol; leave missing symbols out of "
+                "sequences, or use a symbol of their own, such as '?'."
+            )
     return array_of_objects([tuple(value) for value in plain])
 
 

@@ -14,7 +14,7 @@ from okforest.kernels._hierarchy import (
     read_parents,
     read_paths,
 )
-from okforest.kernels._label_sets import Form, in_order, indicators_of, read_label_sets
+from okforest.kernels._label_sets import FRAMES, Form, in_order, indicators_of, read_label_sets
 from okforest.kernels._outputs import array_of_objects
 from okforest.kernels.sets import LabelSetKernel
 
@@ -36,7 +36,7 @@ class Hierarchy(LabelSetKernel):
         The factor of the weight from a class to its subclasses.
     labels : list, optional
         The classes, ancestors first; filled in when a model is fitted.
-    form : {"array", "sparse", "frame", "paths"}, optional
+    form : {"array", "sparse", "frame", "polars", "paths"}, optional
         The form of y, in which predictions are returned; filled in when a model is fitted.
 
     References
@@ -144,7 +144,7 @@ class Hierarchy(LabelSetKernel):
     def _parents(self, y: Outputs) -> dict[Any, list[Any]]:
         """Return the parents of every class, ancestors first."""
         if self.parents is not None:
-            if isinstance(self.parents, dict) or self.form != "frame":
+            if isinstance(self.parents, dict) or self.form not in FRAMES:
                 return read_parents(self.parents)
             above = np.asarray(self.parents).tolist()
             order = self.labels or []

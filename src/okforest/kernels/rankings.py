@@ -123,7 +123,7 @@ class Kendall(_RankFeatures):
     labels : list, optional
         The labels; filled in when a model is fitted. They are the names of the columns if y is a
         frame of ranks.
-    form : {"ranks", "frame", "text", "orders"}, optional
+    form : {"ranks", "frame", "polars", "text", "orders"}, optional
         The form of y, in which predictions are returned; filled in when a model is fitted.
 
     References
@@ -165,7 +165,7 @@ class Spearman(_RankFeatures):
     labels : list, optional
         The labels; filled in when a model is fitted. They are the names of the columns if y is a
         frame of ranks.
-    form : {"ranks", "frame", "text", "orders"}, optional
+    form : {"ranks", "frame", "polars", "text", "orders"}, optional
         The form of y, in which predictions are returned; filled in when a model is fitted.
 
     Examples
@@ -203,7 +203,7 @@ class Mallows(RankingKernel):
     labels : list, optional
         The labels; filled in when a model is fitted. They are the names of the columns if y is a
         frame of ranks.
-    form : {"ranks", "frame", "text", "orders"}, optional
+    form : {"ranks", "frame", "polars", "text", "orders"}, optional
         The form of y, in which predictions are returned; filled in when a model is fitted.
 
     References

@@ -112,7 +112,7 @@ class Hamming(LabelSetKernel):
     labels : list, optional
         The labels, sorted; filled in when a model is fitted. They are the names of the columns if
         y is a frame, and positions of columns if it is a matrix without names.
-    form : {"array", "sparse", "frame"}, optional
+    form : {"array", "sparse", "frame", "polars"}, optional
         The form of y, in which predictions are returned; filled in when a model is fitted.
 
     Examples
@@ -211,7 +211,7 @@ class Jaccard(_Overlap):
         Positive weights of the labels, by label or in the order of ``labels``; 1 by default.
     labels : list, optional
         The labels, sorted; filled in when a model is fitted.
-    form : {"array", "sparse", "frame"}, optional
+    form : {"array", "sparse", "frame", "polars"}, optional
         The form of y, in which predictions are returned; filled in when a model is fitted.
 
     Examples
@@ -241,7 +241,7 @@ class Dice(_Overlap):
         Positive weights of the labels, by label or in the order of ``labels``; 1 by default.
     labels : list, optional
         The labels, sorted; filled in when a model is fitted.
-    form : {"array", "sparse", "frame"}, optional
+    form : {"array", "sparse", "frame", "polars"}, optional
         The form of y, in which predictions are returned; filled in when a model is fitted.
 
     Examples

@@ -32,6 +32,8 @@ KernelMetric = Literal["r2", "loss", "output_loss"]
 def kernel_r2_scorer(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     """Score a model by the kernel R² in its own feature space, as its ``score`` method does.
 
+    The ``score`` of a classifier, a model with the Dirac kernel, is its accuracy instead.
+
     Parameters
     ----------
     model : estimator

@@ -238,8 +238,9 @@ OOB_ATTRIBUTES = """
 decoder_ : Decoder
     The decoder, if it was tuned on out-of-bag predictions.
 oob_weights_, oob_prediction_, oob_score_ : csr_array, ndarray, float
-    Estimates for the training rows, with ``oob_score=True``. A row drawn for every tree has an
-    empty row of weights and no prediction: NaN, -1, None or "", depending on the type.
+    Estimates for the training rows, with ``oob_score=True``; the score is the kernel R², or the
+    accuracy of a classifier. A row drawn for every tree has an empty row of weights and no
+    prediction: NaN, -1, None or "", depending on the type.
 """
 
 

@@ -10,7 +10,9 @@ from okforest._typing import Floats, Ints, Outputs
 from okforest.decode import Decoder
 from okforest.decode._base import HeldOut
 from okforest.engine import Trees
+from okforest.kernels import Dirac
 from okforest.metrics.losses import weights_r2
+from okforest.models._probabilities import accuracy
 from okforest.weights import LeafWeights, Span, SparseWeights
 
 # The prediction of a row that every tree was grown on, by kind of output.
@@ -67,5 +69,9 @@ def out_of_bag(W: sp.csr_array, span: Span, decoder: Decoder, sample_weight: Flo
     prediction = np.empty((len(known), *decoded.shape[1:]), dtype=decoded.dtype)
     prediction[~known] = UNKNOWN.get(decoded.dtype.kind, "")
     prediction[known] = decoded
-    score = weights_r2(span, SparseWeights(W[known]), span.outputs[known], sample_weight[known])
+    true, weight = span.outputs[known], sample_weight[known]
+    if isinstance(span.kernel, Dirac):
+        score = accuracy(true, decoded, weight)
+    else:
+        score = weights_r2(span, SparseWeights(W[known]), true, weight)
     return OutOfBag(W, prediction, score)

@@ -1,11 +1,11 @@
-"""What models of classes and of label sets predict: probabilities."""
+"""What models of classes and of label sets predict: probabilities; and the accuracy of classes."""
 
 from typing import Any
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 
-from okforest._namespace import like
+from okforest._available import available_if
+from okforest._namespace import like, to_host
 from okforest._typing import Floats, Outputs
 from okforest.decode.label_sets import marginals
 from okforest.kernels import Dirac, LabelSetKernel, as_kernel
@@ -15,6 +15,11 @@ from okforest.kernels._outputs import array_of_objects
 def has_classes(model: Any) -> bool:
     """Return whether the outputs of a model are classes: whether its kernel is the Dirac kernel."""
     return isinstance(_kernel(model), Dirac)
+
+
+def accuracy(true: Outputs, predicted: Any, sample_weight: Floats) -> float:
+    """Return the weighted fraction of rows whose class is predicted."""
+    return float(np.average(to_host(predicted) == true, weights=sample_weight))
 
 
 def has_numbers(model: Any) -> bool:
@@ -30,13 +35,13 @@ def _kernel(model: Any) -> Any:
         return None
 
 
-def _predicts_probabilities(model: Any) -> bool:
-    if isinstance(_kernel(model), Dirac | LabelSetKernel):
-        return True
-    raise AttributeError(
-        f"{type(model).__name__} predicts probabilities of classes (kernel='dirac') and of labels "
-        "(a kernel on label sets, such as 'hamming')."
-    )
+def _predicts_probabilities(model: Any) -> None:
+    if not isinstance(_kernel(model), Dirac | LabelSetKernel):
+        raise AttributeError(
+            f"{type(model).__name__} has no predict_proba with kernel={model.kernel!r}; it "
+            "predicts probabilities of classes, with kernel='dirac', and of labels, with a kernel "
+            "on label sets such as 'hamming'."
+        )
 
 
 class _Classes:

@@ -17,10 +17,13 @@ from okforest._typing import Floats, Outputs
 from okforest._validation import check_decoded, check_kernel, check_outputs
 from okforest.decode import Decoder, TrainingSet, as_decoder
 from okforest.kernels import OutputKernel, as_kernel
+from okforest.kernels._label_sets import form_of_frame
 from okforest.kernels._parameters import NestedParametersMixin
 from okforest.metrics import kernel_r2_scorer
+from okforest.metrics._weights import check_score_weight
+from okforest.metrics.losses import check_truth
 from okforest.models._out_of_bag import tune_later
-from okforest.models._probabilities import ProbabilityMixin, has_classes, has_numbers
+from okforest.models._probabilities import ProbabilityMixin, accuracy, has_classes, has_numbers
 from okforest.models._survival import SurvivalMixin
 from okforest.weights import Span, WeightMatrix, as_weights
 
@@ -45,6 +48,8 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     output_names_ : list or None
         The columns of y, if it is a frame of vectors or curves and they are text, numbers or tuples
         of these.
+    output_form_ : {"frame", "polars"}
+        The library of that frame: pandas or polars.
 
     Examples
     --------
@@ -79,6 +84,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     kernel_: OutputKernel
     outputs_: Outputs
     output_names_: list[Any] | None
+    output_form_: Literal["frame", "polars"]
     decoder_: Decoder
 
     @abstractmethod
@@ -133,8 +139,9 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         -------
         y : ndarray of n outputs
             With a precomputed kernel, positions in its Gram matrix. Outputs that were given as a
-            frame of pandas (vectors, curves, label sets, ranks) or as a sparse matrix (label sets)
-            come back as one. (Columns of vectors and curves that have dates as names do not.)
+            frame of pandas or polars (vectors, curves, label sets, ranks) or as a sparse matrix
+            (label sets) come back as one. (Columns of vectors and curves that have dates as names
+            do not.)
         """
         span, W = self.span_, self._checked_weights(X)
         if candidates is None:
@@ -200,7 +207,10 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         return like(span.gram(W, None if Z is None else self._checked_weights(Z)), X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the kernel R², which needs no decoding.
+        """Return the kernel R², or the accuracy if the model is a classifier.
+
+        With the Dirac kernel a model is a classifier of scikit-learn. Its kernel R² is given by
+        :func:`okforest.metrics.kernel_r2_scorer`.
 
         Parameters
         ----------
@@ -214,9 +224,14 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         Returns
         -------
         score : float
-            1 − Σ‖φ(y) − F(x)‖² / Σ‖φ(y) − φ̄‖²; see :func:`okforest.metrics.kernel_r2`.
+            1 − Σ‖φ(y) − F(x)‖² / Σ‖φ(y) − φ̄‖², which needs no decoding, see
+            :func:`okforest.metrics.kernel_r2`; or the fraction of rows that :meth:`predict`
+            classifies correctly.
         """
-        return kernel_r2_scorer(self, X, y, sample_weight)
+        if not has_classes(self):
+            return kernel_r2_scorer(self, X, y, sample_weight)
+        true = check_truth(self.span_, X, y)
+        return accuracy(true, self.predict(X), check_score_weight(sample_weight, true))
 
     def compact(self) -> Self:
         """Return a smaller copy of the model; this one does not change.
@@ -292,6 +307,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
                 f"decoder=okforest.tune_decoder(model, X, y, {decoder!r})."
             )
         self.output_names_ = names
+        self.output_form_ = form_of_frame(y)
         return kernel, outputs
 
     def store_outputs(self, kernel: OutputKernel, outputs: Outputs) -> None:
@@ -341,7 +357,9 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     def _decoded(self, decoder: Decoder, W: WeightMatrix, span: Span) -> Any:
         """Return what a decoder, which may be a user's, predicts, in the form of y."""
         decoded = check_decoded(decoder, decoder.decode(W, span), W.shape[0])
-        return with_names(span.kernel.in_form(decoded), getattr(self, "output_names_", None))
+        names = getattr(self, "output_names_", None)
+        form: Any = getattr(self, "output_form_", "frame")  # older files have none
+        return with_names(span.kernel.in_form(decoded), names, form)
 
     def _decoder(self) -> Decoder:
         """Return the decoder, with what the fit has tuned."""

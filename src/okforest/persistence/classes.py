@@ -1,9 +1,11 @@
 """Classes by the names that files store, ``module:qualname``.
 
-A name in a file never causes an import of anything outside okforest. It stands for a class that is
-passed to :func:`okforest.load`, exported by okforest, or already imported by the program. The class
-must derive from scikit-learn's ``BaseEstimator``, as models, kernels and decoders do. A file can
-thus choose estimators and their parameters, but it cannot run any other code.
+A name in a file never causes an import of anything outside okforest and the public modules of
+scikit-learn in :data:`SCIKIT_LEARN`. It stands for a class that is passed to
+:func:`okforest.load`, exported by okforest or one of these modules, or already imported by the
+program. The class must derive from scikit-learn's ``BaseEstimator``, as models, kernels and
+decoders do. A file can thus choose estimators and their parameters, but it cannot run any other
+code.
 """
 
 import sys
@@ -16,6 +18,18 @@ from pkgutil import iter_modules
 from typing import Any
 
 from sklearn.base import BaseEstimator
+
+SCIKIT_LEARN = frozenset(
+    f"sklearn.{name}"
+    for name in (
+        *("calibration", "cluster", "compose", "covariance", "cross_decomposition"),
+        *("decomposition", "discriminant_analysis", "dummy", "ensemble", "feature_extraction"),
+        *("feature_extraction.text", "feature_selection", "gaussian_process", "impute"),
+        *("isotonic", "kernel_approximation", "kernel_ridge", "linear_model", "manifold"),
+        *("mixture", "multiclass", "multioutput", "naive_bayes", "neighbors", "neural_network"),
+        *("pipeline", "preprocessing", "random_projection", "semi_supervised", "svm", "tree"),
+    )
+)
 
 
 class UnknownClassError(Exception):
@@ -69,7 +83,7 @@ class ClassFinder:
         for cls in named:
             if f"{cls.__module__}.".startswith(f"{module}."):
                 return cls
-        if module in _own_packages():
+        if module in _own_packages() or module in SCIKIT_LEARN:
             with suppress(ImportError):  # of an optional package
                 import_module(module)
         imported = _imported(module, qualname)

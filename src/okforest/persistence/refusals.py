@@ -32,6 +32,13 @@ def _advice(value: Any, path: str) -> str:
             "Write the kernel as a subclass of okforest.kernels.OutputKernel, or fit with "
             "kernel=Precomputed(K), where K is its Gram matrix."
         )
+    if name == "score_func":
+        return "Selected features stay selected without it: set score_func to None before saving."
+    if ".transformers[" in path:
+        return (
+            "Pass the names of the columns instead, such as make_column_selector(...)(X), and fit "
+            "again."
+        )
     if name in ("func", "inverse_func"):
         return (
             "Replace the FunctionTransformer by a transformer class of your own, which is stored "

@@ -98,9 +98,10 @@ def load(
 ) -> Any:
     """Load a model from a file that :func:`save` has written.
 
-    Nothing in the file is executed, and it cannot cause an import of anything outside okforest. A
-    class that does not belong to okforest must be imported before, or passed as one of ``types``,
-    and be a scikit-learn estimator, as models, kernels and decoders are.
+    Nothing in the file is executed, and it cannot cause an import of anything but okforest and a
+    fixed list of public modules of scikit-learn, such as ``sklearn.impute``. A class of any other
+    module must be imported before, or passed as one of ``types``, and be a scikit-learn estimator,
+    as models, kernels and decoders are.
 
     A file that cannot be loaded, since it is truncated or corrupted for example, raises an
     ``okforest.persistence.FileFormatError``. Trees, sparse matrices and the state of okforest's

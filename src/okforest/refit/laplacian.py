@@ -100,7 +100,7 @@ def check_laplacian(laplacian: Any, X: Any, n: int, n_neighbors: int = 7) -> sp.
 def _knn(X: Any, n_neighbors: int) -> sp.csr_array:
     try:
         return knn_laplacian(X, n_neighbors)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:  # categories of text have no distances
         raise ValueError(
             f"laplacian='knn' measures distances, which needs complete numbers in X ({error}). "
             "Impute and encode X, or pass laplacian=None, a matrix, or a function of X, for "

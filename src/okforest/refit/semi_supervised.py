@@ -15,6 +15,7 @@ from okforest._typing import Booleans, Floats, Outputs
 from okforest._validation import adopt_inputs
 from okforest.decode import as_decoder
 from okforest.kernels import as_kernel
+from okforest.kernels._outputs import check_collection, read_array
 from okforest.models import OKExtraTrees
 from okforest.models._tree_model import TreeModel
 from okforest.refit._base import RefittedModel
@@ -242,6 +243,10 @@ class SemiSupervisedForest(RefittedModel):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
+        if sp.issparse(y):
+            read_array(y)  # raises the error
+        if not isinstance(y, np.ma.MaskedArray):
+            y = check_collection(y)
         labelled = labelled_rows(y, as_kernel(self.kernel))
         check_consistent_length(X, labelled)
         if labelled.sum() < 2:
@@ -304,7 +309,7 @@ class SemiSupervisedForest(RefittedModel):
         return decoded
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the kernel R² of the labelled rows; unlabelled ones do not count.
+        """Return the kernel R², or accuracy, of the labelled rows; unlabelled ones do not count.
 
         Parameters
         ----------
@@ -318,7 +323,7 @@ class SemiSupervisedForest(RefittedModel):
         Returns
         -------
         score : float
-            See :func:`okforest.metrics.kernel_r2`.
+            The accuracy with the Dirac kernel; otherwise see :func:`okforest.metrics.kernel_r2`.
         """
         check_is_fitted(self, "leaf_adjustments_")
         rows = np.flatnonzero(labelled_rows(y, self.kernel_))

@@ -91,6 +91,15 @@ class Postings:
         if self.offsets[0] != 0 or self.offsets[-1] != len(self.low) or not ascending:
             raise ValueError(f"the offsets of postings do not ascend from 0 to {len(self.low)}")
 
+    def check_entries(self, n_images: int, n_leaves: int) -> None:
+        """Raise a ValueError unless every posting is of an image and a leaf that exist."""
+        if int(self.image.max(initial=0)) >= max(n_images, 1):
+            raise ValueError("a posting is of no image")
+        last = slice(len(self.offsets) - 2, None)  # other buckets are full: they end by their size
+        beyond = int(self.leaves(last).max(initial=0)) >= n_leaves
+        if beyond or int(self.low.max(initial=0)) >> self.shift:
+            raise ValueError("a posting is of no leaf")
+
     def find(self, leaves: UInt32s) -> FoundPostings:
         """Find the postings of leaves, given in ascending order."""
         return FoundPostings(
@@ -138,8 +147,6 @@ def _renumbered(
     """Return the columns of the leaves from begin to end, both multiples of a bucket."""
     buckets = slice(begin >> postings.shift, end >> postings.shift)
     leaf, image, count = postings.columns(buckets)
-    if len(image) and image.max() >= len(numbers):
-        raise ValueError("a posting is of no image")
     new = numbers[image]
     kept = new >= 0
     return leaf[kept], new[kept].astype(np.uint32), count[kept]

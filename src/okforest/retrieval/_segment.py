@@ -140,6 +140,13 @@ def merge_segments(
     parts: list[tuple[Postings, Any]] = []
     rows: list[Row] = []
     for segment, gone in zip(segments, removed, strict=True):
+        try:
+            segment.postings.check_entries(len(segment.table), vocabulary.n_leaves)
+        except ValueError as error:
+            raise FileFormatError(
+                f"{segment.file} is malformed: {error}. Restore the index from a copy, or build it "
+                "again from its images."
+            ) from error
         kept = np.ones(len(segment.table), dtype=bool) if len(gone) == 0 else ~gone
         numbers = np.where(kept, len(rows) + np.cumsum(kept) - 1, -1)
         parts.append((segment.postings, numbers))

@@ -4,7 +4,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags, assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -127,25 +126,6 @@ class SegmentClassifier(ClassifierMixin, TaskModel):
         """
         W = self.weight_matrix(X)
         return W @ np.equal.outer(self.outputs_, self.classes_).astype(np.float64)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the fraction of objects that are classified correctly.
-
-        Parameters
-        ----------
-        X : array-like or list of n objects
-            Objects.
-        y : array-like of n labels
-            Their labels.
-        sample_weight : array-like of shape (n,), optional
-            Weights.
-
-        Returns
-        -------
-        accuracy : float
-            The weighted fraction.
-        """
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""

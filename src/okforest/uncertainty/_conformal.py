@@ -1,7 +1,9 @@
 """What conformal sets and intervals share."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -30,6 +32,13 @@ class Conformal(BaseEstimator):
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        if X is None or np.isscalar(X):
+            raise ValueError(f"X is {X!r}; pass inputs, with a row for each output in y.")
+        if isinstance(X, Mapping):
+            raise ValueError(
+                f"X is a {type(X).__name__}, whose rows are not known; pass a frame or an array: "
+                "pandas.DataFrame(X)."
             )
         fitted = calibrate(
             self.estimator,

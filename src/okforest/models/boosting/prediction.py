@@ -16,6 +16,7 @@ from okforest.engine.inputs import Inputs
 from okforest.metrics._weights import check_score_weight
 from okforest.metrics.losses import check_truth, loss_r2
 from okforest.models._growing import Grower
+from okforest.models._probabilities import accuracy, has_classes
 from okforest.models.base import OKModel
 from okforest.models.boosting.bases import BaseRounds
 from okforest.models.boosting.rounds import Rounds
@@ -127,7 +128,7 @@ class BoostedModel(Grower):
         return self._staged_losses(X, check_truth(self.span_, X, y))
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
-        """Yield the kernel R² after each round.
+        """Yield the kernel R² after each round, or the accuracy of a classifier.
 
         Parameters
         ----------
@@ -145,6 +146,8 @@ class BoostedModel(Grower):
         """
         outputs = check_truth(self.span_, X, y)
         weight = check_score_weight(sample_weight, outputs)
+        if has_classes(self):
+            return (accuracy(outputs, predicted, weight) for predicted in self.staged_predict(X))
         return (
             loss_r2(self.kernel_, losses, outputs, weight)
             for losses in self._staged_losses(X, outputs)
