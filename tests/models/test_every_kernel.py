@@ -20,6 +20,7 @@ WORDS = np.array(["".join(rng.choice(list("ab"), 5)) for _ in range(N)])
 RING = np.roll(np.eye(N), 1, axis=1) + np.roll(np.eye(N), -1, axis=1)
 GRAM = VECTORS @ VECTORS.T
 LABELS = np.array(["a", "b", "c"])[np.arange(N) % 3]
+PATHS = [{"a", label} for label in LABELS]
 SETS = np.c_[X > 0, X[:, 0] < 0].astype(int)
 TIMES = np.rec.fromarrays([np.arange(N) % 3 > 0, 1.0 + np.arange(N)], names="event,time")
 SERIES = [np.cumsum(rng.normal(size=4 + i % 3)) for i in range(N)]
@@ -70,7 +71,7 @@ CASES = {
     "GlobalAlignment": (kernels.GlobalAlignment(), SERIES),
     "Hierarchy": (
         kernels.Hierarchy({"a": None, "b": "a", "c": "a"}),
-        [{"a", label} for label in LABELS],
+        PATHS,
     ),
     **{name: (getattr(kernels, name)(), SETS) for name in ("Hamming", "Jaccard", "Dice")},
     **{name: (getattr(kernels, name)(), RANKS) for name in ("Kendall", "Spearman", "Mallows")},
