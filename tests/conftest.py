@@ -44,3 +44,11 @@ def device(request, monkeypatch):
         monkeypatch.setattr(cuda, "Device", lambda: found)
     monkeypatch.setattr(devices, "gpu", lambda: found)
     return found
+
+
+def pytest_runtest_setup():
+    """Use the instruction set that OKFOREST_SIMD_LEVEL names, if any."""
+    if level := os.environ.get("OKFOREST_SIMD_LEVEL"):
+        from okforest.engine.cpu import choose_simd_level
+
+        assert choose_simd_level(level), f"this machine does not have {level}"

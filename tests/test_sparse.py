@@ -1,5 +1,10 @@
 """Sparse matrices whose arrays do not fit together are refused before SciPy reads them."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -69,6 +74,7 @@ def test_unused_entries_and_vectors():
         ({"indices": np.array([1, 3, 0, 2**32, 0, 2])}, "are not all in 0…3"),
         ({"indices": np.zeros(6)}, "indices of a sparse matrix is not a 1-d array"),
         ({"indices": np.zeros(5, dtype=int)}, "6 values and 5 indices, but indptr counts 6"),
+        ({"data": np.ones((6, 0))}, "data of a sparse matrix is not a [13]-d array"),
         ({"data": np.ones((3, 1, 1))}, "3 values and 6 indices, but indptr counts 6"),
         ({"indptr": np.array([0, 2, 3, 6])}, "indptr of a sparse matrix has 4 entries, not 5"),
         ({"indptr": np.array([], dtype=int)}, "index -1 is out of bounds"),
@@ -108,6 +114,11 @@ def test_compressed(matrix_format, parts, message):
         (damaged("bsr", data=np.ones((1, 3, 3))), r"blocks of shape \(3, 3\) do not fill"),
         (damaged("bsr", data=np.ones((1, 0, 2))), r"blocks of shape \(0, 2\) do not fill"),
         (damaged("dia", offsets=np.arange(9)), "diagonals and offsets differ"),
+        (damaged("dia", data=np.ones(3)), "data of a sparse matrix is not a 2-d array"),
+        (
+            damaged("dia", offsets=damaged("dia").offsets + 2**20),
+            "a diagonal of a sparse matrix lies",
+        ),
         (damaged("dia", offsets=np.array([0.5])), "offsets of a sparse matrix is not"),
         (damaged("lil", rows=lists([1, 9], [0], [3], [0, 2])), "not all in 0…3"),
         (damaged("lil", rows=lists([1, 3, 2], [0], [3], [0, 2])), "values and indices of rows"),
@@ -122,6 +133,22 @@ def test_compressed(matrix_format, parts, message):
 def test_other_formats(matrix, message):
     with pytest.raises(ValueError, match=message):
         check_sparse(matrix, "X")
+
+
+def test_every_public_function_checks_its_inputs():
+    """In a process of its own, which a function that does not check them would crash."""
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    script = Path(__file__).with_name("sparse_calls.py")
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", script],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"MPLBACKEND": "agg"},
+    )
+    calls = run.stdout.splitlines()
+    assert run.returncode == 0, (calls[-1:], run.stderr[-2000:])
+    assert not [call for call in calls if not call.endswith(" ok")]
+    assert len(calls) > 1500
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,9 @@ def check_compressed(data: Any, indices: Any, indptr: Any, n_major: int, n_minor
 
 
 def _check_parts(matrix: Any) -> None:
+    n_axes = {"csr": 1, "csc": 1, "coo": 1, "dia": 2, "bsr": 3}.get(matrix.format)
+    if n_axes is not None and getattr(matrix.data, "ndim", None) != n_axes:
+        raise ValueError(f"data of a sparse matrix is not a {n_axes}-d array of suitable numbers")
     n_rows, n_columns = (1, *matrix.shape)[-2:]  # SciPy has vectors, too
     if matrix.format in ("csr", "csc"):
         axes = (n_rows, n_columns) if matrix.format == "csr" else (n_columns, n_rows)
@@ -50,6 +53,8 @@ def _check_parts(matrix: Any) -> None:
     elif matrix.format == "dia":
         _check_integers(matrix.offsets, "offsets")
         _check_equal(len(matrix.data), len(matrix.offsets), "diagonals and offsets")
+        if any(not -n_rows <= offset <= n_columns for offset in matrix.offsets):
+            raise ValueError("a diagonal of a sparse matrix lies outside it")  # SciPy may hang
     elif matrix.format == "lil":
         _check_equal(len(matrix.data), n_rows, "lists of values and rows")
         _check_equal(

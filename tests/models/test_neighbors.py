@@ -47,7 +47,10 @@ def test_regression_is_that_of_scikit_learn(weights, metric, params):
             k, weights=weights, metric=metric, p=(params or {}).get("p", 2)
         ).fit(X, Y)
         np.testing.assert_allclose(ours.predict(NEW), theirs.predict(NEW), atol=1e-12)
-        np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-12)
+        if weights == "distance":  # scikit-learn may round the distance of a row to itself
+            np.testing.assert_allclose(ours.predict(X), Y, atol=1e-12)
+        else:
+            np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-12)
 
 
 @pytest.mark.parametrize("weights", ["uniform", "distance"])

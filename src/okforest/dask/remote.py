@@ -156,6 +156,7 @@ class RemoteForest:
         """
         dask, array = require("dask"), require("dask.array")
         offsets = [0, self.n_train] if self.rows is None else self.rows.offsets
+        weights_of_blocks = self._weights(X)  # which explains what to pass if X is no collection
         lengths = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * X.npartitions
         columns = dask.delayed(columns_of, pure=False)
         like = sp.csr_array((0, 0))
@@ -165,7 +166,7 @@ class RemoteForest:
                 for begin, end in pairwise(offsets)
                 if end > begin
             ]
-            for weights, length in zip(self._weights(X), lengths, strict=True)
+            for weights, length in zip(weights_of_blocks, lengths, strict=True)
         ]
         return array.block(blocks, allow_unknown_chunksizes=True)
 

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from okforest._namespace import to_host
 from okforest._outputs import check_same_type
+from okforest._sparse import check_sparse
 from okforest._typing import Floats, Outputs
 from okforest.kernels import OutputKernel, as_kernel
 from okforest.metrics._weights import check_score_weight
@@ -210,6 +211,7 @@ def output_loss_samples(kernel: Any, y_true: Any, y_pred: Any) -> Floats:
 
 def unwrap(model: Any, X: Any) -> tuple[Any, Any]:
     """Return the model within pipelines and fitted searches, and X as it takes it."""
+    check_sparse(X, "X")
     while isinstance(model, Pipeline) or hasattr(model, "best_estimator_"):
         if isinstance(model, Pipeline):
             X = model[:-1].transform(X) if len(model) > 1 else X

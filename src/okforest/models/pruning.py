@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from okforest._compat import rows_of
+from okforest._sparse import check_sparse
 from okforest._typing import Floats
 from okforest.engine import prune
 from okforest.metrics import kernel_loss
@@ -98,6 +99,7 @@ def select_ccp_alpha(
             f"select_ccp_alpha requires an OKTree, got {type(tree).__name__}. For a forest, search "
             "ccp_alpha with sklearn.model_selection.GridSearchCV."
         )
+    check_sparse(X, "X")
     path = tree.cost_complexity_pruning_path(X, y, sample_weight).ccp_alphas
     # Between two alphas of the path the pruned tree is the same: try their geometric mean.
     alphas = np.append(np.sqrt(path[:-1] * path[1:]), path[-1])

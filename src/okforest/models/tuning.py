@@ -7,6 +7,7 @@ from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 
 from okforest._compat import rows_of
+from okforest._sparse import check_sparse
 from okforest.decode import Decoder, as_decoder
 from okforest.decode._base import HeldOut
 from okforest.kernels import as_kernel
@@ -53,6 +54,7 @@ def tune_decoder(model: Any, X: Any, y: Any, decoder: Any = None, cv: Any = 3) -
     >>> model.set_params(decoder=decoder).fit(X, Y).predict(X[:1])
     array([[0, 0, 1, 1, 1]])
     """
+    check_sparse(X, "X")
     own = _last_step(model)
     kernel = clone(as_kernel(own.kernel)).learn_form(y)
     outputs = kernel.check(y)

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import fit_context
+from okforest._sparse import check_sparse
 from okforest._typing import Floats, Outputs
 from okforest.network._graphs import Graph, name_new, read_graph
 from okforest.network._pairs import KNOWN_KNOWN, KNOWN_NEW, NEW_NEW
@@ -96,6 +97,8 @@ class LinkPredictor(ABC, BaseEstimator):
             The score of a link between each row of X_new and each row of Z_new.
         """
         check_is_fitted(self)
+        check_sparse(X_new, "X_new")
+        check_sparse(Z_new, "Z_new")
         a = self._represent(X_new)
         return self._score_pairs(a, a if Z_new is X_new else self._represent(Z_new))
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from okforest._compat import rows_of
 from okforest._outputs import refuse_masked
+from okforest._sparse import check_sparse
 from okforest._typing import Outputs
 from okforest.kernels._vertices import Vertices
 
@@ -140,6 +141,7 @@ def count_rows(X: Any, name: str = "X") -> int:
         raise TypeError(
             f"{name} is a LazyFrame, whose values are not computed; pass its collect()."
         )
+    check_sparse(X, name)
     shape = getattr(X, "shape", None)
     if shape is None and hasattr(X, "__len__"):
         return len(X)

@@ -172,11 +172,13 @@ class BipartiteCompletion(BaseEstimator):
         return _score_pairs(W, self.links_, V)
 
     def _row_weights(self, X: Any) -> WeightMatrix:
+        check_sparse(X, "X_rows")
         if X is None:
             return as_weights(self.known_rows_)
         return predicted_weights(self.row_model_, X)
 
     def _column_weights(self, X: Any) -> WeightMatrix:
+        check_sparse(X, "X_columns")
         if X is None:
             return as_weights(self.known_columns_)
         return predicted_weights(self.column_model_, X)

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import Interval, StrOptions
+from okforest._sparse import check_sparse
 from okforest._typing import Floats
 from okforest.kernels import Diffusion, OutputKernel
 from okforest.network._base import LinkPredictor
@@ -254,6 +255,8 @@ class NetworkCompletion(LinkPredictor):
             The share of linked pairs among those with the same score, in cross-validation.
         """
         check_is_fitted(self)
+        check_sparse(X_new, "X_new")
+        check_sparse(Z_new, "Z_new")
         if not hasattr(self, "calibration_"):
             raise ValueError(
                 "predict_proba requires calibrate=True; refit with it, or use the scores of "

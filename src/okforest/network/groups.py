@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import rows_of
+from okforest._sparse import check_sparse
 from okforest._typing import Floats
 from okforest.network._base import LinkPredictor
 from okforest.network._models import final_model
@@ -65,6 +66,7 @@ def compare_groups(
     >>> {name: bool(r.kinds["with-new"].auc.mean() > 0.75) for name, r in results.items()}
     {'relevant': True, 'noise': False, 'all': True}
     """
+    check_sparse(X, "X")
     _check_groups(groups)
     if all_features and "all" in groups:
         raise ValueError(

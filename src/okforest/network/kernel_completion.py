@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from okforest._sparse import check_sparse
 from okforest._typing import Floats
 from okforest.kernels import Precomputed
 from okforest.metrics.losses import unwrap
@@ -54,6 +55,8 @@ def complete_kernel(
     >>> bool(np.abs(completed[:40, 40:] - K[np.ix_(known, ~known)]).max() < 0.1)
     True
     """
+    check_sparse(X_known, "X_known")
+    check_sparse(X_new, "X_new")
     K = np.asarray(K_known)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(

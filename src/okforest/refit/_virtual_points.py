@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from okforest._columns import as_floats, column, is_frame, label
 from okforest._compat import rows_of
+from okforest._sparse import check_sparse
 from okforest._typing import Floats
 
 
@@ -17,6 +18,7 @@ def n_rows(X: Any) -> int:
 
 def check_points(points: Any, X: Any, what: str) -> None:
     """Raise a ValueError unless points are rows with the features of X."""
+    check_sparse(points, "points")
     shape = points.shape if hasattr(points, "shape") else np.shape(points)
     if len(shape) != 2 or shape[0] == 0 or shape[1] != X.shape[1]:
         raise ValueError(

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
 from okforest._compat import rows_of
+from okforest._sparse import check_sparse
 from okforest._typing import Floats
 from okforest.refit._virtual_points import (
     check_points,
@@ -73,11 +74,13 @@ class Prior(ABC, BaseEstimator):
         """Return the given points, or some training rows."""
         if self.points is not None:
             return self.points
+        check_sparse(X, "X")
         some = np.unique(np.linspace(0, n_rows(X) - 1, MOST_POINTS).astype(int))
         return rows_of(X, some)
 
     def _n_points(self, X: Any) -> int:
         """Return the number of given points, or of all training rows."""
+        check_sparse(X, "X")
         return n_rows(X if self.points is None else self.points)
 
     def __str__(self) -> str:
@@ -142,6 +145,7 @@ class Monotone(Prior):
             raise ValueError(
                 f"n_values={self.n_values!r}; Monotone needs an integer of at least 2."
             )
+        check_sparse(X, "X")
         j = position_of(self.feature, X)
         levels = np.linspace(0.0, 1.0, self.n_values)
         values = np.unique(np.nanquantile(numbers_of(X, j), levels))

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from okforest._compat import rows_of
+from okforest._sparse import check_sparse
 from okforest._typing import Floats
 from okforest.metrics import concordance_index
 from okforest.refit._adjustments import Adjustments
@@ -104,6 +105,7 @@ def select_C_leaves(
     penalties = np.sort(np.unique(np.asarray(candidates, dtype=np.float64)))[::-1]
     if not len(penalties) or not penalties.min() > 0:
         raise ValueError(f"candidates={candidates!r}; pass one or more positive numbers.")
+    check_sparse(X, "X")
     X = check_rows(model._new_forest(), X)
     intervals = model._read(X, y)
     scores = [

@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import Interval, StrOptions, fit_context
+from okforest._sparse import check_sparse
 from okforest._typing import Booleans, Floats
 from okforest.segments._atomic import atomic
 from okforest.segments._base import Segmenter
@@ -130,6 +131,7 @@ class SegmentAnnotator(BaseEstimator):
         self : object
             The fitted model.
         """
+        check_sparse(X, "X")
         if self.estimator is not None:
             check_estimator(self, self.estimator, "regressor")
         indicator = self._read_labels(y)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from okforest._columns import is_frame
 from okforest._compat import StrOptions, fit_context
 from okforest._progress import ProgressBar
+from okforest._sparse import check_sparse
 from okforest._threads import thread_count
 from okforest._typing import Floats
 from okforest._validation import check_weights
@@ -282,6 +283,7 @@ class SegmentModel(OKModel):
 
         A list of arrays may hold objects of any size, whatever the model was fitted on.
         """
+        check_sparse(X, "X")
         segmenter = self.segmenter if reset else self.segmenter_
         X = as_table(X) if segmenter.tabular else X
         axes = len(getattr(X, "shape", ()))

@@ -7,6 +7,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from okforest._plotting import LINE
+from okforest._sparse import check_sparse
 from okforest._typing import Floats, Ints
 from okforest.segments._base import MEANS, Objects, Segmenter, Segments, mean_of
 from okforest.segments._parameters import check_count, check_range
@@ -110,6 +111,7 @@ class RandomSubseries(Segmenter):
         series : list of ndarray
             One array per series.
         """
+        check_sparse(X, "X")
         check_count(self, "n_segments")
         check_count(self, "n_points", 2)
         check_range(self, "length_range")

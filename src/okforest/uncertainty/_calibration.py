@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import rows_of
 from okforest._integers import is_integer
+from okforest._sparse import check_sparse
 from okforest.uncertainty._predictions import Predictions, predictions
 from okforest.weights import SparseWeights
 
@@ -50,6 +51,7 @@ def calibrate(
     if method not in get_args(Method):
         names = ", ".join(map(repr, get_args(Method)))
         raise ValueError(f"method={method!r}; use one of {names}.")
+    check_sparse(X, "X")
     X, y = indexable(X, y)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if method == "prefit":

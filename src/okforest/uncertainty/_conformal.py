@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from okforest._sparse import check_sparse
 from okforest._typing import Floats, Outputs
 from okforest._validation import adopt_inputs
 from okforest.uncertainty._calibration import Calibration, Method, calibrate
@@ -69,6 +70,7 @@ class Conformal(BaseEstimator):
             The predictions.
         """
         check_is_fitted(self)
+        check_sparse(X, "X")
         outputs: Outputs = self.estimator_.predict(X)
         return outputs
 

@@ -11,6 +11,7 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from okforest._compat import HasMethods, StrOptions, fit_context, rows_of
+from okforest._sparse import check_sparse
 from okforest._typing import Floats
 from okforest._validation import check_weights
 from okforest.models._state import check_floats
@@ -105,6 +106,7 @@ class DirectionBase(BaseEstimator):
         self : object
             The fitted base learner.
         """
+        check_sparse(X, "X")
         weight = check_weights(sample_weight, y)
         self.coefficients_ = self._choose(y, weight)
         target = y @ (self.coefficients_ @ y)
@@ -151,6 +153,7 @@ class DirectionBase(BaseEstimator):
             The weights, the product of a column and a row.
         """
         check_is_fitted(self, "regressor_")
+        check_sparse(X, "X")
         values = np.asarray(self.regressor_.predict(X), dtype=np.float64)
         return ProductWeights(values.reshape(-1, 1), self.coefficients_[None, :])
 

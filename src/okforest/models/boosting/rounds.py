@@ -142,7 +142,8 @@ class Rounds(ABC):
         return later.T
 
     def follow(self, residuals: Floats) -> Iterator[Floats]:
-        """Yield the vectors of each round, and subtract it from the residuals in place."""
+        """Yield the vectors of each round; the residuals are overwritten."""
+        residuals = np.ascontiguousarray(residuals)  # as the core expects; kernels return any order
         return (self[m].subtract(residuals) for m in range(len(self)))
 
     def weight_vectors(self) -> Iterator[Floats]:
