@@ -73,14 +73,15 @@ NB_MODULE(_strings, m) {
       nb::arg("sequences").noconvert(), nb::arg("k"), nb::arg("boundaries"));
   m.def(
       "mismatch",
-      [](const Arrays<std::int32_t>& a, const Others& b, int k,
-         const Vector<double>& common) {
+      [](const Arrays<std::int32_t>& a, const Others& b, int k, const Vector<double>& common) {
         check_positive(k);
         if (common.size() != static_cast<std::size_t>(k) + 1) {
           throw std::invalid_argument("common must have k + 1 entries");
         }
         const auto weights = view(common);
-        return compare(a, b, [&](Sequence u, Sequence v, Pace& pace) { return mismatch(u, v, k, weights, pace); });
+        return compare(a, b, [&](Sequence u, Sequence v, Pace& pace) {
+          return mismatch(u, v, k, weights, pace);
+        });
       },
       nb::arg("a").noconvert(), nb::arg("b").noconvert().none(), nb::arg("k"),
       nb::arg("common").noconvert());
@@ -89,22 +90,27 @@ NB_MODULE(_strings, m) {
       [](const Arrays<std::int32_t>& a, const Others& b, int k, double decay) {
         check_positive(k);
         std::vector<double> before;
-        return compare(
-            a, b, [&](Sequence u, Sequence v, Pace& pace) { return gap_weighted(u, v, k, decay, before, pace); });
+        return compare(a, b, [&](Sequence u, Sequence v, Pace& pace) {
+          return gap_weighted(u, v, k, decay, before, pace);
+        });
       },
       nb::arg("a").noconvert(), nb::arg("b").noconvert().none(), nb::arg("k"), nb::arg("decay"));
   m.def(
       "edit_distances",
       [](const Arrays<std::int32_t>& a, const Others& b) {
         std::vector<std::int64_t> line;
-        return compare(a, b, [&](Sequence u, Sequence v, Pace& pace) { return edit_distance(u, v, line, pace); });
+        return compare(a, b, [&](Sequence u, Sequence v, Pace& pace) {
+          return edit_distance(u, v, line, pace);
+        });
       },
       nb::arg("a").noconvert(), nb::arg("b").noconvert().none());
   m.def(
       "log_alignments",
       [](const Arrays<double>& a, const std::optional<Arrays<double>>& b, double sigma) {
         std::vector<double> row;
-        return compare(a, b, [&](Curve u, Curve v, Pace& pace) { return log_alignment(u, v, sigma, row, pace); });
+        return compare(a, b, [&](Curve u, Curve v, Pace& pace) {
+          return log_alignment(u, v, sigma, row, pace);
+        });
       },
       nb::arg("a").noconvert(), nb::arg("b").noconvert().none(), nb::arg("sigma"));
 }

@@ -1,5 +1,5 @@
-// Comparisons of sequences of symbols, for the kernels on strings. Each reports its steps to a pace,
-// which may stop it.
+// Comparisons of sequences of symbols, for the kernels on strings. Each reports its steps to a
+// pace, which may stop it.
 #pragma once
 
 #include <cstdint>
