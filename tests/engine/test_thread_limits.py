@@ -48,17 +48,17 @@ def allow_no_thread():
 
 
 def many_trees(n_threads):
-    """Whole trees are tasks of the workers."""
+    """Grow trees that are tasks of the workers."""
     return vars(grow(X[:500], Y[:500], GrowthRules(), n_trees=12, n_threads=n_threads)).values()
 
 
 def one_tree(n_threads):
-    """Branches of a tree are shared between workers."""
+    """Grow a tree whose branches are shared between workers."""
     return vars(grow(X, Y, GrowthRules(), n_threads=n_threads)).values()
 
 
 def predictions(n_threads):
-    """The calling thread works, too."""
+    """Find leaves and weights, in the calling thread, too."""
     trees = grow(X[:500], Y[:500], GrowthRules(), n_trees=3)
     return [
         apply_trees(trees, X, n_threads),
