@@ -18,7 +18,7 @@ help:
 	@echo "make sanitize    run the fast tests with the address and undefined-behaviour sanitizers"
 	@echo "make races       grow trees with the thread sanitizer"
 	@echo "make cross       compare the results of instruction sets, with aarch64 by emulation"
-	@echo "make lint        check formatting, types, imports and spelling"
+	@echo "make lint        check formatting, types, imports, spelling and workflows"
 	@echo "make format      format the Python and C++ code"
 	@echo "make docs        build the documentation site in build/docs, with the gallery"
 	@echo "make figures     run the examples in docs/ and update their output, figures and tables"
@@ -117,6 +117,7 @@ lint: $(VENV)/.lint
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/clang-format --dry-run --Werror $(filter %.cpp %.hpp,$(NATIVE)) $(CUDA)
 	$(VENV)/bin/codespell
+	$(VENV)/bin/zizmor --offline --quiet .github
 
 format: $(VENV)/.lint
 	$(VENV)/bin/ruff check --fix .

@@ -1,18 +1,21 @@
 """The number of threads, and behaviour on fork and Ctrl-C."""
 
+import _thread
 import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 
 import joblib
 import numpy as np
 import pytest
 
 from okforest import OKExtraTrees
-from okforest._threads import thread_count
+from okforest._threads import gram_product, interruptible, thread_count
+from okforest.kernels import RBF
 
 X = np.random.default_rng(0).normal(size=(600, 4))
 
@@ -84,3 +87,35 @@ def test_ctrl_c_stops_a_fit():
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=60)[0] == "stopped 1.0\n"
+
+
+def test_ctrl_c_during_a_long_call():
+    """It is heard while a function of a library is still at work."""
+    done = threading.Event()
+
+    def wait():
+        _thread.interrupt_main()
+        done.wait(60)
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interruptible(wait)
+    finally:
+        done.set()
+
+
+def test_long_products_are_interruptible(monkeypatch):
+    """Those of large matrices run in a thread, with the same result."""
+    called = []
+
+    def remember(call):
+        called.append(call)
+        return interruptible(call)
+
+    monkeypatch.setattr("okforest._threads.interruptible", remember)
+    expected = RBF(1.0)(X)
+    assert not called
+    monkeypatch.setattr("okforest._threads.LARGE_PRODUCT", 1000)
+    np.testing.assert_array_equal(RBF(1.0)(X), expected)
+    np.testing.assert_array_equal(gram_product(X, X[:9]), X @ X[:9].T)
+    assert len(called) == 2

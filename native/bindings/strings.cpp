@@ -1,7 +1,12 @@
 // The extension module okforest._strings.
 #include "sequences/strings.hpp"
 
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+
 #include "bindings/arrays.hpp"
+#include "bindings/interrupt.hpp"
 #include "sequences/alignment.hpp"
 
 namespace okforest {
@@ -24,23 +29,29 @@ void check_positive(int k) {
   if (k < 1) throw std::invalid_argument("k must be positive");
 }
 
-// function(u, v) for every pair of sequences of a and b, by rows.
+// function(u, v, pace) for every pair of sequences of a and b, by rows. Without b, for all pairs of
+// a: the function is symmetric, and called once for both orders.
 template <class T, class Compare>
-Result<double, 2> compare(const Arrays<T>& a, const Arrays<T>& b, Compare&& function) {
-  const Ragged<T> first = ragged(a), second = ragged(b);
-  std::vector<double> result;
-  {
-    nb::gil_scoped_release unlocked;
-    result.reserve(static_cast<std::size_t>(first.size() * second.size()));
-    for (std::int64_t i = 0; i < first.size(); ++i) {
-      for (std::int64_t j = 0; j < second.size(); ++j) {
-        result.push_back(function(first[i], second[j]));
+Result<double, 2> compare(const Arrays<T>& a, const std::optional<Arrays<T>>& b,
+                          const Compare& function) {
+  const Ragged<T> first = ragged(a), second = b ? ragged(*b) : first;
+  const std::int64_t n = first.size(), m = second.size();
+  std::vector<double> result(static_cast<std::size_t>(n * m));
+  interruptible([&](Watch& watch) {
+    Pace pace(watch);
+    for (std::int64_t i = 0; i < n; ++i) {
+      for (std::int64_t j = b ? 0 : i; j < m; ++j) {
+        const double value = function(first[i], second[j], pace);
+        result[i * m + j] = value;
+        if (!b) result[j * m + i] = value;
+        pace.advance(1);
       }
     }
-  }
-  return to_numpy<2>(std::move(result), {static_cast<std::size_t>(first.size()),
-                                         static_cast<std::size_t>(second.size())});
+  });
+  return to_numpy<2>(std::move(result), {static_cast<std::size_t>(n), static_cast<std::size_t>(m)});
 }
+
+using Others = std::optional<Arrays<std::int32_t>>;
 
 }  // namespace
 
@@ -52,51 +63,56 @@ NB_MODULE(_strings, m) {
       [](const Arrays<std::int32_t>& sequences, int k, bool boundaries) {
         check_positive(k);
         const Sequences found = ragged(sequences);
-        Kmers kmers;
-        {
-          nb::gil_scoped_release unlocked;
-          kmers = number_kmers(found, k, boundaries);
-        }
+        Kmers kmers = interruptible([&](Watch& watch) {
+          Pace pace(watch);
+          return number_kmers(found, k, boundaries, pace);
+        });
         return std::make_tuple(to_numpy(std::move(kmers.numbers)),
                                to_numpy(std::move(kmers.starts)));
       },
       nb::arg("sequences").noconvert(), nb::arg("k"), nb::arg("boundaries"));
   m.def(
       "mismatch",
-      [](const Arrays<std::int32_t>& a, const Arrays<std::int32_t>& b, int k,
-         const Vector<double>& common) {
+      [](const Arrays<std::int32_t>& a, const Others& b, int k, const Vector<double>& common) {
         check_positive(k);
         if (common.size() != static_cast<std::size_t>(k) + 1) {
           throw std::invalid_argument("common must have k + 1 entries");
         }
         const auto weights = view(common);
-        return compare(a, b, [&](Sequence u, Sequence v) { return mismatch(u, v, k, weights); });
+        return compare(a, b, [&](Sequence u, Sequence v, Pace& pace) {
+          return mismatch(u, v, k, weights, pace);
+        });
       },
-      nb::arg("a").noconvert(), nb::arg("b").noconvert(), nb::arg("k"),
+      nb::arg("a").noconvert(), nb::arg("b").noconvert().none(), nb::arg("k"),
       nb::arg("common").noconvert());
   m.def(
       "gap_weighted",
-      [](const Arrays<std::int32_t>& a, const Arrays<std::int32_t>& b, int k, double decay) {
+      [](const Arrays<std::int32_t>& a, const Others& b, int k, double decay) {
         check_positive(k);
         std::vector<double> before;
-        return compare(
-            a, b, [&](Sequence u, Sequence v) { return gap_weighted(u, v, k, decay, before); });
+        return compare(a, b, [&](Sequence u, Sequence v, Pace& pace) {
+          return gap_weighted(u, v, k, decay, before, pace);
+        });
       },
-      nb::arg("a").noconvert(), nb::arg("b").noconvert(), nb::arg("k"), nb::arg("decay"));
+      nb::arg("a").noconvert(), nb::arg("b").noconvert().none(), nb::arg("k"), nb::arg("decay"));
   m.def(
       "edit_distances",
-      [](const Arrays<std::int32_t>& a, const Arrays<std::int32_t>& b) {
+      [](const Arrays<std::int32_t>& a, const Others& b) {
         std::vector<std::int64_t> line;
-        return compare(a, b, [&](Sequence u, Sequence v) { return edit_distance(u, v, line); });
+        return compare(a, b, [&](Sequence u, Sequence v, Pace& pace) {
+          return edit_distance(u, v, line, pace);
+        });
       },
-      nb::arg("a").noconvert(), nb::arg("b").noconvert());
+      nb::arg("a").noconvert(), nb::arg("b").noconvert().none());
   m.def(
       "log_alignments",
-      [](const Arrays<double>& a, const Arrays<double>& b, double sigma) {
+      [](const Arrays<double>& a, const std::optional<Arrays<double>>& b, double sigma) {
         std::vector<double> row;
-        return compare(a, b, [&](Curve u, Curve v) { return log_alignment(u, v, sigma, row); });
+        return compare(a, b, [&](Curve u, Curve v, Pace& pace) {
+          return log_alignment(u, v, sigma, row, pace);
+        });
       },
-      nb::arg("a").noconvert(), nb::arg("b").noconvert(), nb::arg("sigma"));
+      nb::arg("a").noconvert(), nb::arg("b").noconvert().none(), nb::arg("sigma"));
 }
 
 }  // namespace okforest

@@ -29,17 +29,27 @@ class FrobeniusScorer : public ScorerDefaults<FrobeniusScorer> {
     std::vector<double> mean;  // coordinates of the node's mean
   };
 
-  // The matrix must not be centred, and must outlive the scorer.
-  explicit FrobeniusScorer(const MatrixView& gram)
+  // The matrix must not be centred, and must outlive the scorer. No tree has more leaves than
+  // given.
+  FrobeniusScorer(const MatrixView& gram, std::int64_t most_leaves)
       : K_(gram),
         n_rows_(gram.n_rows),
+        most_leaves_(most_leaves),
         gram_(GramOutputs{gram, {}}),
-        coordinates_(static_cast<std::size_t>(n_rows_ * n_rows_)),
+        place_(static_cast<std::size_t>(n_rows_)),
         sum_(static_cast<std::size_t>(n_rows_)) {}
 
   void begin(std::span<const double> weight, Rows rows) {
     ScorerDefaults::begin(weight, rows);
     gram_.begin(weight, rows);
+    rows_.assign(rows.begin(), rows.end());
+    for (std::size_t k = 0; k < rows.size(); ++k) place_[rows[k]] = static_cast<std::int32_t>(k);
+    width_ = std::min(most_leaves_, static_cast<std::int64_t>(rows.size()));
+    const std::size_t n_entries = rows.size() * static_cast<std::size_t>(width_);
+    if (coordinates_.size() < n_entries) {
+      std::vector<double>().swap(coordinates_);  // so that both are never in memory
+      coordinates_.resize(n_entries);
+    }
     n_coordinates_ = 0;
     // At first the root is the only leaf: the first coordinate is sqrt(W) <mean, phi_i>.
     add_coordinate(rows, {});
@@ -102,12 +112,12 @@ class FrobeniusScorer : public ScorerDefaults<FrobeniusScorer> {
   }
 
  private:
-  const double* coordinates(std::int32_t i) const { return coordinates_.data() + i * n_rows_; }
+  const double* coordinates(std::int32_t i) const { return &coordinates_[place_[i] * width_]; }
 
   // Adds the coordinate sqrt(c) <mean over plus - mean over minus, phi_i>; c is the weight of
   // `plus` if `minus` is empty.
   void add_coordinate(Rows plus, Rows minus) {
-    if (n_coordinates_ == n_rows_) return;  // there are no more leaves than rows
+    if (n_coordinates_ == width_) return;
     double plus_weight = 0.0, minus_weight = 0.0;
     for (const auto j : plus) plus_weight += weight_of(j);
     for (const auto j : minus) minus_weight += weight_of(j);
@@ -120,8 +130,10 @@ class FrobeniusScorer : public ScorerDefaults<FrobeniusScorer> {
     for (const auto j : minus) {
       kernels().add_scaled(sum_.data(), K_.row(j), -weight_of(j) / minus_weight, n_rows_);
     }
-    for (std::int64_t i = 0; i < n_rows_; ++i) {
-      coordinates_[i * n_rows_ + n_coordinates_] = std::sqrt(c) * sum_[i];
+    double* coordinate = coordinates_.data() + n_coordinates_;
+    for (const auto i : rows_) {
+      *coordinate = std::sqrt(c) * sum_[i];
+      coordinate += width_;
     }
     ++n_coordinates_;
   }
@@ -139,10 +151,12 @@ class FrobeniusScorer : public ScorerDefaults<FrobeniusScorer> {
   }
 
   MatrixView K_;
-  std::int64_t n_rows_;
+  std::int64_t n_rows_, most_leaves_;
   GramScorer gram_;
-  std::int64_t n_coordinates_ = 0;
-  std::vector<double> coordinates_;  // n_rows_ entries for each training row
+  std::vector<std::int32_t> rows_;   // of the tree
+  std::vector<std::int32_t> place_;  // training row -> its place in rows_
+  std::int64_t width_ = 0, n_coordinates_ = 0;
+  std::vector<double> coordinates_;  // width_ entries for each row of the tree
   std::vector<double> sum_;          // coordinates of a side's sum
 };
 

@@ -69,6 +69,14 @@ Rowset draw_rows(const Bootstrap& bootstrap, std::int32_t n_draws, std::uint64_t
   return drawn;
 }
 
+// The samples that a tree is grown on, as stopping rules count them.
+double samples_of(std::span<const double> row_weight, const ForestPlan& plan) {
+  if (plan.n_draws > 0) return plan.n_draws;
+  double sum = 0.0;
+  for (const double weight : row_weight) sum += weight > 0.0 ? std::max(1.0, weight) : 0.0;
+  return sum;
+}
+
 void finish(Tree& tree, const std::optional<Rowset>& drawn, int exponent) {
   if (drawn) {
     for (const auto member : tree.members) {
@@ -211,7 +219,12 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
     return grow_with(X, make_scorer, known.errors, row_weight, rules, plan, pace, report);
   };
   if (rules.criterion == Criterion::frobenius) {
-    return grow([&] { return std::make_unique<FrobeniusScorer>(outputs); });
+    // The memory of every thread is proportional to this number.
+    const double most =
+        samples_of(row_weight, plan) / at_least(std::max(1.0, rules.min_samples_leaf));
+    const std::int64_t n_leaves = std::min(
+        {most_leaves, std::int64_t{rules.max_leaf_nodes}, static_cast<std::int64_t>(most)});
+    return grow([&] { return std::make_unique<FrobeniusScorer>(outputs, n_leaves); });
   }
   if (form == OutputForm::gram) {
     // For the random splits of a single tree, the copy costs more than it saves.

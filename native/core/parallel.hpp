@@ -1,6 +1,7 @@
 // Threads are started and joined within each call: no pool can hang a forked child, and no runtime
 // is shared with other libraries. Starting a thread takes about 15 microseconds, so callers with
-// little work use one.
+// little work use one. If the system refuses a thread, as it does at the process limit of a
+// container, the work is done by those that have started.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -54,17 +56,23 @@ class TaskQueue {
 // Threads that the calling thread can wait for while it polls.
 class Threads {
  public:
-  // Runs body(i) in thread i of n.
+  // Runs body(i) in thread i of n, or of fewer if the system refuses to start more.
   template <class Body>
   Threads(std::int64_t n, const Body& body) : n_running_(std::max<std::int64_t>(n, 0)) {
     for (std::int64_t i = 0; i < n; ++i) {
-      threads_.emplace_back([this, &body, i] {
-        body(i);
-        std::lock_guard lock(mutex_);
-        if (--n_running_ == 0) finished_.notify_one();
-      });
+      try {
+        threads_.emplace_back([this, &body, i] {
+          body(i);
+          end(1);
+        });
+      } catch (const std::system_error&) {
+        end(n - i);
+        return;
+      }
     }
   }
+
+  bool empty() const { return threads_.empty(); }
 
   // Waits until all have finished, calling poll() now and then.
   template <class Poll>
@@ -78,6 +86,12 @@ class Threads {
   }
 
  private:
+  void end(std::int64_t n_threads) {
+    std::lock_guard lock(mutex_);
+    n_running_ -= n_threads;
+    if (n_running_ == 0) finished_.notify_one();
+  }
+
   std::mutex mutex_;
   std::condition_variable finished_;
   std::int64_t n_running_;
@@ -112,18 +126,28 @@ void parallel_blocks(std::int64_t n, std::int64_t block, int n_threads, Watch& w
 
 // Runs body(task, worker, stopped) for every task, with workers numbered from 0, while the calling
 // thread only supervises: it calls report(n_done) every poll interval and at the end, and stops the
-// workers once that returns false. Bodies must check `stopped` regularly. Returns whether all tasks
-// were done.
+// workers once that returns false. Bodies must check `stopped` regularly. If no worker can be
+// started, the calling thread works, and reports after every task. Returns whether all tasks were
+// done.
 template <class Body, class Report>
 bool supervised_for(std::int64_t n_tasks, int n_threads, const Body& body, Report&& report) {
   TaskQueue queue(n_tasks);
   const auto work = [&](std::int64_t worker) {
     queue.work([&](std::int64_t task) { body(task, worker, queue.stopped()); });
   };
-  Threads workers(std::min<std::int64_t>(n_threads, n_tasks), work);
-  workers.wait([&] {
+  const auto supervise = [&] {
     if (!report(queue.done())) queue.stop();
-  });
+  };
+  {
+    Threads workers(std::min<std::int64_t>(n_threads, n_tasks), work);
+    if (workers.empty()) {
+      queue.work([&](std::int64_t task) {
+        supervise();
+        body(task, 0, queue.stopped());
+      });
+    }
+    workers.wait(supervise);
+  }
   queue.rethrow();
   return !queue.stopped() && report(queue.done());
 }

@@ -22,7 +22,7 @@ double log_sum(double a, double b, double c) {
 
 // row[j + 1] is the logarithm of the sum over the alignments of the values of u so far and the
 // first j + 1 values of v.
-double log_alignment(Curve u, Curve v, double sigma, std::vector<double>& row) {
+double log_alignment(Curve u, Curve v, double sigma, std::vector<double>& row, Pace& pace) {
   const double scale = 1.0 / (2.0 * sigma * sigma);
   row.assign(v.size() + 1, kNone);
   row[0] = 0.0;
@@ -36,6 +36,7 @@ double log_alignment(Curve u, Curve v, double sigma, std::vector<double>& row) {
       diagonal = row[j + 1];
       row[j + 1] = similarity + reached;
     }
+    pace.advance(static_cast<std::int64_t>(row.size()));
   }
   return row.back();
 }

@@ -32,7 +32,7 @@ struct Equal {
 
 }  // namespace
 
-Kmers number_kmers(const Sequences& sequences, int k, bool boundaries) {
+Kmers number_kmers(const Sequences& sequences, int k, bool boundaries, Pace& pace) {
   const std::int64_t n_marks = boundaries ? k - 1 : 0;
   std::vector<std::int32_t> padded;
   padded.reserve(sequences.values.size() + 2 * n_marks * sequences.size());
@@ -52,6 +52,7 @@ Kmers number_kmers(const Sequences& sequences, int k, bool boundaries) {
     for (std::int64_t place = 0; place < n_windows; ++place) {
       const auto next = static_cast<std::int32_t>(numbers.size());
       found.numbers.push_back(numbers.try_emplace(window + place, next).first->second);
+      pace.advance(k);
     }
     window += static_cast<std::int64_t>(sequences[i].size()) + 2 * n_marks;
   }
@@ -59,7 +60,7 @@ Kmers number_kmers(const Sequences& sequences, int k, bool boundaries) {
 }
 
 // Slides a window of k places along every diagonal of s and t.
-double mismatch(Sequence s, Sequence t, int k, std::span<const double> common) {
+double mismatch(Sequence s, Sequence t, int k, std::span<const double> common, Pace& pace) {
   const auto n = static_cast<std::int64_t>(s.size()), m = static_cast<std::int64_t>(t.size());
   double total = 0.0;
   for (std::int64_t shift = k - n; shift <= m - k; ++shift) {
@@ -75,13 +76,15 @@ double mismatch(Sequence s, Sequence t, int k, std::span<const double> common) {
       if (++n_known > k) different -= s[i - k] != t[i - k + shift];
       if (n_known >= k) total += common[different];
     }
+    pace.advance(end - begin);
   }
   return total;
 }
 
 // before[i * m + j] is the weight of the common subsequences of i symbols in the prefix of s so
 // far and the first j symbols of t, with the gaps up to the ends of both.
-double gap_weighted(Sequence s, Sequence t, int k, double decay, std::vector<double>& before) {
+double gap_weighted(Sequence s, Sequence t, int k, double decay, std::vector<double>& before,
+                    Pace& pace) {
   const std::size_t m = t.size();
   before.assign(k * m, 0.0);
   std::fill_n(before.begin(), m, 1.0);
@@ -101,11 +104,12 @@ double gap_weighted(Sequence s, Sequence t, int k, double decay, std::vector<dou
         if (t[j] == symbol) ending += decay * decay * shorter[j];
       }
     }
+    pace.advance(static_cast<std::int64_t>(before.size()));
   }
   return decay * decay * total;
 }
 
-double edit_distance(Sequence s, Sequence t, std::vector<std::int64_t>& line) {
+double edit_distance(Sequence s, Sequence t, std::vector<std::int64_t>& line, Pace& pace) {
   line.resize(t.size() + 1);
   std::iota(line.begin(), line.end(), std::int64_t{0});
   for (std::size_t i = 0; i < s.size(); ++i) {
@@ -116,6 +120,7 @@ double edit_distance(Sequence s, Sequence t, std::vector<std::int64_t>& line) {
       diagonal = line[j + 1];
       line[j + 1] = std::min({change, diagonal + 1, line[j] + 1});
     }
+    pace.advance(static_cast<std::int64_t>(line.size()));
   }
   return static_cast<double>(line.back());
 }

@@ -31,6 +31,16 @@ def check_memory(needed: int, what: str, advice: str) -> None:
         )
 
 
+def fitting_threads(n_threads: int, needed: int, kept: int, what: str, advice: str) -> int:
+    """Return how many threads, at most n_threads, fit in half of the memory beside what is kept.
+
+    Raise a MemoryError with advice if what a single one needs is more than half of the memory.
+    """
+    check_memory(needed, what, advice)
+    room = int(SHARE * machine_memory()) - kept
+    return max(1, min(n_threads, room // max(1, needed)))
+
+
 def empty_lines(shape: tuple[int, ...]) -> Floats:
     """Return an array that begins with a cache line: SIMD loads of its rows then read one each."""
     n, per_line = int(np.prod(shape)), 8

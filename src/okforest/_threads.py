@@ -1,10 +1,17 @@
-"""The number of threads that a call may use."""
+"""The number of threads that a call may use, and long calls of libraries in threads."""
 
 import os
+from collections.abc import Callable
+from threading import Thread
+from typing import Any
 
 import joblib
 
+from okforest._namespace import on_gpu
+from okforest._typing import Floats
+
 MAX_THREADS = 1024
+LARGE_PRODUCT = 2**22  # entries from which a product of matrices may take long
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -33,3 +40,38 @@ def thread_count(n_jobs: int | None) -> int:
                 "threads, or unset it."
             )
     return n_threads
+
+
+def interruptible(call: Callable[[], Any]) -> Any:
+    """Call a compiled function in a thread of its own, so that Ctrl-C is heard at once.
+
+    The function must release the GIL, as those of NumPy do. After Ctrl-C the thread ends when the
+    function returns; its result is dropped.
+    """
+    results: list[Any] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(call())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = Thread(target=run, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:  # the system has no thread left
+        return call()
+    while thread.is_alive():
+        thread.join(0.05)
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def gram_product(a: Floats, b: Floats) -> Floats:
+    """Return a @ b.T; Ctrl-C is heard during a long product."""
+    if on_gpu(a) or len(a) * len(b) < LARGE_PRODUCT:
+        return a @ b.T
+    product: Floats = interruptible(lambda: a @ b.T)
+    return product

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from clusters import PATIENCE, assert_same_trees, left_on, make_data
 from okforest import OKExtraTrees, OKRandomForest
-from okforest.dask import fit, fit_remote
+from okforest.dask import fit, fit_remote, predict
 from okforest.dask._cluster import (
     WorkerLimits,
     find_client,
@@ -144,6 +144,25 @@ def test_a_worker_that_dies_while_data_is_sent(threads, monkeypatch, method):
         fit(OKExtraTrees(2, random_state=0), X, Y), OKExtraTrees(2, random_state=0).fit(X, Y)
     )
     assert left_on(threads) == (0, 0, 0)
+
+
+def test_a_worker_that_dies_while_a_model_is_sent(threads, monkeypatch):
+    """The model of a prediction is sent again; after a few times, an error names a cause."""
+    sent, usual = [], threads.cluster.scheduler.handlers["scatter"]
+
+    async def fail(*arguments, **options):
+        sent.append(1)
+        if len(sent) <= n_failures:
+            raise CommClosedError("Stream is closed")
+        return await usual(*arguments, **options)
+
+    model, n_failures = OKExtraTrees(2, random_state=0).fit(X, Y), 1
+    monkeypatch.setitem(threads.cluster.scheduler.handlers, "scatter", fail)
+    np.testing.assert_array_equal(predict(model, pieces(X)).compute(), model.predict(X))
+    sent.clear()
+    n_failures = 3
+    with pytest.raises(RuntimeError, match=r"while the data was sent, 3 times .*out of memory"):
+        predict(model, pieces(X))
 
 
 def test_unequal_types_are_promoted(threads):

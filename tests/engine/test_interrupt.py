@@ -1,6 +1,6 @@
-"""Ctrl-C during long calls of the compiled core.
+"""Ctrl-C during long calls of the compiled modules.
 
-The calls run in a separate process, which sends itself SIGINT during each of them. If the core did
+The calls run in a separate process, which sends itself SIGINT during each of them. If they did
 not check for signals, a call would take minutes and the process would time out.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from growing import grow
-from okforest import _core
+from okforest import _core, _strings
 from okforest.engine import GrowthRules, Trees
 
 N = 10_000
@@ -117,6 +117,32 @@ def paste_subwindows(n_threads):
     return lambda: _core.paste_subwindows(squares, np.zeros((20_000, 1)), 1, sums, counts)
 
 
+def long_pair(kind):
+    """Return two sequences of a million values, of which one comparison takes many minutes."""
+    rng = np.random.default_rng(0)
+    return [(rng.integers(4, size=10**6).astype(kind), np.array([0, 10**6])) for _ in range(2)]
+
+
+def mismatch(n_threads):
+    a, b = long_pair(np.int32)
+    return lambda: _strings.mismatch(a, b, 3, np.ones(4))
+
+
+def gap_weighted(n_threads):
+    a, b = long_pair(np.int32)
+    return lambda: _strings.gap_weighted(a, b, 2, 0.5)
+
+
+def edit_distances(n_threads):
+    a, b = long_pair(np.int32)
+    return lambda: _strings.edit_distances(a, b)
+
+
+def log_alignments(n_threads):
+    a, b = long_pair(np.float64)
+    return lambda: _strings.log_alignments(a, b, 1.0)
+
+
 CALLS = (
     apply,
     leaf_weights,
@@ -128,6 +154,10 @@ CALLS = (
     prune,
     cut_subwindows,
     paste_subwindows,
+    mismatch,
+    gap_weighted,
+    edit_distances,
+    log_alignments,
 )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from okforest import OKBagging, OKExtraTrees, OKTotallyRandomTrees, OKTree
+from okforest import OKBagging, OKExtraTrees, OKTotallyRandomTrees, OKTree, _core
 from okforest.kernels import RBF
 
 
@@ -54,3 +54,43 @@ def test_what_it_does_not_have():
         OKTree(criterion="frobenius").fit(frame, Y)
     with pytest.raises(TypeError, match="no parameter 'criterion'"):
         OKTotallyRandomTrees(criterion="frobenius")
+
+
+def test_threads_share_the_memory(monkeypatch):
+    """Fewer threads grow the same trees if not all of them fit in memory; one must fit."""
+    X, Y = problem(0)
+    started, grow = [], _core.grow
+
+    def count(**arguments):
+        started.append(arguments["n_threads"])
+        return grow(**arguments)
+
+    model = OKBagging(10, kernel=RBF(1.0), criterion="frobenius", random_state=0, n_jobs=8)
+    expected = model.fit(X, Y).apply(X)
+    monkeypatch.setattr(_core, "grow", count)
+    per_matrix = 8 * len(X) ** 2
+    monkeypatch.setattr("okforest._memory.machine_memory", lambda: 2 * 4 * per_matrix)
+    np.testing.assert_array_equal(model.fit(X, Y).apply(X), expected)
+    model.set_params(max_leaf_nodes=len(X) // 2).fit(X, Y)
+    model.set_params(max_leaf_nodes=None, min_samples_leaf=40).fit(X, Y)
+    assert started == [3, 6, 8]  # beside the Gram matrix
+    monkeypatch.setattr("okforest._memory.machine_memory", lambda: per_matrix)
+    monkeypatch.setattr("okforest.embedding.choice.check_memory", lambda *arguments: None)
+    model.set_params(min_samples_leaf=1)
+    with pytest.raises(MemoryError, match=r"criterion='frobenius' takes .* Limit the leaves"):
+        model.fit(X, Y)
+
+
+def test_few_leaves():
+    """Trees whose leaves are limited by any rule are those of the oracle of unlimited memory."""
+    X, Y = problem(1)
+    plain = {"kernel": RBF(1.0), "criterion": "frobenius", "random_state": 0}
+    weight = np.random.default_rng(0).integers(0, 3, size=len(X)).astype(float)
+    for limits in ({"max_depth": 3}, {"max_leaf_nodes": 9}, {"min_samples_leaf": 7}):
+        model = OKExtraTrees(3, **plain, **limits).fit(X, Y, weight)
+        repeated = OKExtraTrees(3, **plain, **limits).fit(
+            X[weight > 0], Y[weight > 0], weight[weight > 0]
+        )
+        np.testing.assert_array_equal(model.apply(X), repeated.apply(X))
+        if "max_leaf_nodes" in limits:
+            assert (np.diff(model.trees_.node_offsets) == 17).all()

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
+from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
 from okforest import OKExtraTrees, OKTree
 from okforest.refit import CensoredForest, SemiSupervisedForest, knn_laplacian
@@ -23,6 +24,27 @@ def test_given_laplacians():
     for laplacian in (matrix, matrix.toarray(), knn_laplacian):
         model = SemiSupervisedForest(FOREST, laplacian=laplacian).fit(X, Y)
         np.testing.assert_allclose(model.predict_weights(X).toarray(), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("inputs", [X, np.round(X), sp.csr_array(np.round(X))])
+def test_neighbors_are_searched_in_blocks(inputs, monkeypatch):
+    """Ctrl-C is heard between blocks of rows, which change nothing; equal rows are neighbours."""
+    sizes, search = [], NearestNeighbors.kneighbors
+
+    def remember(self, rows):
+        sizes.append(rows.shape[0])
+        return search(self, rows)
+
+    whole = knn_laplacian(inputs, 5)
+    graph = sp.csr_array(kneighbors_graph(inputs / abs(inputs).max(), 5)) != 0
+    monkeypatch.setattr(NearestNeighbors, "kneighbors", remember)
+    monkeypatch.setattr("okforest.refit.laplacian.BLOCK_PRODUCTS", 40 * 150 * 4)
+    blocks = knn_laplacian(inputs, 5)
+    assert sizes == [40, 40, 40, 30]
+    np.testing.assert_allclose(blocks.toarray(), whole.toarray(), atol=1e-12)
+    linked = (graph + graph.T).toarray()
+    np.fill_diagonal(linked, True)
+    np.testing.assert_array_equal(whole.toarray() != 0, linked)
 
 
 def test_laplacian_by_definition():

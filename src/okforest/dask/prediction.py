@@ -8,7 +8,7 @@ from sklearn.pipeline import Pipeline
 
 from okforest._typing import Outputs
 from okforest.dask._blocks import input_blocks, naming_partition, with_blocks
-from okforest.dask._cluster import find_client, require
+from okforest.dask._cluster import find_client, require, with_replicated
 from okforest.dask._predicted import as_array
 from okforest.decode import Decoder
 from okforest.models import OKModel
@@ -62,7 +62,9 @@ def predict(estimator: Any, X: Any, candidates: Any = None, client: Any = None) 
     if client is None:
         model = dask.delayed(estimator, traverse=False)
     else:
-        model = client.scatter(estimator, broadcast=True, hash=False)
+        future = require("distributed").Future
+        # Sent again if a worker dies meanwhile; a second future keeps the model on the cluster.
+        model = with_replicated(client, estimator, lambda sent: future(sent.key, client))
     shared = dask.delayed(candidates, traverse=False)
     predicted = [
         with_blocks(predict_block, [block], model, shared, empty, p)

@@ -12,9 +12,10 @@ from typing import Literal, get_args
 import numpy as np
 import scipy.linalg.lapack as lapack
 
-from okforest._memory import blocks_with_sums, check_memory, empty_lines
+from okforest._memory import blocks_with_sums, check_memory, empty_lines, row_blocks
 from okforest._namespace import namespace, on_gpu, to_host
 from okforest._outputs import Positions, distinct
+from okforest._threads import gram_product
 from okforest._typing import Floats, Outputs
 from okforest.embedding.low_rank import DEFAULT_RANK, LowRankKind, low_rank_factor
 from okforest.kernels import Linear, OutputKernel
@@ -111,7 +112,7 @@ def embed(
             return Embedding("factor" if kind == "factor" else "features", features)
         # Centred first: outputs far from the origin then keep their digits.
         _check_gram_memory(len(y))
-        K = features @ features.T
+        K = gram_product(features, features)
         scales = to_host(K.diagonal().copy())
     else:
         K, scales = _centred_gram(kernel, y, weight)
@@ -298,8 +299,10 @@ def _exact_factor(K: Floats, scales: Floats, most: int) -> tuple[Floats, float] 
     scales = np.maximum(scales, to_host(np.diagonal(K)))
     # Powers of two change no digits.
     unit = xp.asarray(np.exp2(np.round(np.log2(np.where(scales > 0, scales, 1.0)) / 2)))
-    scaled = K / unit
-    scaled /= unit[:, None]
+    scaled = xp.empty_like(K)
+    for rows in row_blocks(K):
+        np.divide(K[rows], unit, out=scaled[rows])
+        scaled[rows] /= unit[rows, None]
     eps = np.finfo(np.float64).eps
     if on_gpu(K):
         values, vectors = np.linalg.eigh(scaled)

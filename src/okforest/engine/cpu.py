@@ -11,11 +11,18 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from okforest import _core
+from okforest._memory import fitting_threads
 from okforest._typing import Booleans, Floats, Ints, Progress
 from okforest.engine.inputs import Inputs, aligned, by_columns, by_rows
 from okforest.engine.leaf_partition import LeafPartition
 from okforest.engine.plan import GrowthPlan
 from okforest.engine.trees import Trees
+
+FROBENIUS = "a tree grown by criterion='frobenius'"
+FROBENIUS_ADVICE = (
+    "Limit the leaves by min_samples_leaf, max_leaf_nodes or max_depth, or use "
+    "criterion='variance'."
+)
 
 SIMD_LEVELS = ("avx512", "avx2", "baseline")
 
@@ -33,7 +40,8 @@ def grow(
         Numbers of the trees to grow, in steps of one. A tree depends on the plan and on its number
         alone.
     n_threads : int
-        Number of threads; it does not change the result.
+        Number of threads; it does not change the result. There are fewer if their memory would
+        not fit in half of the machine's.
     progress : callable, optional
         Called with the number of trees grown, about twenty times a second.
     """
@@ -48,7 +56,9 @@ def grow(
         first_tree=trees.start,
         n_trees=len(trees),
         n_draws=plan.n_draws,
-        n_threads=n_threads,
+        n_threads=fitting_threads(
+            n_threads, plan.tree_bytes(), plan.outputs.nbytes, FROBENIUS, FROBENIUS_ADVICE
+        ),
         n_categories=plan.n_categories,
         progress=progress,
         **vars(plan.rules),

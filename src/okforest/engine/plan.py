@@ -92,3 +92,21 @@ class GrowthPlan:
     n_draws: int = 0
     row_sums: Floats | None = None
     row_errors: Floats | None = None
+
+    def tree_bytes(self) -> int:
+        """Return what a thread needs for a tree beyond O(n): coordinates of the Frobenius rule.
+
+        These are numbers for every row and leaf of the tree.
+        """
+        if not self.rules.frobenius:
+            return 0
+        used = self.row_weight[self.row_weight > 0]
+        n_samples = self.n_draws or float(np.maximum(used, 1.0).sum())
+        n_rows = min(len(used), self.n_draws or len(used))
+        n_leaves = min(
+            n_rows,
+            self.rules.max_leaf_nodes,
+            2 ** min(self.rules.max_depth, 62),
+            int(n_samples / max(1.0, self.rules.min_samples_leaf)),
+        )
+        return 8 * n_rows * n_leaves

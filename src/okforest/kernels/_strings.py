@@ -1,6 +1,6 @@
 """Sequences of symbols or numbers: reading them, k-mers, and comparisons of all pairs."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from itertools import chain
 from typing import Any
@@ -13,7 +13,6 @@ from okforest._typing import Floats, Outputs
 from okforest.kernels._outputs import array_of_objects, check_collection, is_missing, refuse_missing
 
 END = None  # what k-mers have beyond the ends of a sequence
-BLOCK_STEPS = 2**26  # of comparisons of symbols between two chances to hear Ctrl-C
 Kmer = tuple[Any, ...]
 Ragged = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]  # values, and where each sequence begins
 
@@ -98,30 +97,24 @@ def mismatch(a: Outputs, b: Outputs, k: int, common: Floats, alphabet: Sequence[
     K-mers with a symbol that is not in the alphabet are left out.
     """
     number = {symbol: i for i, symbol in enumerate(alphabet)}
-    first, second = (_encode_known(y, number) for y in (a, b))
-    return _compare(first, second, lambda u, v: _compiled().mismatch(u, v, k, common), b is a)
+    others = None if b is a else _encode_known(b, number)
+    return _compiled().mismatch(_encode_known(a, number), others, k, common)
 
 
 def gap_weighted(a: Outputs, b: Outputs, k: int, decay: float) -> Floats:
     """Return the gap-weighted kernel of common subsequences of k symbols, for all pairs."""
-    first, second = encode(a, b)
-    return _compare(
-        first, second, lambda u, v: _compiled().gap_weighted(u, v, k, decay), b is a, cost=k
-    )
+    return _compiled().gap_weighted(*_encode_both(a, b), k, decay)
 
 
 def edit_distances(a: Outputs, b: Outputs) -> Floats:
     """Return the Levenshtein distances of all pairs."""
-    first, second = encode(a, b)
-    return _compare(first, second, _compiled().edit_distances, b is a)
+    return _compiled().edit_distances(*_encode_both(a, b))
 
 
 def log_alignments(a: Outputs, b: Outputs, sigma: float) -> Floats:
     """Return the logarithms of sums over all alignments of two curves, for all pairs."""
-    first, second = (_join(y, np.float64) for y in (a, b))
-    return _compare(
-        first, second, lambda u, v: _compiled().log_alignments(u, v, sigma), b is a, cost=32
-    )
+    others = None if b is a else _join(b, np.float64)
+    return _compiled().log_alignments(_join(a, np.float64), others, sigma)
 
 
 def log_own_alignments(a: Outputs, sigma: float) -> Floats:
@@ -138,27 +131,12 @@ def _number_kmers(
     return numbers, starts
 
 
-def _compare(
-    a: Ragged, b: Ragged, function: Callable[..., Floats], symmetric: bool, cost: int = 1
-) -> Floats:
-    """Compare all pairs of sequences, some rows at a time, so that Ctrl-C is heard."""
-    n, m = len(a[1]) - 1, len(b[1]) - 1
-    result = np.empty((n, m))
-    steps = cost * (int(np.diff(a[1]).max(initial=1)) + 1) * (len(b[0]) + m)
-    size = max(1, BLOCK_STEPS // max(1, steps))
-    for begin in range(0, n, size):
-        rows = slice(begin, begin + size)
-        start = begin if symmetric else 0  # the rest is known by symmetry
-        result[rows, start:] = function(_part(a, begin, begin + size), _part(b, start, m))
-        if symmetric:
-            result[start:, rows] = result[rows, start:].T
-    return result
-
-
-def _part(sequences: Ragged, begin: int, end: int) -> Ragged:
-    values, offsets = sequences
-    own = offsets[begin : end + 1]
-    return values[own[0] : own[-1]], own - own[0]
+def _encode_both(a: Outputs, b: Outputs) -> tuple[Ragged, Ragged | None]:
+    """Return two groups of sequences as integers; None for the second if it is the first."""
+    if b is a:
+        return encode(a)[0], None
+    first, second = encode(a, b)
+    return first, second
 
 
 def encode(*groups: Outputs) -> list[Ragged]:

@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 from okforest._integers import is_integer
 from okforest._namespace import namespace, on_gpu
 from okforest._outputs import distinct, refuse_masked
+from okforest._threads import gram_product
 from okforest._typing import Floats, Outputs
 from okforest.kernels._as_kernel import as_kernel
 from okforest.kernels._base import OutputKernel
@@ -72,7 +73,7 @@ class Linear(_VectorKernel):
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
         rows = as_rows(a)
-        return rows @ (rows if b is None else as_rows(b)).T
+        return gram_product(rows, rows if b is None else as_rows(b))
 
     def pairs(self, a: Outputs, b: Outputs) -> Floats:
         """Return k(a_i, b_i)."""

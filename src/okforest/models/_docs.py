@@ -18,10 +18,11 @@ PARAMETERS = {
     "criterion": """{"variance", "frobenius"}, default="variance"
         What a split reduces: the variance of the outputs in the leaves, or the squared error of
         the kernel that the tree predicts between training inputs (the mean of the output kernel
-        over their leaves). "frobenius" needs the Gram matrix, costs time proportional to the
-        number of leaves at every split, depends on the order of growth, and does not split
-        categorical features. ``min_impurity_decrease`` then refers to that error; importances and
-        pruning always refer to the variance.""",
+        over their leaves). "frobenius" needs the Gram matrix and, in every thread, numbers for
+        each row and leaf of a tree. It costs time proportional to the number of leaves at every
+        split, depends on the order of growth, and does not split categorical features.
+        ``min_impurity_decrease`` then refers to that error; importances and pruning always refer
+        to the variance.""",
     "max_features": """int, float, "sqrt", "log2" or None, default={default}
         Number of candidate features at a node: a number, a fraction of all, or all (None). More
         are tried until at least one can split the node.""",

@@ -5,15 +5,15 @@ points, and a slack for every interval, all in a unit in which they are about 1.
 slow: for thousands of rows, not more.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from threading import Thread
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
+from okforest._threads import interruptible
 from okforest._typing import Floats
 from okforest.refit._adjustments import Adjustments
 from okforest.refit._solution import Solution
@@ -195,7 +195,7 @@ def _feasible(programme: Programme, constraints: Sequence[Constraint], unit: flo
     A: Any = sp.csr_array(sp.hstack([sp.vstack(rows), violation]))
     cost = np.append(np.zeros(A.shape[1] - 1), 1.0)
     limits: Any = [(None, None)] * (A.shape[1] - 1) + [(0.0, None)]
-    found = _interruptible(lambda: linprog(cost, A, b, bounds=limits, method="highs"))
+    found = interruptible(lambda: linprog(cost, A, b, bounds=limits, method="highs"))
     return bool(found.status == 0 and found.fun <= 1e-6)
 
 
@@ -215,30 +215,7 @@ def _run(
     cones = [clarabel.ZeroConeT(equal.shape[0]), clarabel.NonnegativeConeT(rows.shape[0])]
     b = np.concatenate([right, bounds])
     solver = clarabel.DefaultSolver(sp.csc_matrix(P), q, A, b, cones, settings)
-    return _interruptible(solver.solve)
-
-
-def _interruptible(call: Callable[[], Any]) -> Any:
-    """Call a compiled function in a thread of its own, so that Ctrl-C is heard at once.
-
-    After Ctrl-C the thread ends when the function returns; its result is dropped.
-    """
-    results: list[Any] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(call())
-        except BaseException as error:
-            errors.append(error)
-
-    thread = Thread(target=run, daemon=True)
-    thread.start()
-    while thread.is_alive():
-        thread.join(0.05)
-    if errors:
-        raise errors[0]
-    return results[0]
+    return interruptible(solver.solve)
 
 
 class _Blocks:

@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
-from sklearn.neighbors import kneighbors_graph
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_array
 
 from okforest._sparse import check_sparse
 
 CHOICES = "'knn', a matrix, a function of X that returns one, or None"
 SMALL = 1000  # rows up to which eigenvalues are computed exactly
+BLOCK_PRODUCTS = 2**30  # multiplications in one search, which cannot be interrupted
 
 
 def knn_laplacian(X: Any, n_neighbors: int = 7, sigma: float | None = None) -> sp.csr_array:
@@ -52,7 +53,7 @@ def knn_laplacian(X: Any, n_neighbors: int = 7, sigma: float | None = None) -> s
         )
     values: Any = X.data if hasattr(X, "tocsr") else X
     size = float(np.abs(values).max(initial=0.0)) or 1.0
-    graph = sp.csr_array(kneighbors_graph(X / size, n_neighbors, mode="distance"))
+    graph = _neighbor_graph(X / size, n_neighbors)
     # With nearest neighbours at the same place, the width does not matter.
     width = (float(graph.data.mean()) if sigma is None else float(sigma) / size) or 1.0
     graph.data = np.exp(-0.5 * (graph.data / width) ** 2)
@@ -60,6 +61,22 @@ def knn_laplacian(X: Any, n_neighbors: int = 7, sigma: float | None = None) -> s
     root = 1.0 / np.sqrt(np.maximum(np.asarray(W.sum(axis=1)).ravel(), 1e-300))
     scaled = sp.diags_array(root) @ W @ sp.diags_array(root)
     return sp.csr_array(sp.eye_array(n) - scaled)
+
+
+def _neighbor_graph(X: Any, n_neighbors: int) -> sp.csr_array:
+    """Return the distances to the nearest other rows, searched for some rows at a time."""
+    n, p = X.shape
+    index = NearestNeighbors(n_neighbors=n_neighbors + 1).fit(X)
+    size = max(1, BLOCK_PRODUCTS // (n * p))
+    distances, neighbors = np.empty((n, n_neighbors)), np.empty((n, n_neighbors), dtype=np.intp)
+    for begin in range(0, n, size):
+        found, places = index.kneighbors(X[begin : begin + size])
+        other = places != np.arange(begin, begin + len(places))[:, None]
+        other[other.all(axis=1), 0] = False  # among many equal rows, the row may not find itself
+        distances[begin : begin + size] = found[other].reshape(-1, n_neighbors)
+        neighbors[begin : begin + size] = places[other].reshape(-1, n_neighbors)
+    starts = np.arange(0, n * n_neighbors + 1, n_neighbors)
+    return sp.csr_array((distances.ravel(), neighbors.ravel(), starts), shape=(n, n))
 
 
 def check_laplacian(laplacian: Any, X: Any, n: int, n_neighbors: int = 7) -> sp.csr_array | None:
