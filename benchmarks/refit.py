@@ -72,14 +72,12 @@ def rmse(predicted, truth):
 
 def moons(n_draws):
     """Two moons with ten labels: accuracy on unlabelled and on new rows."""
-    found = {"extra-trees": []}
-    found |= {f"label spreading, {k} neighbours": [] for k in (7, 10)}
+    found = {}
     settings = {
         "SemiSupervisedForest": {},
         "SemiSupervisedForest, C=1": {"C": 1.0},
         "the same, C=1 and regrow=False": {"C": 1.0, "regrow": False},
     }
-    found |= {name: [] for name in settings}
     trees = OKTotallyRandomTrees(100, kernel="dirac", random_state=0)
     for seed in range(n_draws):
         X, moon = make_moons(300, noise=0.08, random_state=seed)
@@ -89,22 +87,18 @@ def moons(n_draws):
         y = np.full(300, -1)
         y[np.concatenate(some)] = moon[np.concatenate(some)]
         unlabelled = y < 0
-
-        def accuracies(model, transduced):
-            """Return the accuracy on unlabelled and on new rows."""
-            new = (model.predict(X_new) == moon_new).mean()
-            return (transduced == moon)[unlabelled].mean(), new
-
-        forest = OKExtraTrees(100, kernel="dirac", random_state=0).fit(X[~unlabelled], y[~unlabelled])
-        found["extra-trees"].append(accuracies(forest, forest.predict(X)))
+        forest = OKExtraTrees(100, kernel="dirac", random_state=0)
+        forest.fit(X[~unlabelled], y[~unlabelled])
+        models = {"extra-trees": (forest, forest.predict(X))}
         for k in (7, 10):
             spread = LabelSpreading("knn", n_neighbors=k).fit(X, y)
-            found[f"label spreading, {k} neighbours"].append(
-                accuracies(spread, spread.transduction_)
-            )
+            models[f"label spreading, {k} neighbours"] = spread, spread.transduction_
         for name, parameters in settings.items():
             model = SemiSupervisedForest(trees, **parameters).fit(X, y)
-            found[name].append(accuracies(model, model.transduction_))
+            models[name] = model, model.transduction_
+        for name, (model, transduced) in models.items():
+            right = (transduced == moon)[unlabelled].mean()
+            found.setdefault(name, []).append((right, (model.predict(X_new) == moon_new).mean()))
     rows = []
     for name, pairs in found.items():
         unlabelled, new = np.array(pairs).T

@@ -151,6 +151,8 @@ class SemiSupervisedForest(RefittedModel):
     True
     """
 
+    regrown_on_: Floats | sp.csr_array
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": "no_validation",  # check_trees has better messages
         "laplacian": "no_validation",  # check_laplacian has better messages
@@ -271,19 +273,17 @@ class SemiSupervisedForest(RefittedModel):
 
     def _regrow(self, X: Any, fitted: WeightMatrix, weight: Floats) -> TreeModel:
         """Grow a forest on the classes of all rows, or on their predictions in feature space."""
-        kernel, outputs = self.kernel_, self.outputs_
-        if isinstance(kernel, Dirac):
-            nearest = self._nearest_labelled(fitted)
-            known = np.flatnonzero(weight)
-            nearest[known] = np.searchsorted(np.flatnonzero(self.labelled_), known)
-            parts = (np.ones(len(nearest)), nearest, np.arange(len(nearest) + 1))
-            self.regrown_on_ = sp.csr_array(parts, shape=fitted.shape)
-            targets: Any = outputs[nearest]
-        else:
+        forest = clone(self._forest()).set_params(decoder="auto")
+        forest.set_params(min_samples_leaf=forest._smallest_leaf(), kernel=self.kernel_)
+        if not isinstance(self.kernel_, Dirac):
             self.regrown_on_ = fitted.tocsr().toarray()
-            kernel, targets = "linear", self._in_feature_space(fitted)
-        forest = clone(self._forest()).set_params(kernel=kernel, decoder="auto")
-        return forest.fit(X, targets)
+            return forest.set_params(kernel="linear").fit(X, self._in_feature_space(fitted))
+        nearest = self._nearest_labelled(fitted)
+        known = np.flatnonzero(weight)
+        nearest[known] = np.searchsorted(np.flatnonzero(self.labelled_), known)
+        parts = (np.ones(len(nearest)), nearest, np.arange(len(nearest) + 1))
+        self.regrown_on_ = sp.csr_array(parts, shape=fitted.shape)
+        return forest.fit(X, self.outputs_[nearest])
 
     def _in_feature_space(self, fitted: WeightMatrix) -> Floats:
         span = self.span_
