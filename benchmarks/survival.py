@@ -23,7 +23,7 @@ from okforest import OKBoost, OKEnsemble, OKExtraTrees, OKRandomForest
 from okforest._kaplan_meier import censoring_survival, kaplan_meier
 from okforest._report import Table
 from okforest.metrics import concordance_index, integrated_brier_score
-from okforest.refit import CensoredForest, SelfConditionedForest
+from okforest.refit import CensoredForest
 
 SIX = ("veteran", "whas500", "gbsg2", "aids", "breast_cancer", "flchain")
 THREE = ("gbsg2", "veteran", "whas500")
@@ -153,7 +153,6 @@ def curve_models() -> dict[str, Callable[..., Fitted]]:
                 TREES, kernel="survival", min_samples_leaf=10, max_features=None, random_state=0
             )
         ),
-        "SelfConditionedForest": okforest_model(lambda: SelfConditionedForest(random_forest())),
         "OKEnsemble of both": okforest_model(lambda: ensemble(boosting=False)),
         "OKEnsemble of both and OKBoost": okforest_model(lambda: ensemble(boosting=True)),
     }

@@ -141,6 +141,21 @@ def test_all_rows_on_every_worker(threads, model, y):
             use()
 
 
+class LargeLeaves(Linear):
+    """A kernel with a default for leaves."""
+
+    default_min_samples_leaf = 7
+
+
+def test_smallest_leaf_of_the_kernel(threads):
+    """Trees on workers have leaves of the size that the kernel chooses, as local ones have."""
+    model = drawing(kernel=LargeLeaves())
+    forest = fit_remote(model, chunks(X), chunks(Y), partitioned=True, client=threads).to_local()
+    assert forest.min_samples_leaf_ == 7
+    assert forest.trees_.weight[forest.trees_.left < 0].min() >= 7
+    assert fit(model, X, Y, client=threads).min_samples_leaf_ == 7
+
+
 def test_releasing_while_predictions_are_computed(threads, tmp_path):
     """They are finished, and the client stays connected."""
     begun, going_on = tmp_path / "begun", tmp_path / "going on"

@@ -211,6 +211,37 @@ def test_structures_and_scales(structure, scale):
     assert len(model.estimator_.outputs_) == (Y.event.sum() if structure == "exact" else len(Y))
 
 
+@pytest.mark.parametrize(("n_exact", "expected"), [(59, "km"), (60, "exact"), (0, "km")])
+def test_structure_is_chosen_by_the_share_of_exact_outputs(n_exact, expected):
+    """Below 40 % exact outputs, trees are grown on all rows; rows without bounds do not count."""
+    rng = np.random.default_rng(0)
+    inputs, lower = rng.uniform(size=(200, 2)), rng.uniform(1.0, 2.0, size=200)
+    y = np.column_stack([lower, lower + 1.0])
+    y[:n_exact, 1] = y[:n_exact, 0]
+    y[150:] = -INF, INF
+    model = CensoredForest(scale=None).fit(inputs, y)
+    assert model.structure_ == expected
+    explicit = CensoredForest(structure=expected, scale=None).fit(inputs, y)
+    np.testing.assert_array_equal(model.predict(inputs), explicit.predict(inputs))
+
+
+def test_heavy_censoring_is_not_predicted_by_a_constant():
+    """With 8 % events, too few for trees with 15 rows in a leaf, cases are ranked."""
+    rng = np.random.default_rng(0)
+    inputs = rng.uniform(size=(600, 3))
+    event = rng.random(600) < 0.12 * inputs[:, 0]
+    y = np.rec.fromarrays([event, 1.0 + rng.uniform(size=600)], names="event,time")
+    few = slice(0, 300)
+    assert event[few].mean() < 0.1
+    model = CensoredForest().fit(inputs[few], y[few])
+    assert model.score(inputs[300:], y[300:]) > 0.55
+    with pytest.warns(UserWarning, match="same for all inputs.*Use structure='km'"):
+        constant = CensoredForest(structure="exact").fit(inputs[few], y[few])
+    assert np.ptp(constant.predict_risk(inputs)) == 0
+    with pytest.warns(UserWarning, match="Use a smaller min_samples_leaf"):
+        CensoredForest(OKExtraTrees(5, min_samples_leaf=200)).fit(inputs[few], y[few])
+
+
 def test_km_structure_imputes_conditional_means():
     """A censored case is grown with the mean of the Kaplan–Meier distribution after its time."""
     model = CensoredForest(structure="km", scale=None).fit(X, Y)
@@ -321,7 +352,7 @@ def test_progress_and_convergence(capsys):
 
 ONE_EXACT = np.column_stack([np.arange(5.0), [0.0, INF, INF, INF, INF]])
 ERRORS = {
-    "no exact case": (CensoredForest(), ONE_EXACT, "y has 1 exact outputs among 5"),
+    "no exact case": (CensoredForest(structure="exact"), ONE_EXACT, "y has 1 exact outputs"),
     "negative times": (CensoredForest(), -np.ones((5, 2)), "negative time -1"),
     "order": (CensoredForest(), np.tile([2.0, 1.0], (5, 1)), "lower = 2 > upper = 1"),
     "log of zero": (CensoredForest(scale="log"), np.zeros((5, 2)), "needs positive times"),

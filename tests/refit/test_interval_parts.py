@@ -12,7 +12,6 @@ from okforest.refit import (
     Bounds,
     CensoredForest,
     ForestKernel,
-    SelfConditionedForest,
     SemiSupervisedForest,
     knn_laplacian,
 )
@@ -200,7 +199,6 @@ def test_damaged_forest_within():
     for model in (
         CensoredForest(FOREST).fit(X, Y),
         SemiSupervisedForest(classes).fit(inputs, np.where(np.arange(150) % 3, -1, labels)),
-        SelfConditionedForest(OKRandomForest(30, kernel="survival", random_state=0)).fit(X, Y),
         ForestKernel(classes).fit(inputs, labels),
     ):
         model.estimator_.trees_ = None

@@ -103,7 +103,7 @@ def test_regrow_and_again():
     """A second fit leaves nothing of the first one."""
     model = SemiSupervisedForest(DIRAC, regrow=True).fit(XI, YI)
     model.set_params(regrow=False).fit(XI, YI)
-    plain = SemiSupervisedForest(DIRAC).fit(XI, YI)
+    plain = SemiSupervisedForest(DIRAC, regrow=False).fit(XI, YI)
     weights, expected = (m.predict_weights(XI).toarray() for m in (model, plain))
     np.testing.assert_array_equal(weights, expected)
     assert not hasattr(model, "regrown_")

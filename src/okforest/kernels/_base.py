@@ -43,6 +43,8 @@ class OutputKernel(NestedParametersMixin, ABC):
         What ``decoder="auto"`` means for this kernel: the name of a decoder ("mean", "majority",
         "training_set", "support") or an object of :mod:`okforest.decode`. Set it where the output
         nearest to a prediction has a closed form, as the mean has for the linear kernel.
+    default_min_samples_leaf : int, default=1
+        What ``min_samples_leaf="auto"`` of trees and forests means for this kernel.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class OutputKernel(NestedParametersMixin, ABC):
     numeric: bool = False
     on_device: bool = False
     default_decoder: Any = "training_set"
+    default_min_samples_leaf: int = 1
 
     @abstractmethod
     def check(self, y: Any) -> Outputs:

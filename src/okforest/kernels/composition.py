@@ -29,6 +29,11 @@ class _Pair(OutputKernel):
     def numeric(self) -> bool:  # type: ignore[override]
         return all(part.numeric for part in self._parts)
 
+    @property
+    def default_min_samples_leaf(self) -> int:  # type: ignore[override]
+        """The larger of the two, as both kernels compare the same outputs."""
+        return max(part.default_min_samples_leaf for part in self._parts)
+
     def check(self, y: Any) -> Outputs:
         """Return y in a form that both kernels accept."""
         first, second = self._parts
@@ -154,6 +159,10 @@ class _Wrapper(OutputKernel):
     @property
     def numeric(self) -> bool:  # type: ignore[override]
         return self._base.numeric
+
+    @property
+    def default_min_samples_leaf(self) -> int:  # type: ignore[override]
+        return self._base.default_min_samples_leaf
 
     def check(self, y: Any) -> Outputs:
         """Return y in the canonical form of the base kernel."""

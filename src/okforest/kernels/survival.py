@@ -19,7 +19,8 @@ class Survival(OutputKernel):
     to 0 within the interval. Differences of curves are weighted by the fall of the Kaplan–Meier
     curve at each time. (Weights of rows count in models, not in the Kaplan–Meier curve.) The
     weighted mean of the curves is a predicted survival function: models with this kernel have the
-    methods ``predict_survival_function``, ``predict_quantiles`` and ``predict_risk``.
+    methods ``predict_survival_function``, ``predict_quantiles`` and ``predict_risk``. Leaves of
+    trees and forests hold 10 cases or more, unless ``min_samples_leaf`` is set.
 
     Parameters
     ----------
@@ -53,6 +54,7 @@ class Survival(OutputKernel):
 
     known_psd = True
     default_decoder = "survival_time"
+    default_min_samples_leaf = 10  # chosen on data sets: benchmarks/results/survival_defaults.md
 
     def __init__(
         self, n_times: int = 128, times: Floats | None = None, survival: Floats | None = None

@@ -32,9 +32,10 @@ PARAMETERS = {
         Minimum number of samples (or fraction of all) in a node that is split. A row counts as its
         weight, and as at least one, unlike in scikit-learn, where it counts once whatever its
         weight; a row drawn twice for a tree counts twice.""",
-    "min_samples_leaf": """int or float, default=1
+    "min_samples_leaf": """int, float or "auto", default="auto"
         Minimum number of samples (or fraction of all) in a leaf, counted in the same way: a row of
-        weight 10 may be a leaf with ``min_samples_leaf=5``.""",
+        weight 10 may be a leaf with ``min_samples_leaf=5``. "auto" takes the kernel's own choice,
+        which is 10 for "survival" and 1 for all others.""",
     "max_leaf_nodes": """int, optional
         Maximum number of leaves of a tree. If set, the split with the largest gain comes next.""",
     "min_impurity_decrease": """float, default=0.0
@@ -227,6 +228,8 @@ TREE_ATTRIBUTES = """trees_ : okforest.engine.Trees
         The fraction of the variance of the embedded outputs in these directions.
     feature_importances_ : ndarray of shape (p,)
         Each feature's share of the total variance reduction.
+    min_samples_leaf_ : float
+        The minimum number of samples in a leaf that trees were grown with.
     row_weight_ : ndarray of shape (n,)
         The weights of the training rows.
     categories_ : list

@@ -18,7 +18,7 @@ from okforest.embedding import EmbeddingKind
 from okforest.engine import DeviceName, GrowthRules, Trees, apply
 from okforest.engine.inputs import Inputs
 from okforest.engine.plan import UNLIMITED
-from okforest.kernels import OutputKernel
+from okforest.kernels import OutputKernel, as_kernel
 from okforest.models._state import check_feature_count, check_length
 from okforest.models.base import OKModel
 
@@ -35,7 +35,7 @@ class Grower(OKModel):
     max_features: Any = None
     max_depth: int | None = None
     min_samples_split: float = 2
-    min_samples_leaf: float = 1
+    min_samples_leaf: float | Literal["auto"] = 1
     max_leaf_nodes: int | None = None
     min_impurity_decrease: float = 0.0
     ccp_alpha: float = 0.0
@@ -117,10 +117,15 @@ class Grower(OKModel):
             max_depth=_limit(self.max_depth),
             max_leaf_nodes=_limit(self.max_leaf_nodes),
             min_samples_split=max(2, _amount(self.min_samples_split, n_samples)),
-            min_samples_leaf=_amount(self.min_samples_leaf, n_samples),
+            min_samples_leaf=_amount(self._smallest_leaf(), n_samples),
             min_impurity_decrease=self.min_impurity_decrease,
             stop_when_pure=self._uses_outputs,
         )
+
+    def _smallest_leaf(self) -> float:
+        if isinstance(self.min_samples_leaf, str):
+            return as_kernel(self.kernel).default_min_samples_leaf
+        return self.min_samples_leaf
 
     def _leaves(self, X: Any) -> Ints:
         check_is_fitted(self, "trees_")

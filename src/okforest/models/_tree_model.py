@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 from warnings import warn
 
 import numpy as np
 
 from okforest._categories import category_counts
-from okforest._compat import fit_context
+from okforest._compat import StrOptions, fit_context
 from okforest._namespace import like, on_gpu, to_host
 from okforest._progress import progress_of
 from okforest._threads import thread_count
@@ -84,6 +84,16 @@ class FitPlan:
 
 class TreeModel(Grower):
     """A tree or forest: the prediction is the mean of the training outputs in its leaves."""
+
+    min_samples_leaf_: float
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Grower._parameter_constraints,
+        "min_samples_leaf": [
+            *Grower._parameter_constraints["min_samples_leaf"],
+            StrOptions({"auto"}),
+        ],
+    }
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TreeModel":
         """Grow the trees.
@@ -194,6 +204,7 @@ class TreeModel(Grower):
             self.trees_ = Trees.join([self.trees_, grown]) if plan.trees.start else grown
         self.seed_ = plan.growth.seed
         self.row_weight_ = plan.growth.row_weight
+        self.min_samples_leaf_ = plan.growth.rules.min_samples_leaf
         plan.inputs.store(self)
         self.categories_ = plan.inputs.categories
         self.has_missing_ = missing_features(plan.inputs.X)

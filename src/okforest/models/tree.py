@@ -55,7 +55,7 @@ class OKTree(TreeModel):
         max_features: Any = None,
         max_depth: int | None = None,
         min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
+        min_samples_leaf: float | Literal["auto"] = "auto",
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,

@@ -6,7 +6,6 @@ from okforest.refit.forest_kernel import ForestKernel
 from okforest.refit.laplacian import knn_laplacian
 from okforest.refit.priors import Bounds, LinearRelation, Monotone, Order, Prior, Symmetry
 from okforest.refit.selection import PenaltyChoice, select_C_leaves
-from okforest.refit.self_conditioned import SelfConditionedForest
 from okforest.refit.semi_supervised import SemiSupervisedForest
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "Order",
     "PenaltyChoice",
     "Prior",
-    "SelfConditionedForest",
     "SemiSupervisedForest",
     "Symmetry",
     "knn_laplacian",

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any, Literal
+from warnings import warn
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +18,9 @@ from okforest.refit._scales import Scale, ScaleName
 
 Structure = Literal["exact", "all", "km"]
 
+# Chosen on data sets: benchmarks/results/survival_defaults.md.
+FEW_EXACT = 0.4  # below this fraction of exact outputs, trees are grown on all rows
+
 
 @dataclass(frozen=True)
 class GrownForest:
@@ -26,6 +30,8 @@ class GrownForest:
     ----------
     model : TreeModel
         The forest, grown on outputs on the scale.
+    structure : {"exact", "all", "km"}
+        The rows that it was grown on.
     scale : Scale
         The scale.
     expansion : LeafExpansion
@@ -45,6 +51,7 @@ class GrownForest:
     """
 
     model: TreeModel
+    structure: Structure
     scale: Scale
     expansion: LeafExpansion
     leaves: Ints
@@ -61,7 +68,7 @@ def grow_censored(
     X: Any,
     intervals: Floats,
     scale_name: ScaleName,
-    structure: Structure,
+    structure: Structure | Literal["auto"],
     sample_weight: Any,
 ) -> GrownForest:
     """Grow the forest, and express all rows by its leaves."""
@@ -69,6 +76,8 @@ def grow_censored(
     used = weight > 0
     scale = Scale.learn(scale_name, intervals[used])
     scaled = scale.forward(intervals)
+    if structure == "auto":
+        structure = _structure_for(intervals[used])
     rows, targets = _targets(intervals, scale, structure, used)
     own = None if sample_weight is None else weight[rows]
     forest.fit(rows_of(X, np.flatnonzero(rows)), targets[rows], own)
@@ -76,9 +85,11 @@ def grow_censored(
         "the forest reproduces the outputs that it was grown on, and the refit has little to learn"
     )
     warn_if_full_grown(forest.trees_, int(rows.sum()), effect)
+    _warn_if_constant(forest, structure, intervals[used], int(rows.sum()))
     expansion, leaves = LeafExpansion(forest.trees_), training_leaves(forest, X, rows)
     return GrownForest(
         model=forest,
+        structure=structure,
         scale=scale,
         expansion=expansion,
         leaves=leaves,
@@ -88,6 +99,27 @@ def grow_censored(
         upper=scaled[:, 1],
         exact=is_exact(intervals),
         row_weight=weight,
+    )
+
+
+def _structure_for(intervals: Floats) -> Structure:
+    """Return what "auto" stands for: few exact outputs leave too few rows to grow trees on."""
+    known = ~is_unlabelled(intervals)
+    return "km" if is_exact(intervals).sum() < FEW_EXACT * known.sum() else "exact"
+
+
+def _warn_if_constant(
+    forest: TreeModel, structure: Structure, intervals: Floats, n_grown: int
+) -> None:
+    """Warn if no tree has a split, and name a remedy."""
+    if (forest.trees_.left >= 0).any() or (intervals == intervals[0]).all():
+        return
+    other = " structure='km', which grows them on all rows, or" if structure == "exact" else ""
+    warn(
+        f"predictions are the same for all inputs: the trees, grown on {n_grown} of "
+        f"{len(intervals)} rows with at least {forest.min_samples_leaf_:g} in a leaf, have no "
+        f"split. Use{other} a smaller min_samples_leaf of the estimator.",
+        stacklevel=6,
     )
 
 

@@ -1,7 +1,7 @@
 """Forests for censored outputs: leaf values refitted to intervals by convex optimisation."""
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
@@ -70,10 +70,11 @@ class CensoredForest(LeafCurves, BaseEstimator):
         The penalty C1 of outputs.
     C_exact, C_censored : float, default=1.0
         The weights c of exact and of censored outputs.
-    structure : {"exact", "all", "km"}, default="exact"
+    structure : {"auto", "exact", "all", "km"}, default="auto"
         The rows that trees are grown on: those with an exact output; all, with a bound (the middle
         of a finite interval) as the output of a censored one; or all, with the mean of the
-        Kaplan–Meier curve within the interval.
+        Kaplan–Meier curve within the interval. "auto" is "km" if fewer than 40 % of the outputs
+        with a bound are exact, and "exact" otherwise.
     scale : {"km", "log"} or None, default="km"
         The scale of outputs in growth and refit: 1 − S(t) with the Kaplan–Meier curve S, which is
         best for ranking; the logarithm, which is better for times; or the outputs themselves,
@@ -103,6 +104,8 @@ class CensoredForest(LeafCurves, BaseEstimator):
     refitted_outputs_ : ndarray
         The refitted outputs of the rows that the trees were grown on, with ``adjust="outputs"``:
         predictions on the scale are ``predict_weights(X) @ refitted_outputs_``.
+    structure_ : {"exact", "all", "km"}
+        The rows that the trees were grown on.
     outputs_ : ndarray of shape (n, 2)
         The training outputs as intervals, without rows of weight 0.
     training_leaves_ : ndarray of shape (n, n_trees)
@@ -150,7 +153,7 @@ class CensoredForest(LeafCurves, BaseEstimator):
         "C_outputs": [Interval(Real, 0.0, None, closed="neither")],
         "C_exact": [Interval(Real, 0.0, None, closed="left")],
         "C_censored": [Interval(Real, 0.0, None, closed="left")],
-        "structure": [StrOptions({"exact", "all", "km"})],
+        "structure": [StrOptions({"auto", "exact", "all", "km"})],
         "scale": [StrOptions({"km", "log"}), None],
         "laplacian": "no_validation",  # check_laplacian has better messages
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -173,7 +176,7 @@ class CensoredForest(LeafCurves, BaseEstimator):
         C_outputs: float = 0.03,
         C_exact: float = 1.0,
         C_censored: float = 1.0,
-        structure: Structure = "exact",
+        structure: Structure | Literal["auto"] = "auto",
         scale: ScaleName = "km",
         laplacian: Any = None,
         n_neighbors: int = 7,
@@ -260,7 +263,7 @@ class CensoredForest(LeafCurves, BaseEstimator):
             grown.L, grown.expansion.means, self.adjust, self.C_leaves, self.C_outputs
         )
         v = solution.v.reshape(-1)
-        self.estimator_ = grown.model
+        self.estimator_, self.structure_ = grown.model, grown.structure
         self.leaf_values_ = grown.values + B.leaf_values(v)
         self.__dict__.pop("refitted_outputs_", None)
         if self.adjust == "outputs":

@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from okforest._columns import as_columns
 from okforest._compat import Interval, StrOptions, fit_context, rows_of
-from okforest._typing import Booleans, Floats, Outputs
+from okforest._typing import Booleans, Floats, Ints, Outputs
 from okforest._validation import adopt_inputs
 from okforest.decode import as_decoder
-from okforest.kernels import as_kernel
+from okforest.kernels import Dirac, as_kernel
 from okforest.kernels._outputs import check_collection, read_array
 from okforest.models import OKExtraTrees
 from okforest.models._tree_model import TreeModel
@@ -47,8 +47,11 @@ class SemiSupervisedForest(RefittedModel):
     f are close to the known outputs and smooth on a graph of all rows. With the Laplacian 𝓛 of the
     graph, the sum ‖f − Y‖² over labelled rows, plus C tr (f − ȳ)ᵀ𝓛(f − ȳ), plus C2‖ΔZ‖², is
     minimised, where ȳ is the mean of the known outputs. This is a linear problem for any output
-    kernel: predictions are weights over the labelled outputs, as in every model of okforest, and
-    new inputs are predicted by the trees.
+    kernel: predictions are weights over the labelled outputs, as in every model of okforest.
+
+    New inputs are predicted by the trees; for classes by a second forest, grown on the classes of
+    all rows. (Far from the labels, f shrinks towards ȳ. The nearest class of a training row stays
+    the same, but in the leaves of new rows a single label would outweigh many such rows.)
 
     It helps in classification with few labels, if classes are clusters of inputs that are larger
     than the number of neighbours. For vector outputs expect no gain.
@@ -78,8 +81,10 @@ class SemiSupervisedForest(RefittedModel):
     C_outputs : float, default=0.01
         The penalty of the unlabelled rows' outputs, with ``adjust="outputs"``: of their distance
         from the predictions of the forest.
-    regrow : bool, default=False
-        Whether to grow a new forest on the refitted predictions of all rows.
+    regrow : bool or "auto", default="auto"
+        Whether to grow a second forest on all rows, which predicts new inputs: for classes on those
+        of the transduction, for other outputs on the refitted predictions themselves. "auto" grows
+        it for classes. For numbers, label sets and rankings it is usually worse.
     priors : list of priors, default=()
         Constraints on predictions, such as :class:`Monotone`, for the linear kernel; they need
         Clarabel.
@@ -103,9 +108,9 @@ class SemiSupervisedForest(RefittedModel):
     estimator_ : estimator
         The forest before the refit.
     regrown_ : estimator
-        The forest grown on refitted predictions, with ``regrow=True``.
-    regrown_on_ : ndarray of shape (n, n_labelled)
-        The weights of these predictions, with ``regrow=True``.
+        The second forest, if there is one.
+    regrown_on_ : csr_array or ndarray of shape (n, n_labelled)
+        The outputs that it was grown on, as weights over the labelled outputs.
     leaf_means_ : csr_array of shape (n_leaves, n_labelled)
         Weights of the labelled outputs in the mean of each leaf.
     leaf_adjustments_ : ndarray of shape (n_leaves, r)
@@ -147,6 +152,8 @@ class SemiSupervisedForest(RefittedModel):
     True
     """
 
+    regrown_on_: Floats | sp.csr_array
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": "no_validation",  # check_trees has better messages
         "laplacian": "no_validation",  # check_laplacian has better messages
@@ -155,7 +162,7 @@ class SemiSupervisedForest(RefittedModel):
         "C": [Interval(Real, 0.0, None, closed="left")],
         "C_leaves": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
         "C_outputs": [Interval(Real, 0.0, None, closed="neither")],
-        "regrow": ["boolean"],
+        "regrow": ["boolean", StrOptions({"auto"})],
         "priors": "no_validation",
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -172,7 +179,7 @@ class SemiSupervisedForest(RefittedModel):
         C: float = 0.1,
         C_leaves: float | Literal["auto"] = "auto",
         C_outputs: float = 0.01,
-        regrow: bool = False,
+        regrow: bool | Literal["auto"] = "auto",
         priors: Any = (),
         tol: float = 1e-6,
         max_iter: int = 1000,
@@ -232,8 +239,8 @@ class SemiSupervisedForest(RefittedModel):
         for name in ("regrown_", "regrown_on_"):
             self.__dict__.pop(name, None)
         fitted = self._weights_of_rows(grown.L)
-        if self.regrow:
-            self.regrown_ = self._regrow(X, fitted)
+        if isinstance(kernel, Dirac) if self.regrow == "auto" else self.regrow:
+            self.regrown_ = self._regrow(X, fitted, grown.weight)
         self.transduction_ = self._transduce(fitted, outputs)
         warn_unless_converged(solution, self.tol)
         return self
@@ -269,17 +276,32 @@ class SemiSupervisedForest(RefittedModel):
             return adjusted
         return CombinedWeights([base_weights(L, self.leaf_means_), adjusted], [1.0, 1.0])
 
-    def _regrow(self, X: Any, fitted: WeightMatrix) -> TreeModel:
-        """Grow a forest on the refitted predictions of all rows, in feature space."""
+    def _regrow(self, X: Any, fitted: WeightMatrix, weight: Floats) -> TreeModel:
+        """Grow a forest on the classes of all rows, or on their predictions in feature space."""
+        forest = clone(self._forest()).set_params(decoder="auto")
+        forest.set_params(min_samples_leaf=forest._smallest_leaf(), kernel=self.kernel_)
+        if not isinstance(self.kernel_, Dirac):
+            self.regrown_on_ = fitted.tocsr().toarray()
+            return forest.set_params(kernel="linear").fit(X, self._in_feature_space(fitted))
+        nearest = self._nearest_labelled(fitted)
+        known = np.flatnonzero(weight)
+        nearest[known] = np.searchsorted(np.flatnonzero(self.labelled_), known)
+        parts = (np.ones(len(nearest)), nearest, np.arange(len(nearest) + 1))
+        self.regrown_on_ = sp.csr_array(parts, shape=fitted.shape)
+        return forest.fit(X, self.outputs_[nearest])
+
+    def _in_feature_space(self, fitted: WeightMatrix) -> Floats:
         span = self.span_
         if span.features is not None:
-            predictions = fitted.feature_sums(span)
-        else:
-            values, vectors = np.linalg.eigh(span.kernel(span.outputs))
-            predictions = fitted @ (vectors * np.sqrt(np.maximum(values, 0.0)))
-        forest = clone(self._forest()).set_params(kernel="linear", decoder="auto")
-        self.regrown_on_ = fitted.tocsr().toarray()
-        return forest.fit(X, predictions)
+            return fitted.feature_sums(span)
+        values, vectors = np.linalg.eigh(span.kernel(span.outputs))
+        return np.asarray(fitted @ (vectors * np.sqrt(np.maximum(values, 0.0))))
+
+    def _nearest_labelled(self, fitted: WeightMatrix) -> Ints:
+        """Return the first labelled row of the class nearest to each prediction."""
+        classes = self.span_.training
+        costs = classes.squares - 2.0 * self.span_.inner(fitted, classes.outputs)
+        return np.asarray(classes.first[costs.argmin(axis=1)])
 
     def weight_matrix(self, X: Any) -> WeightMatrix:
         """Return the weights of the labelled outputs.
@@ -300,6 +322,22 @@ class SemiSupervisedForest(RefittedModel):
             return ProductWeights(left.tocsr(), self.regrown_on_)
         expansion = LeafExpansion(self.estimator_.trees_)
         return self._weights_of_rows(expansion.rows(leaves_of(self.estimator_, X)))
+
+    def compact(self) -> Self:
+        """Return a smaller copy of the model; this one does not change.
+
+        The kernel is restricted to the labelled outputs, and out-of-bag estimates are dropped, as
+        by other models.
+
+        Returns
+        -------
+        model : estimator
+            The smaller model.
+        """
+        model = super().compact()
+        if hasattr(self, "regrown_"):
+            model.regrown_ = self.regrown_.compact()
+        return model
 
     def _transduce(self, fitted: WeightMatrix, outputs: Outputs) -> Outputs:
         span = self.span_
