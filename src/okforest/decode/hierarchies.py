@@ -55,11 +55,11 @@ class Hierarchical(LabelSetDecoder):
     >>> from okforest.kernels import Hierarchy
     >>> from okforest.weights import Span
     >>> kernel = Hierarchy()
-    >>> y = kernel.check(["1/1", "1/2", "2"])
+    >>> y = kernel.check(["1/1", "1/2", "1/3", "2"])
     >>> span = Span(kernel.resolve(y), y)
-    >>> [sorted(s) for s in Hierarchical().decode([[0.3, 0.3, 0.4], [0.2, 0.7, 0.1]], span)]
-    [['1', '2'], ['1', '1/2']]
-    >>> [sorted(s) for s in Hierarchical(0.5).decode([[0.3, 0.3, 0.4]], span)]
+    >>> [sorted(s) for s in Hierarchical().decode([[0.2, 0.2, 0.2, 0.4]], span)]
+    [['1', '2']]
+    >>> [sorted(s) for s in Hierarchical(0.5).decode([[0.2, 0.2, 0.2, 0.4]], span)]
     [['1']]
     """
 
@@ -152,7 +152,8 @@ def _is_open(chosen: Booleans, parents: list[list[int]]) -> Booleans:
     """Return which rows have a class without one of its parents."""
     child = np.repeat(np.arange(len(parents)), [len(above) for above in parents])
     parent = np.array([p for above in parents for p in above], dtype=np.intp)
-    return (chosen[:, child] & ~chosen[:, parent]).any(axis=1)
+    lacks: Booleans = np.any(chosen[:, child] & ~chosen[:, parent], axis=1)
+    return lacks
 
 
 def best_closed_sets(gains: Floats, parents: list[list[int]]) -> Booleans:
