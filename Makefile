@@ -156,7 +156,8 @@ scaling: $(VENV)/.built
 outputs: $(VENV)/.built
 	{ $(PY) -m benchmarks.outputs.multilabel --repeats 5 emotions yeast; \
 	  $(PY) -m benchmarks.outputs.multilabel bibtex; } | tee benchmarks/results/multilabel.md
-	$(PY) -m benchmarks.outputs.hierarchies | tee benchmarks/results/hierarchies.md
+	$(PY) -m benchmarks.outputs.hierarchies | tee benchmarks/results/hierarchies_grid.md
+	$(PY) -m benchmarks.outputs.decoders | tee benchmarks/results/decoders.md
 	$(PY) -m benchmarks.outputs.rankings | tee benchmarks/results/rankings.md
 	$(PY) -m benchmarks.outputs.strings | tee benchmarks/results/strings.md
 	$(PY) -m benchmarks.outputs.curves | tee benchmarks/results/curves.md

@@ -281,7 +281,8 @@ def test_candidates():
     ("name", "data", "method"),
     [
         ("multilabel", "emotions", "OKExtraTrees, expected F1"),
-        ("hierarchies", "derisi", "OKBoost, rate 0.05"),
+        ("decoders", "emotions", "expected Jaccard"),
+        ("hierarchies", "derisi_FUN", "OKBoost, rate 0.05"),
         ("rankings", "iris", "OKRandomForest, Kendall, Kemeny"),
         ("strings", "words", "eulerian_path"),
         ("curves", "tecator", "OKExtraTrees, medoid"),

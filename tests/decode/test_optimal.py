@@ -114,10 +114,28 @@ def test_sets_of_a_hierarchy_are_optimal(data):
     y = data.draw(st.lists(st.sampled_from(closed), min_size=1, max_size=5))
     w = data.draw(signed(len(y)))
     span = span_of(kernel, y)
-    (found,) = Hierarchical().decode([w], span)
+    (found,) = Hierarchical(0.5).decode([w], span)
     assert found in closed
     best = min(distance(span, w, c) for c in closed)
     assert distance(span, w, found) == pytest.approx(best, abs=1e-6)
+
+
+@given(st.data())
+def test_the_hierarchical_f1_score_is_optimal(data):
+    """Predicted sets are closed under ancestors, and no closed set has a larger score."""
+    parents = data.draw(st.sampled_from([PARENTS, PARENTS | {"d": "a"}]))
+    kernel = Hierarchy(parents, decay=data.draw(st.sampled_from([0.5, 0.75, 1.0])))
+    closed = sorted(set(kernel.check([frozenset(s) for s in slow.subsets("abcde")])), key=sorted)
+    y = data.draw(st.lists(st.sampled_from(closed), min_size=1, max_size=5))
+    w = data.draw(signed(len(y)))
+    span = span_of(kernel, y)
+    (found,) = Hierarchical().decode([w], span)
+    assert found in closed
+    p = {c: sum(wi for wi, own in zip(w, y, strict=True) if c in own) for c in "abcde"}
+    weight = dict(zip(span.kernel.labels, span.kernel.weight_of_classes(), strict=True))
+    not_empty = min(max(p["a"] + p["b"], 1e-9), 1.0)
+    best = max(slow.hierarchical_f1(c, p, weight, not_empty) for c in closed)
+    assert slow.hierarchical_f1(found, p, weight, not_empty) == pytest.approx(best, abs=1e-6)
 
 
 @given(st.data())

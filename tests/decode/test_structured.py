@@ -14,6 +14,7 @@ from okforest.decode import (
     Cardinality,
     EulerianPath,
     ExpectedF1,
+    ExpectedJaccard,
     Hierarchical,
     Kemeny,
     Medoid,
@@ -23,7 +24,7 @@ from okforest.decode import (
     Threshold,
     as_decoder,
 )
-from okforest.decode.hierarchies import best_closed_set
+from okforest.decode.hierarchies import best_closed_sets
 from okforest.decode.rankings import _local_search, _preferences
 from okforest.decode.strings import eulerian_path
 from okforest.decode.tuning import HeldOut
@@ -84,6 +85,10 @@ def test_decoders_of_sets_are_optimal(data):
     assert value(lambda a, b: a == b, found) == pytest.approx(
         max(value(lambda a, b: a == b, c) for c in y)
     )
+    found = ExpectedJaccard().decode([w], span_of(Hamming(), y))[0]
+    support = [own for own, weight in zip(y, w, strict=True) if weight] or y
+    assert found in support
+    assert value(slow.jaccard, found) == pytest.approx(max(value(slow.jaccard, c) for c in support))
     found = Cardinality().decode([w], span_of(Hamming(), y))[0]
     same_size = [c for c in candidates if len(c) == len(found)]
     assert value(lambda a, b: len(a & b), found) == pytest.approx(
@@ -93,7 +98,9 @@ def test_decoders_of_sets_are_optimal(data):
     assert abs(len(found) - np.clip(expected_size, 0, len(labels))) <= 0.5 + 1e-6
 
 
-@pytest.mark.parametrize("decoder", [Threshold(), Cardinality(), ExpectedF1(), Mode()])
+@pytest.mark.parametrize(
+    "decoder", [Threshold(), Cardinality(), ExpectedF1(), ExpectedJaccard(), Mode()]
+)
 def test_forms_of_sets_agree(decoder):
     """Sets, integers, booleans, and the linear kernel on indicators give the same labels."""
     rng = np.random.default_rng(0)
@@ -108,15 +115,26 @@ def test_forms_of_sets_agree(decoder):
     assert [sorted(s) for s in sets] == [np.flatnonzero(row).tolist() for row in expected]
 
 
-def test_weighted_dice_predicts_the_best_known_set():
-    """Weights of labels count in decoding: the nearest training set, not the best F1 score."""
-    y = np.array([[1, 0], [0, 1], [1, 1]])
-    span = span_of(Dice([1.0, 9.0]), y)
-    w = np.array([0.6, 0.4, 0.0])
-    values = span.kernel(span.outputs) @ w
-    found = as_decoder("auto", span.kernel).decode([w], span)
-    assert found.tolist() == [y[values.argmax()].tolist()] == [[1, 0]]
-    assert as_decoder("auto", Dice()).decode([w], span_of(Dice(), y)).tolist() == [[1, 1]]
+@pytest.mark.parametrize("kernel", [Hamming, Dice, Jaccard])
+def test_the_default_is_the_training_set_of_the_largest_expected_jaccard_score(kernel):
+    """Labels count by their weights; no label need have a probability above one half."""
+    y = np.array([[1, 0, 0, 0], [0, 1, 1, 0], [0, 1, 0, 1]])
+    w = [0.36, 0.32, 0.32]
+    (found,) = as_decoder("auto", kernel()).decode([w], span_of(kernel(), y))
+    assert found.tolist() == [0, 1, 1, 0]
+    span = span_of(kernel([9.0, 1.0, 9.0, 9.0]), y)
+    (found,) = as_decoder("auto", span.kernel).decode([w], span)
+    assert found.tolist() == [1, 0, 0, 0]
+
+
+def test_what_decoders_compute_from_training_outputs_is_kept(monkeypatch):
+    """The second prediction of one row computes no kernel values."""
+    rng = np.random.default_rng(0)
+    span = span_of(Hamming(), rng.integers(0, 2, size=(20, 5)))
+    W = rng.dirichlet(np.ones(20), size=1)
+    first = ExpectedJaccard().decode(W, span)
+    monkeypatch.setattr(Jaccard, "__call__", None)
+    assert (ExpectedJaccard().decode(W, span) == first).all()
 
 
 def test_expected_f1_in_blocks(monkeypatch):
@@ -181,7 +199,7 @@ def test_closed_sets_are_optimal(data):
         else []
         for j in range(n)
     ]
-    found = best_closed_set(gains, parents)
+    (found,) = best_closed_sets(gains[None], parents)
     assert all(found[p] for j in range(n) for p in parents[j] if found[j])
     best = max(
         sum(gains[j] for j in chosen)
@@ -197,7 +215,31 @@ def test_long_chains_of_classes():
     chain = [[j + 1] for j in range(n - 1)] + [[]]
     gains = np.full(n, -1.0)
     gains[1000], gains[0] = 5000.0, 1.0
-    assert np.flatnonzero(best_closed_set(gains, chain)).tolist() == list(range(1000, n))
+    assert np.flatnonzero(best_closed_sets(gains[None], chain)[0]).tolist() == list(range(1000, n))
+
+
+def test_hierarchical_decoding_predicts_uncertain_classes():
+    """Classes of probability below one half are predicted, unless an empty set is more likely."""
+    leaves = [*(f"1/{j}" for j in range(4)), "2/1", "2/2"]
+    kernel = Hierarchy({"1": None, "2": None} | {leaf: leaf[0] for leaf in leaves})
+    span = span_of(kernel, [*({leaf} for leaf in leaves), set(), set()])
+    W = [[0.1, 0.1, 0.1, 0.1, 0.3, 0.3, 0.0, 0.0], [0.1, 0.0, 0.0, 0.0, 0.1, 0.0, 0.4, 0.4]]
+    assert Hierarchical().decode(W, span).tolist() == [{"1", "2", "2/1", "2/2"}, set()]
+    assert Hierarchical(0.5).decode(W, span).tolist() == [{"2"}, set()]
+
+
+def test_hierarchical_in_blocks(monkeypatch):
+    """Predictions are decoded some at a time."""
+    import okforest.decode.hierarchies as module
+
+    rng = np.random.default_rng(1)
+    y = ["1/1", "1/2", "2", "2/1@1", "3"] * 3
+    kernel = Hierarchy()
+    span = Span(kernel.resolve(kernel.check(y)), kernel.check(y))
+    W = rng.dirichlet(np.ones(15) / 3, size=7)
+    expected = Hierarchical().decode(W, span)
+    monkeypatch.setattr(module, "BLOCK_VALUES", 13)
+    assert Hierarchical().decode(W, span).tolist() == expected.tolist()
 
 
 def test_hierarchical_decoding_is_consistent_and_nearest():
@@ -210,7 +252,7 @@ def test_hierarchical_decoding_is_consistent_and_nearest():
     W = rng.normal(0.3, 0.5, size=(40, 5))
     W /= W.sum(axis=1, keepdims=True)
     W = W[np.abs(W).max(axis=1) < 5]
-    found = Hierarchical().decode(W, span)
+    found = Hierarchical(0.5).decode(W, span)
     assert set(found) <= set(closed)
     for w, own in zip(W, found, strict=True):
         distances = {
@@ -342,7 +384,7 @@ def test_parts():
     y = [(1.0, "a", {"u"}), (3.0, "b", {"u", "v"}), (4.0, "b", set())]
     span = span_of(Tuples(["linear", "dirac", "hamming"]), y)
     W = [[0.25, 0.5, 0.25]]
-    assert Parts().decode(W, span)[0] == (2.75, "b", {"u"})
+    assert Parts().decode(W, span)[0] == (2.75, "b", {"u", "v"})
     assert Parts(["training_set", "auto", "training_set"]).decode(W, span)[0] == (3.0, "b", {"u"})
 
 

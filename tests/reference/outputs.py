@@ -9,6 +9,20 @@ def f1(a, b):
     return 2 * len(a & b) / (len(a) + len(b)) if a or b else 1.0
 
 
+def jaccard(a, b):
+    """Return the Jaccard score of two sets; 1 if both are empty."""
+    return len(a & b) / len(a | b) if a or b else 1.0
+
+
+def hierarchical_f1(chosen, p, weight, not_empty):
+    """Return the F1 score of a set of classes for their probabilities p."""
+    if not chosen:
+        return 1.0 - not_empty
+    gain = sum(weight[c] * p[c] for c in chosen)
+    size = max(0.0, sum(weight[c] * p[c] for c in p)) / not_empty
+    return 2.0 * gain / (sum(weight[c] for c in chosen) + size)
+
+
 def subsets(labels):
     """Return all subsets of some labels."""
     labels = sorted(labels)

@@ -8,7 +8,14 @@ from okforest.decode.exact import Majority, Mean
 from okforest.decode.expected_loss import ExpectedLoss
 from okforest.decode.fixed_point import FixedPoint
 from okforest.decode.hierarchies import Hierarchical
-from okforest.decode.label_sets import Cardinality, ExpectedF1, LabelSetDecoder, Mode, Threshold
+from okforest.decode.label_sets import (
+    Cardinality,
+    ExpectedF1,
+    ExpectedJaccard,
+    LabelSetDecoder,
+    Mode,
+    Threshold,
+)
 from okforest.decode.rankings import Borda, Kemeny, RankingDecoder
 from okforest.decode.search import Candidates, Support, TrainingSet
 from okforest.decode.sharpness import PowerChoice, Sharpened, select_power
@@ -25,6 +32,7 @@ __all__ = [
     "Decoder",
     "EulerianPath",
     "ExpectedF1",
+    "ExpectedJaccard",
     "ExpectedLoss",
     "FixedPoint",
     "Hierarchical",

@@ -6,7 +6,13 @@ from okforest.decode._base import Decoder
 from okforest.decode.curves import Medoid, Quantiles
 from okforest.decode.exact import Majority, Mean
 from okforest.decode.hierarchies import Hierarchical
-from okforest.decode.label_sets import Cardinality, ExpectedF1, Mode, Threshold
+from okforest.decode.label_sets import (
+    Cardinality,
+    ExpectedF1,
+    ExpectedJaccard,
+    Mode,
+    Threshold,
+)
 from okforest.decode.rankings import Borda, Kemeny
 from okforest.decode.search import Support, TrainingSet
 from okforest.decode.strings import EulerianPath
@@ -25,6 +31,7 @@ NAMES: dict[str, type[Decoder]] = {
     # for label sets and hierarchies
     "cardinality": Cardinality,
     "expected_f1": ExpectedF1,
+    "expected_jaccard": ExpectedJaccard,
     "hierarchical": Hierarchical,
     "mode": Mode,
     "threshold": Threshold,

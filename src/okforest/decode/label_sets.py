@@ -14,8 +14,9 @@ import numpy as np
 from okforest._typing import Booleans, Floats, Outputs
 from okforest.decode._base import Decoder, HeldOut
 from okforest.decode._thresholds import best_common_threshold, best_threshold
+from okforest.decode.search import Support
 from okforest.decode.tuning import TunableDecoder
-from okforest.kernels import Hamming, Hierarchy, LabelSetKernel, Linear, OutputKernel
+from okforest.kernels import Hamming, Hierarchy, Jaccard, LabelSetKernel, Linear, OutputKernel
 from okforest.kernels._description import describe_kernel
 from okforest.weights import Span, WeightMatrix, as_weights
 
@@ -237,6 +238,39 @@ class Mode(LabelSetDecoder):
             winners = np.argmax(votes >= most - ROUNDING * np.abs(most), axis=1)
             chosen[start : start + size] = known[winners]
         return chosen
+
+
+class ExpectedJaccard(LabelSetDecoder):
+    """The training set with the largest expected Jaccard score, of those of nonzero weight.
+
+    The score of a set h is Σ_i w_i |h ∩ y_i| / |h ∪ y_i|; labels count by the weights of the
+    kernel. It is a compromise between the decoders of other measures, :class:`Mode`,
+    :class:`Threshold` and :class:`ExpectedF1`, and the default of the Hamming and Dice kernels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.decode import ExpectedJaccard
+    >>> from okforest.kernels import Hamming
+    >>> from okforest.weights import Span
+    >>> y = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 1]])
+    >>> ExpectedJaccard().decode([[0.3, 0.3, 0.4]], Span(Hamming().resolve(y), y))
+    array([[1, 0, 0]])
+    """
+
+    def decode(self, W: WeightMatrix, span: Span) -> Outputs:
+        """Return one set for each row of W."""
+        return Support().decode(W, span.kept("jaccard", lambda: _with_jaccard(span)))
+
+    def choose(self, W: WeightMatrix, span: Span) -> Booleans:
+        """Return the labels of the best known set of each prediction."""
+        return _label_sets(span).indicators(self.decode(W, span)) > 0
+
+
+def _with_jaccard(span: Span) -> Span:
+    """Return the same outputs with the Jaccard kernel: all its squares k(y, y) are one."""
+    kernel = _label_sets(span)
+    return Span(Jaccard(kernel.weights, kernel.labels), span.outputs)
 
 
 class ExpectedF1(LabelSetDecoder):

@@ -125,7 +125,7 @@ class Hamming(LabelSetKernel):
            [0. , 0.5, 1. ]])
     """
 
-    default_decoder = "threshold"
+    default_decoder = "expected_jaccard"
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
@@ -254,10 +254,7 @@ class Dice(_Overlap):
            [0.   , 0.   , 1.   ]])
     """
 
-    @property
-    def default_decoder(self) -> str:
-        """The set of the largest expected F1 score; with weights, the nearest training set."""
-        return "expected_f1" if self.weights is None else "training_set"
+    default_decoder = "expected_jaccard"
 
     def _ratio(self, shared: Floats, sizes: Floats) -> Floats:
         return np.divide(2.0 * shared, sizes, out=np.ones_like(shared), where=sizes > 0)

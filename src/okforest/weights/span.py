@@ -67,6 +67,7 @@ class Span:
         self.device = device
         #: The training outputs as candidates; what is computed from them is kept.
         self.training = OutputSet(kernel, outputs)
+        self._kept: dict[str, Any] = {}
 
     def __len__(self) -> int:
         return len(self.outputs)
@@ -82,6 +83,12 @@ class Span:
         span = Span(self.kernel, self.outputs, device)
         span.training = self.training
         return span
+
+    def kept(self, name: str, compute: Callable[[], Any]) -> Any:
+        """Return what a decoder computes from the training outputs, computed once."""
+        if name not in self._kept:
+            self._kept[name] = compute()
+        return self._kept[name]
 
     def computed_on_device(self, W: WeightMatrix, compute: Callable[[SpanOnDevice], Any]) -> Any:
         """Return one or more arrays that a function computes on the GPU; None if the CPU must.
