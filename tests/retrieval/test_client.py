@@ -238,11 +238,11 @@ def test_reasons_of_refusals(content, reason):
         RemoteIndex(url).info()
 
 
-def test_addresses_that_are_wrong():
-    """They are errors of the connection."""
-    for url in ("http://[::1", "http://127.0.0.1:99999", "http://"):
-        with pytest.raises(RemoteError, match="cannot be reached"):
-            RemoteIndex(url, timeout=5).info()
+@pytest.mark.parametrize("url", ["http://[::1", "http://127.0.0.1:99999", "http://", "127.0.0.1"])
+def test_addresses_that_are_wrong(url):
+    """They are refused before anything is sent."""
+    with pytest.raises(ValueError, match="expected an address that begins with http"):
+        RemoteIndex(url)
 
 
 def test_within_an_event_loop():

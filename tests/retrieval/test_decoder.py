@@ -151,7 +151,7 @@ def test_large_pictures_do_not_hold_up_small_ones(build, serving, monkeypatch):
     start = Decoder.start
     monkeypatch.setattr(Decoder, "start", lambda self: decoders.append(self) or start(self))
     index = build(range(6))
-    url = serving(index, workers=1, queue=1)
+    url = serving(index, workers=1, queue=9)
     small, large = make_images()[0][0], make_images()[0][0].repeat(4, 0).repeat(4, 1)
     for picture in (small, large):
         assert RemoteIndex(url).search(encoded(picture)) == index.search(picture)

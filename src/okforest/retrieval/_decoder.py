@@ -78,7 +78,7 @@ def decode(
             grey = "L" if mode in ("1", "L", "LA") else "RGB"
             upright = import_module("PIL.ImageOps").exif_transpose(image)
             image = upright.convert("I" if mode.startswith("I") else grey)
-            return Pixels(image.mode, *image.size, image.tobytes())
+            return Pixels(image.mode, image.width, image.height, image.tobytes())
     except (PictureError, ExpensivePictureError):
         raise
     except FileNotFoundError as error:
@@ -165,7 +165,8 @@ class Decoder:
             raise PictureError(answer["error"])
         if not data:
             raise ExpensivePictureError
-        return Pixels(*answer["header"], data)
+        mode, width, height = answer["header"]
+        return Pixels(mode, width, height, data)
 
 
 def _exchange(process: Any, task: dict[str, Any], content: bytes) -> tuple[Any, bytearray]:

@@ -19,7 +19,7 @@ log = logging.getLogger("okforest.retrieval.server")
 T = TypeVar("T")
 
 MOST_JSON = 4 * 2**20  # bytes: the leaves of a request, how often each is reached, their sizes
-MOST_DISCARDED = 2**26  # bytes of a body that is refused; a longer one ends the connection
+MOST_DISCARDED = 2**26  # bytes of a refused body that are read; a larger one ends the connection
 SMALL_PART = 16  # bodies of up to this part of the largest are read when memory is short
 
 HEADERS = {
@@ -68,21 +68,31 @@ class Uploads:
     @asynccontextmanager
     async def body(self, request: Request, most: int | None = None) -> AsyncIterator[bytes]:
         """Read the body of a request, which must not be empty, nor a form."""
-        settings = self.settings
-        most = min(most or settings.max_bytes, settings.max_bytes)
+        largest = self.settings.max_bytes
         if request.headers.get("content-type", "").startswith("multipart/"):
             reason = "the body is a form; send the bytes of the picture alone (curl --data-binary)"
             raise refusal(request, 415, reason)
+        parts: list[bytes] = []
+        try:
+            await self._read(request, parts, min(most or largest, largest))
+            parts[:] = [b"".join(parts)]
+            if not parts[0]:
+                reason = "the request has no body; send the bytes of a picture, or JSON"
+                raise refusal(request, 400, reason)
+            yield parts[0]
+        finally:
+            self.n_bytes -= sum(map(len, parts))
+
+    async def _read(self, request: Request, parts: list[bytes], most: int) -> None:
+        settings, size = self.settings, 0
         limit = f"{most} bytes, the limit of this server ({most / 2**20:.3g} MB)"
         too_large = f"the body is larger than {limit}; send less"
         length = request.headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > MOST_DISCARDED:
+        if not length.isdecimal() or int(length) > max(most, MOST_DISCARDED):
             raise refusal(request, 413, too_large, Connection="close")
         if int(length) > most:
-            # The server discards the body: many clients read the answer when they have sent all.
+            # uvicorn discards the body: many clients read the answer when they have sent all.
             raise refusal(request, 413, too_large)
-        parts: list[bytes] = []
-        size = 0
         try:
             async with asyncio.timeout(settings.upload_seconds):
                 async for part in request.stream():
@@ -94,17 +104,11 @@ class Uploads:
                     # Large uploads that take their time must not keep small ones out.
                     if self.n_bytes > settings.max_body_bytes and size > most / SMALL_PART:
                         raise busy(request, Connection="close")
-            if not size:
-                reason = "the request has no body; send the bytes of a picture, or JSON"
-                raise refusal(request, 400, reason)
-            yield b"".join(parts)
         except TimeoutError:
             reason = f"the upload took more than {settings.upload_seconds:g} seconds"
             raise refusal(request, 408, reason, Connection="close") from None
         except ClientDisconnect:
             raise refusal(request, 400, "the client went away while it sent its request") from None
-        finally:
-            self.n_bytes -= size
 
 
 def check_token(request: Request, settings: ServerSettings) -> None:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from okforest.retrieval._pictures import Limits, Picture, PictureError, as_picture, read_picture
+from okforest.retrieval._decoder import PictureError
+from okforest.retrieval._pictures import Limits, Picture, as_picture, read_picture
 from okforest.retrieval._store import Snapshot
 
 

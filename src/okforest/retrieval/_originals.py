@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from okforest.retrieval._decoder import Decoder
-from okforest.retrieval._pictures import Picture, PictureError, content_hash, read_picture
+from okforest.retrieval._decoder import Decoder, PictureError
+from okforest.retrieval._pictures import Picture, content_hash, read_picture
 from okforest.retrieval._store import Snapshot
 from okforest.retrieval._table import Row
 

@@ -25,8 +25,8 @@ class ServerSettings:
         TIFF and WEBP.
     workers : int, default=2
         Requests that are computed at the same time.
-        Large pictures, of more than two megapixels or a tenth of a second to decode, are computed
-        beside these, one at a time.
+        Beside these, one large picture is searched for at a time: of more than a megapixel or a
+        megabyte, or a tenth of a second to decode.
     queue : int, default=100
         Requests that may wait, and as many with large pictures; more are refused with status 503.
     seconds : float, default=10.0

@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 
@@ -79,9 +79,10 @@ class RemoteIndex:
     """
 
     def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0):
-        if not url.startswith(("http://", "https://")):
+        if not _is_address(url):
             raise ValueError(
-                f"url={url!r}; expected an address that begins with http:// or https://"
+                f"url={url!r}; expected an address that begins with http:// or https://, such as "
+                "http://127.0.0.1:8000"
             )
         self.url = url.rstrip("/")
         self.token = token
@@ -314,7 +315,7 @@ class RemoteIndex:
         except TimeoutError:
             reason = f"it took more than {self.timeout:g} seconds"
             raise RemoteError(f"{self.url} has not answered: {reason}") from None
-        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, OverflowError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             raise RemoteError(f"{self.url} cannot be reached: {error}") from error
         if status == 200:
             return answer
@@ -351,6 +352,14 @@ class RemoteIndex:
                         f"{self.url} gave an answer of more than {most} bytes, status {status}"
                     )
         return status, response.reason_phrase, b"".join(parts)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port out of range, half an IPv6 address
+        return False
 
 
 @cache

@@ -44,7 +44,7 @@ from okforest.retrieval.index import SubwindowIndex
 from okforest.segments._images import require_pillow
 
 # Pictures above one of these limits wait for each other, so that they do not hold up small ones.
-QUICK_BYTES, QUICK_PIXELS = 2**20, 2_000_000
+QUICK_BYTES, QUICK_PIXELS = 2**20, 1_000_000
 QUICK_SECONDS, SLOW_SECONDS = 0.1, 5.0  # CPU time to decode a picture
 
 STATIC = {
