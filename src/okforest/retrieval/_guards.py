@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 MOST_JSON = 4 * 2**20  # bytes: the leaves of a request, how often each is reached, their sizes
 MOST_DISCARDED = 2**26  # bytes of a refused body that are read; a larger one ends the connection
-SMALL_PART = 16  # bodies of up to this part of the largest are read when memory is short
+SMALL_PART = 64  # bodies of up to this part of the largest are read when memory is short
 
 HEADERS = {
     "Content-Security-Policy": (

@@ -17,7 +17,7 @@ class ServerSettings:
         Bytes of an uploaded picture.
     max_body_bytes : int, default=256 MiB
         Bytes of all uploads that are held in memory at the same time; more are refused with 503.
-        Uploads of up to a sixteenth of ``max_bytes`` are read nevertheless.
+        Uploads of up to 1/64 of ``max_bytes`` are read nevertheless.
     max_pixels : int, default=25_000_000
         Height times width of an uploaded picture: photographs of 24 megapixels are read.
     formats : tuple of str
