@@ -122,6 +122,7 @@ class Decoder:
                 [sys.executable, "-P", __file__],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,  # warnings about pictures
                 process_group=0,
             )
         return self.process

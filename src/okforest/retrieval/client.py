@@ -23,7 +23,7 @@ from okforest.retrieval._scoring import Words
 from okforest.retrieval.vocabulary import Vocabulary
 
 MAX_VOCABULARY = 2**30  # bytes
-MAX_ANSWER = 2**26  # bytes of other answers
+MAX_ANSWER = 2**24  # bytes of other answers
 MAX_REFUSAL = 2**16  # bytes of the answer if a request is refused
 
 T = TypeVar("T")
@@ -160,10 +160,11 @@ class RemoteIndex:
             options.append(("n_subwindows", n_subwindows))
         query = query.id if isinstance(query, Hit) else query
         if is_integer(query):
-            request = ("GET", f"/api/images/{query}/search?{urlencode(options)}", b"")
+            method, path, body = "GET", f"/api/images/{query}/search", None
         else:
-            request = ("POST", f"/api/search?{urlencode(options)}", file_content(query))
-        return _hits(self._ask(self._wire.WireHits, *request).hits)
+            method, path, body = "POST", "/api/search", file_content(query)
+        answer = self._ask(self._wire.WireHits, method, f"{path}?{urlencode(options)}", body)
+        return _hits(answer.hits)
 
     def add(self, picture: Any, name: str | None = None, label: str = "") -> dict[str, int]:
         """Add a picture; it needs the token.
@@ -231,7 +232,7 @@ class RemoteIndex:
             The state of the index.
         """
         body = {"vocabulary": self.vocabulary_key, "leaves": leaves.tolist()}
-        answer = self._ask(self._wire.WireSizes, "POST", "/api/shard/sizes", _json(body))
+        answer = self._ask(self._wire.WireSizes, "POST", "/api/shard/sizes", body)
         if len(answer.sizes) != len(leaves):
             raise self._invalid(f"{len(answer.sizes)} sizes of {len(leaves)} leaves")
         return np.array(answer.sizes, dtype=np.uint64), answer.generation
@@ -278,7 +279,7 @@ class RemoteIndex:
             "labels": None if labels is None else as_list("labels", labels),
             "random_state": as_integer("random_state", random_state, 0),
         }
-        answer = self._ask(self._wire.WireRanked, "POST", "/api/shard/hits", _json(body))
+        answer = self._ask(self._wire.WireRanked, "POST", "/api/shard/hits", body)
         if len(answer.keys) != len(answer.hits):
             raise self._invalid(f"{len(answer.keys)} keys of {len(answer.hits)} hits")
         return RankedHits(_hits(answer.hits), answer.keys)
@@ -287,7 +288,7 @@ class RemoteIndex:
     def _wire(self) -> Any:
         return _require("okforest.retrieval._wire")
 
-    def _ask(self, kind: type[T], method: str, path: str, body: bytes = b"") -> T:
+    def _ask(self, kind: type[T], method: str, path: str, body: Any = None) -> T:
         """Return the answer to a request, a JSON object of this kind."""
         answer = self._request(method, path, body)
         try:
@@ -301,9 +302,7 @@ class RemoteIndex:
             "okforest, or one of another version"
         )
 
-    def _request(
-        self, method: str, path: str, body: bytes = b"", *, most: int = MAX_ANSWER
-    ) -> bytes:
+    def _request(self, method: str, path: str, body: Any = None, most: int = MAX_ANSWER) -> bytes:
         httpx, anyio = _require("httpx"), _require("anyio.from_thread")
         try:
             # An event loop of its own, in a thread: the limits of httpx are for single reads, and
@@ -324,16 +323,17 @@ class RemoteIndex:
             raise IndexChangedError(f"{self.url}: {reason}")
         raise RemoteError(f"{self.url} refused the request ({status}): {reason}")
 
-    async def _exchange(self, method: str, path: str, body: bytes, most: int) -> tuple[Any, ...]:
+    async def _exchange(self, method: str, path: str, body: Any, most: int) -> tuple[Any, ...]:
         """Return the status of an answer, in a number and in words, and its content."""
         # Without compression, an answer is as large as what is read.
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
+        content = {"json" if isinstance(body, dict) else "content": body}
         async with (
             asyncio.timeout(self.timeout),
             _require("httpx").AsyncClient(timeout=None, verify=_certificates()) as client,
-            client.stream(method, self.url + path, content=body, headers=headers) as response,
+            client.stream(method, self.url + path, headers=headers, **content) as response,
         ):
             status = response.status_code
             if response.is_redirect:
@@ -366,10 +366,6 @@ def _is_address(url: str) -> bool:
 def _certificates() -> Any:
     """Return the certificates that are trusted; to load them takes longer than a request."""
     return _require("httpx").create_ssl_context()
-
-
-def _json(body: dict[str, Any]) -> bytes:
-    return json.dumps(body).encode()
 
 
 def _hits(hits: list[Any]) -> list[Hit]:
