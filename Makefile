@@ -54,7 +54,7 @@ demo: $(VENV)/.built
 	@$(PY) examples/complete_digits.py
 
 $(VENV)/.serve: pyproject.toml | $(VENV)/.built
-	@echo "okforest: installing FastAPI, uvicorn and Pillow"
+	@echo "okforest: installing FastAPI, uvicorn, httpx and Pillow"
 	@$(PY) -m pip install --quiet --disable-pip-version-check 'okforest[serve]'
 	@touch $@
 

@@ -15,6 +15,7 @@ OPTIONAL = {
     "dask",
     "distributed",
     "fastapi",
+    "httpx",
     "matplotlib",
     "networkx",
     "pandas",

@@ -55,9 +55,7 @@ def serving():
 
     def start(index, **settings):
         application = server.create_app(index, server.ServerSettings(**settings))
-        config = uvicorn.Config(
-            application, port=0, log_level="error", http=server.ImpatientProtocol, ws="none"
-        )
+        config = uvicorn.Config(application, port=0, log_level="error", http="h11", ws="none")
         one = uvicorn.Server(config)
         thread = Thread(target=one.run, daemon=True)
         thread.start()

@@ -28,7 +28,7 @@ def serve(
     ] = None,
     max_megabytes: Annotated[float, typer.Option(min=0.001, help="Size of an upload.")] = 20.0,
     workers: Annotated[int, typer.Option(min=1, help="Searches at the same time.")] = 2,
-    queue: Annotated[int, typer.Option(min=1, help="Searches that may wait.")] = 32,
+    queue: Annotated[int, typer.Option(min=1, help="Searches that may wait.")] = 100,
 ) -> None:
     """Serve an index: a page for people and an interface for programs."""
     with plain_errors():

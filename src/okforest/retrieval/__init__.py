@@ -1,10 +1,10 @@
 """Image search on randomised trees: an index of subwindows, its store, server and page."""
 
 from okforest.retrieval._changes import Added
+from okforest.retrieval._decoder import PictureError
 from okforest.retrieval._evaluation import RetrievalQuality
 from okforest.retrieval._hits import Hit, IndexChangedError
 from okforest.retrieval._matches import Explanation
-from okforest.retrieval._pictures import PictureError
 from okforest.retrieval._settings import ServerSettings
 from okforest.retrieval._store import IndexBusyError
 from okforest.retrieval.client import RemoteError, RemoteIndex

@@ -1,27 +1,26 @@
-"""What protects a server: bounded bodies, a bounded queue, a token, headers, slow clients."""
+"""What protects a server: bounded bodies, a bounded queue, a token, headers."""
 
 import asyncio
 import hmac
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from hashlib import sha256
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from fastapi import HTTPException, Request
-from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from okforest.retrieval._decoder import Decoder
 from okforest.retrieval._settings import ServerSettings
 
 log = logging.getLogger("okforest.retrieval.server")
 T = TypeVar("T")
 
-SIZES_PATH, HITS_PATH = JSON_PATHS = ("/api/shard/sizes", "/api/shard/hits")
 MOST_JSON = 4 * 2**20  # bytes: the leaves of a request, how often each is reached, their sizes
+MOST_DISCARDED = 2**26  # bytes of a refused body that are read; a larger one ends the connection
+SMALL_PART = 64  # bodies of up to this part of the largest are read when memory is short
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -53,130 +52,63 @@ def busy(request: Request, **headers: str) -> HTTPException:
     return refusal(request, 503, reason, **{"Retry-After": "1"}, **headers)
 
 
-async def read_body(request: Request) -> bytes:
-    """Return the body of a request, which must not be empty, nor a form."""
-    if request.headers.get("content-type", "").startswith("multipart/"):
-        reason = "the body is a form; send the bytes of the picture alone (curl --data-binary)"
-        raise refusal(request, 415, reason)
-    try:
-        body = await request.body()
-    except ClientDisconnect:
-        raise refusal(request, 400, "the client went away while it sent its request") from None
-    if not body:
-        raise refusal(request, 400, "the request has no body; send the bytes of a picture, or JSON")
-    return body
-
-
-class BoundedBody:
-    """Refuses bodies that are too large, or too many, or that take too long to arrive.
+class Uploads:
+    """Reads bodies that are not too large, nor too many, and arrive in time.
 
     Parameters
     ----------
-    app : callable
-        The application.
     settings : ServerSettings
         The limits.
     """
 
-    def __init__(self, app: Any, settings: ServerSettings):
-        self.app, self.settings = app, settings
+    def __init__(self, settings: ServerSettings):
+        self.settings = settings
         self.n_bytes = 0  # of the bodies of all requests
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        request, settings = Request(scope), self.settings
-        path = request.url.path
-        most = min(MOST_JSON, settings.max_bytes) if path in JSON_PATHS else settings.max_bytes
+    @asynccontextmanager
+    async def body(self, request: Request, most: int | None = None) -> AsyncIterator[bytes]:
+        """Read the body of a request, which must not be empty, nor a form."""
+        largest = self.settings.max_bytes
+        if request.headers.get("content-type", "").startswith("multipart/"):
+            reason = "the body is a form; send the bytes of the picture alone (curl --data-binary)"
+            raise refusal(request, 415, reason)
+        parts: list[bytes] = []
+        try:
+            await self._read(request, parts, min(most or largest, largest))
+            parts[:] = [b"".join(parts)]
+            if not parts[0]:
+                reason = "the request has no body; send the bytes of a picture, or JSON"
+                raise refusal(request, 400, reason)
+            yield parts[0]
+        finally:
+            self.n_bytes -= sum(map(len, parts))
+
+    async def _read(self, request: Request, parts: list[bytes], most: int) -> None:
+        settings, size = self.settings, 0
         limit = f"{most} bytes, the limit of this server ({most / 2**20:.3g} MB)"
         too_large = f"the body is larger than {limit}; send less"
         length = request.headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > most:
-            error = refusal(request, 413, too_large, Connection="close")
-            await self._refuse(error, scope, receive, send)
-            return
-        deadline = asyncio.get_running_loop().time() + settings.upload_seconds
-        size, complete = 0, False
-
-        async def bounded() -> Any:
-            nonlocal size, complete
-            if complete:  # what follows is the end of the connection
-                return await receive()
-            try:
-                async with asyncio.timeout_at(deadline):
-                    message = await receive()
-            except TimeoutError as error:
-                reason = f"the upload took more than {settings.upload_seconds:g} seconds"
-                raise refusal(request, 408, reason, Connection="close") from error
-            n_new = len(message.get("body", b""))
-            size += n_new
-            self.n_bytes += n_new
-            if size > most:
-                raise refusal(request, 413, too_large, Connection="close")
-            if self.n_bytes > max(settings.max_body_bytes, settings.max_bytes):
-                raise busy(request, Connection="close")
-            complete = not message.get("more_body", False)
-            return message
-
+        if not length.isdecimal() or int(length) > max(most, MOST_DISCARDED):
+            raise refusal(request, 413, too_large, Connection="close")
+        if int(length) > most:
+            # uvicorn discards the body: many clients read the answer when they have sent all.
+            raise refusal(request, 413, too_large)
         try:
-            await self.app(scope, bounded, send)
-        finally:
-            self.n_bytes -= size
-
-    async def _refuse(self, error: HTTPException, scope: Any, receive: Any, send: Any) -> None:
-        """Answer at once, then discard the body for as long as an upload may take.
-
-        Many clients read the answer after they have sent everything. If the connection were closed
-        before, it would be reset, and they would not get the answer.
-        """
-
-        async def send_unfinished(message: Any) -> None:
-            if message["type"] == "http.response.body":
-                message = {**message, "more_body": True}
-            await send(message)
-
-        answer = JSONResponse({"detail": error.detail}, error.status_code, error.headers)
-        await answer(scope, receive, send_unfinished)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self.settings.upload_seconds):
-                while (await receive()).get("more_body", False):
-                    pass
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-class KnownHosts:
-    """Refuses requests for other host names, such as those of pages that resolve to this machine.
-
-    Parameters
-    ----------
-    app : callable
-        The application.
-    hosts : sequence of str
-        Host names and addresses.
-    """
-
-    def __init__(self, app: Any, hosts: Sequence[str]):
-        self.app, self.hosts = app, frozenset(hosts)
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request."""
-        if scope["type"] == "http":
-            request = Request(scope)
-            if _host(request.headers.get("host", "")) not in self.hosts:
-                error = refusal(request, 400, "this server does not answer for this host name")
-                await JSONResponse({"detail": error.detail}, 400)(scope, receive, send)
-                return
-        await self.app(scope, receive, send)
-
-
-def _host(header: str) -> str:
-    """Return the name or address of a Host header, without the port."""
-    try:
-        return urlsplit(f"//{header}").hostname or ""
-    except ValueError:
-        return ""
+            async with asyncio.timeout(settings.upload_seconds):
+                async for part in request.stream():
+                    parts.append(part)
+                    size += len(part)
+                    self.n_bytes += len(part)
+                    if size > most:
+                        raise refusal(request, 413, too_large, Connection="close")
+                    # Large uploads that take their time must not keep small ones out.
+                    if self.n_bytes > settings.max_body_bytes and size > most / SMALL_PART:
+                        raise busy(request, Connection="close")
+        except TimeoutError:
+            reason = f"the upload took more than {settings.upload_seconds:g} seconds"
+            raise refusal(request, 408, reason, Connection="close") from None
+        except ClientDisconnect:
+            raise refusal(request, 400, "the client went away while it sent its request") from None
 
 
 def check_token(request: Request, settings: ServerSettings) -> None:
@@ -202,39 +134,66 @@ class WorkQueue:
     Parameters
     ----------
     settings : ServerSettings
-        How many, and for how long.
+        How many may wait.
+    decoders : list of Decoder
+        One for each computation at a time.
     """
 
-    def __init__(self, settings: ServerSettings):
+    def __init__(self, settings: ServerSettings, decoders: list[Decoder]):
         self.settings = settings
+        self.idle = list(decoders)
+        self.slots = asyncio.Semaphore(len(decoders))
+        self.most_taken = len(decoders) + settings.queue
         self.n_taken = 0  # computed or waiting
-        self.slots = asyncio.Semaphore(settings.workers)
         self.tasks: set[asyncio.Task[Any]] = set()
 
-    async def run(self, request: Request, work: Callable[[], T]) -> T:
-        """Return what a function returns, or refuse the request with 503."""
-        if self.n_taken >= self.settings.workers + self.settings.queue:
+    async def run(self, request: Request, work: Callable[[Decoder], T], until: float) -> T:
+        """Return what a function returns, or refuse the request.
+
+        If the client goes away, or time is up, before the function has been called, it is not
+        called. Threads cannot be stopped: a late one keeps its slot until it has finished.
+        """
+        if self.n_taken >= self.most_taken:
             raise busy(request)
         self.n_taken += 1
-        task = asyncio.create_task(self._run(work))
-        self.tasks.add(task)  # a task that nobody refers to may be collected
+        called = asyncio.Event()
+        task = asyncio.create_task(self._run(work, called))
+        gone = asyncio.create_task(_disconnected(request))
+        self.tasks.add(task)  # a task without references may be collected
         task.add_done_callback(self._forget)
         try:
-            # Threads cannot be stopped: one that is late keeps its slot until it has finished.
-            return await asyncio.wait_for(asyncio.shield(task), self.settings.seconds)
-        except TimeoutError as error:
+            left = until - asyncio.get_running_loop().time()
+            await asyncio.wait({task, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            if gone.done():
+                raise refusal(request, 400, "the client went away before it had its answer")
             reason = f"the answer took more than {self.settings.seconds:g} seconds"
-            raise refusal(request, 503, reason, **{"Retry-After": "5"}) from error
+            raise refusal(request, 503, reason, **{"Retry-After": "5"})
+        finally:
+            gone.cancel()
+            if not called.is_set():
+                task.cancel()
 
     def _forget(self, task: "asyncio.Task[Any]") -> None:
         self.tasks.discard(task)
         self.n_taken -= 1
         if not task.cancelled():
-            task.exception()  # of a late task, nobody else asks for it
+            task.exception()  # retrieved, so that asyncio does not log that of a late task
 
-    async def _run(self, work: Callable[[], T]) -> T:
+    async def _run(self, work: Callable[[Decoder], T], called: asyncio.Event) -> T:
         async with self.slots:
-            return await run_in_threadpool(work)
+            called.set()
+            decoder = self.idle.pop()
+            try:
+                return await run_in_threadpool(work, decoder)
+            finally:
+                self.idle.append(decoder)
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 class SecurityHeaders:
@@ -261,57 +220,3 @@ class SecurityHeaders:
             await send(message)
 
         await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
-
-
-class ImpatientProtocol(H11Protocol):
-    """HTTP that ends connections on which a request, or the reading of an answer, takes too long.
-
-    A request must arrive within some seconds of the connection, or of the answer to the one before.
-    """
-
-    header_seconds = 10.0
-    reading_seconds = 30.0
-    silence: asyncio.TimerHandle | None = None
-    stall: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: Any) -> None:
-        """Start to wait for a request."""
-        super().connection_made(transport)
-        self._wait_for_request()
-
-    def on_response_complete(self) -> None:
-        """Start to wait for the next request."""
-        super().on_response_complete()
-        self._wait_for_request()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """Stop waiting."""
-        for timer in (self.silence, self.stall):
-            if timer:
-                timer.cancel()
-        super().connection_lost(error)
-
-    def pause_writing(self) -> None:
-        """Start to wait for the client to read."""
-        super().pause_writing()
-        self.stall = self.loop.call_later(self.reading_seconds, self._end, "does not read")
-
-    def resume_writing(self) -> None:
-        """Stop waiting for the client to read."""
-        super().resume_writing()
-        if self.stall:
-            self.stall.cancel()
-
-    def _wait_for_request(self) -> None:
-        if self.silence:
-            self.silence.cancel()
-        self.silence = self.loop.call_later(self.header_seconds, self._end_if_silent)
-
-    def _end_if_silent(self) -> None:
-        # While a request is answered, the time for the next one has not begun.
-        if self.cycle is None or self.cycle.response_complete:
-            self._end(f"sent no request within {self.header_seconds:g} seconds")
-
-    def _end(self, reason: str) -> None:
-        log.warning("the connection of a client that %s was closed", reason)
-        self.transport.abort()

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from okforest.retrieval._pictures import Picture, PictureError, as_picture, read_picture
+from okforest.retrieval._decoder import PictureError
+from okforest.retrieval._pictures import Limits, Picture, as_picture, read_picture
 from okforest.retrieval._store import Snapshot
 
 
@@ -89,7 +90,9 @@ def hit_at(snapshot: Snapshot, position: int, score: float) -> Hit:
 
 def load_query(query: Any) -> Picture:
     """Return a picture that is given as an array, a file or its content."""
-    if isinstance(query, str | os.PathLike | bytes):
+    if isinstance(query, bytes):  # they may come from anywhere
+        return read_picture(query, Limits())
+    if isinstance(query, str | os.PathLike):
         return read_picture(query)
     pixels = np.asarray(query)
     if pixels.dtype.kind not in "buif":

@@ -4,7 +4,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,37 +11,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from okforest.retrieval._decoder import Decoder, PictureError, decode
 from okforest.segments._images import checked, require_pillow
 
 Picture = npt.NDArray[np.uint8]  # of shape (height, width, channels), one channel or three
 
-FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
 ENDINGS = (
     *(".bmp", ".gif", ".jpg", ".jpeg", ".png", ".pbm", ".pgm", ".ppm", ".tif", ".tiff", ".webp"),
 )
 HASH_BYTES = 16
 JPEG_QUALITY = 80
-
-
-class PictureError(ValueError):
-    """A picture that cannot be read; the message says why.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from okforest.retrieval import PictureError, SubwindowIndex
-    >>> from sklearn.datasets import load_digits
-    >>> images = (load_digits().images[:2] * 15).astype("uint8")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     index = SubwindowIndex.build(f"{folder}/index", images)
-    ...     size = Path(folder, "broken.png").write_text("not a picture")
-    ...     try:
-    ...         index.search(f"{folder}/broken.png")
-    ...     except PictureError as error:
-    ...         print(type(error).__name__)
-    PictureError
-    """
 
 
 @dataclass(frozen=True)
@@ -64,59 +43,41 @@ class Limits:
     formats: Sequence[str] = FORMATS
 
 
-DEFAULT_LIMITS = Limits()
+# PPM only from files: Pillow needs quadratic time for a text of numbers with many comments.
+DEFAULT_LIMITS = Limits(formats=(*FORMATS, "PPM"))
 
 
 def read_picture(
-    source: str | os.PathLike[str] | bytes, limits: Limits = DEFAULT_LIMITS, name: str = ""
+    source: str | os.PathLike[str] | bytes,
+    limits: Limits = DEFAULT_LIMITS,
+    name: str = "",
+    decoder: Decoder | None = None,
 ) -> Picture:
     """Read a picture from a file or from its bytes, or raise a PictureError.
 
-    Errors call it by the name, by default that of the file.
+    Errors call it by the name, by default that of the file. It is decoded in this process, unless
+    there is a decoder.
     """
-    reader = require_pillow()
+    require_pillow()
     name = name or ("the file" if isinstance(source, bytes) else os.fspath(source))
     try:
         size = len(source) if isinstance(source, bytes) else os.stat(source).st_size
-        if size > limits.max_bytes:
-            raise PictureError(f"{name} has {size} bytes; at most {limits.max_bytes} are read.")
-        file = BytesIO(source) if isinstance(source, bytes) else source
-        with reader.open(file, formats=limits.formats) as image:
-            width, height = image.size
-            if width * height > limits.max_pixels:
-                raise PictureError(
-                    f"{name} has {width} × {height} pixels; at most {limits.max_pixels} are read. "
-                    "Make it smaller."
-                )
-            return as_picture(_pixels(image, name), name)
-    except PictureError:
-        raise
     except FileNotFoundError as error:
         raise PictureError(f"{name} does not exist.") from error
-    except reader.UnidentifiedImageError as error:
-        known = ", ".join(limits.formats)
-        raise PictureError(f"{name} is not a picture in a known format ({known}).") from error
-    except reader.DecompressionBombError as error:
-        raise PictureError(
-            f"{name} has too many pixels; at most {limits.max_pixels} are read. Make it smaller."
-        ) from error
-    # What Pillow raises for damaged files is not documented; none of it may end a server.
-    except Exception as error:
-        raise PictureError(
-            f"{name} cannot be read as a picture ({type(error).__name__}: {error}). It may be "
-            "damaged."
-        ) from error
-
-
-def _pixels(image: Any, name: str) -> npt.NDArray[Any]:
-    mode = image.mode
-    upright = import_module("PIL.ImageOps").exif_transpose(image)
-    if mode == "F":
-        raise PictureError(f"{name} has floating-point pixels; convert it to 8 or 16 bits.")
-    if mode.startswith("I"):  # 16 bits: the upper eight
-        return (np.clip(np.asarray(upright), 0, 2**16 - 1) >> 8).astype(np.uint8)
-    grey = mode in ("1", "L", "LA")
-    return np.asarray(upright.convert("L" if grey else "RGB"))
+    except (OSError, ValueError) as error:
+        raise PictureError(f"{name} cannot be read: {error}.") from error
+    if size > limits.max_bytes:
+        raise PictureError(f"{name} has {size} bytes; at most {limits.max_bytes} are read.")
+    if decoder is not None:
+        pixels = decoder.decode(source, name, limits.formats, limits.max_pixels)
+    else:
+        file = BytesIO(source) if isinstance(source, bytes) else source
+        pixels = decode(file, name, limits.formats, limits.max_pixels)
+    if pixels.mode == "I":  # 16 bits: the upper eight
+        deep = np.frombuffer(pixels.data, np.int32).reshape(pixels.height, pixels.width)
+        return as_picture((np.clip(deep, 0, 2**16 - 1) >> 8).astype(np.uint8), name)
+    flat = np.frombuffer(pixels.data, np.uint8)
+    return as_picture(flat.reshape(pixels.height, pixels.width, -1), name)
 
 
 def as_picture(image: Any, name: str) -> Picture:

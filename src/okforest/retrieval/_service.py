@@ -10,9 +10,10 @@ from threading import Lock
 import numpy as np
 
 from okforest.retrieval import _wire as wire
+from okforest.retrieval._decoder import Decoder, PictureError
 from okforest.retrieval._hits import Hit, hit_at
 from okforest.retrieval._originals import read_likeness, read_original
-from okforest.retrieval._pictures import Picture, PictureError, read_picture
+from okforest.retrieval._pictures import Picture, read_picture
 from okforest.retrieval._postings import UInt32s
 from okforest.retrieval._scoring import Words
 from okforest.retrieval._settings import ServerSettings
@@ -39,12 +40,12 @@ class SearchService:
         self.index, self.settings = index, settings
         self.changing = Lock()  # changes wait for each other
 
-    def query_picture(self, source: bytes | int, box: str | None) -> Picture:
+    def query_picture(self, decoder: Decoder, source: bytes | int, box: str | None) -> Picture:
         """Return the pixels of an upload or of an image of the index, or a part of them."""
         if isinstance(source, bytes):
-            picture = read_picture(source, self.settings.limits)
+            picture = read_picture(source, self.settings.limits, decoder=decoder)
         else:
-            picture = self._indexed(source, read_likeness)
+            picture = self._indexed(decoder, source, read_likeness)
         if box is None:
             return picture
         left, top, width, height = map(int, box.split(","))
@@ -55,6 +56,7 @@ class SearchService:
 
     def search(
         self,
+        decoder: Decoder,
         source: bytes | int,
         box: str | None,
         top: int,
@@ -64,7 +66,7 @@ class SearchService:
     ) -> wire.WireHits:
         """Search for an upload, an image of the index, or a part of one."""
         start = time.perf_counter()
-        query = self.query_picture(source, box)
+        query = self.query_picture(decoder, source, box)
         hits = self.index.search(
             query, top, labels=labels, n_subwindows=n_subwindows, random_state=random_state
         )
@@ -72,16 +74,22 @@ class SearchService:
         return wire.WireHits([_wire_hit(hit) for hit in hits], spent, *query.shape[:2])
 
     def explain(
-        self, source: bytes | int, box: str | None, hit: int, top: int, n_subwindows: int | None
+        self,
+        decoder: Decoder,
+        source: bytes | int,
+        box: str | None,
+        hit: int,
+        top: int,
+        n_subwindows: int | None,
     ) -> wire.WireExplanation:
         """Return the pairs of subwindows that the score of a hit is made of."""
         start = time.perf_counter()
-        query = self.query_picture(source, box)
+        query = self.query_picture(decoder, source, box)
         explanation = self.index.explain(
             query,
             hit,
             top,
-            hit_picture=self._indexed(hit, read_original),
+            hit_picture=self._indexed(decoder, hit, read_original),
             n_subwindows=n_subwindows,
         )
         pairs = zip(
@@ -93,11 +101,13 @@ class SearchService:
         matches = [wire.WireMatch(*pair) for pair in pairs]
         return wire.WireExplanation(explanation.score, matches, 1e3 * (time.perf_counter() - start))
 
-    def _indexed(self, image: int, read: Callable[[Snapshot, Row], Picture]) -> Picture:
+    def _indexed(
+        self, decoder: Decoder, image: int, read: Callable[[Snapshot, Row, Decoder], Picture]
+    ) -> Picture:
         """Return the pixels of an image of the index; errors do not tell where its file is."""
         row = self.index.row(image)
         try:
-            return read(self.index.snapshot, row)
+            return read(self.index.snapshot, row, decoder)
         except (OSError, ValueError) as error:
             name = _shown_name(row.name)
             if row.file_bytes < 0:
@@ -138,9 +148,9 @@ class SearchService:
             raise ValueError("leaves must ascend, and be those of the vocabulary")
         return leaves.astype(np.uint32)
 
-    def add(self, body: bytes, name: str, label: str) -> wire.WireAdded:
+    def add(self, decoder: Decoder, body: bytes, name: str, label: str) -> wire.WireAdded:
         """Add a picture."""
-        picture = read_picture(body, self.settings.limits)
+        picture = read_picture(body, self.settings.limits, decoder=decoder)
         with self.changing:
             added = self.index.add([picture], names=[name], labels=[label])
             if len(self.index.snapshot.segments) > MOST_SEGMENTS:

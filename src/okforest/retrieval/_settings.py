@@ -17,14 +17,18 @@ class ServerSettings:
         Bytes of an uploaded picture.
     max_body_bytes : int, default=256 MiB
         Bytes of all uploads that are held in memory at the same time; more are refused with 503.
-    max_pixels : int, default=50_000_000
-        Height times width of an uploaded picture.
+        Uploads of up to 1/64 of ``max_bytes`` are read nevertheless.
+    max_pixels : int, default=25_000_000
+        Height times width of an uploaded picture: photographs of 24 megapixels are read.
     formats : tuple of str
-        Formats of uploaded pictures.
+        Formats of uploaded pictures, recognised by their content: by default BMP, GIF, JPEG, PNG,
+        TIFF and WEBP.
     workers : int, default=2
         Requests that are computed at the same time.
-    queue : int, default=32
-        Requests that may wait; more are refused with status 503.
+        Beside these, one large picture is searched for at a time: of more than a megapixel or a
+        megabyte, or a tenth of a second to decode.
+    queue : int, default=100
+        Requests that may wait, and as many with large pictures; more are refused with status 503.
     seconds : float, default=10.0
         Time of a computation, the wait included; later, the answer is 503.
     upload_seconds : float, default=20.0
@@ -46,10 +50,10 @@ class ServerSettings:
     token: str | None = field(default=None, repr=False)
     max_bytes: int = 20 * 2**20
     max_body_bytes: int = 256 * 2**20
-    max_pixels: int = 50_000_000
+    max_pixels: int = 25_000_000
     formats: tuple[str, ...] = FORMATS
     workers: int = 2
-    queue: int = 32
+    queue: int = 100
     seconds: float = 10.0
     upload_seconds: float = 20.0
     hosts: tuple[str, ...] = ()

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from okforest.retrieval._checks import as_list
+from okforest.retrieval._decoder import PictureError
 from okforest.retrieval._pictures import (
     Limits,
     Picture,
-    PictureError,
     as_picture,
     list_pictures,
     read_picture,

@@ -1,16 +1,16 @@
-"""A client of a server, in a few lines, without other packages."""
+"""A client of a server. It needs httpx: ``pip install 'okforest[serve]'``."""
 
+import asyncio
 import json
 import os
 import tempfile
 from collections.abc import Iterable
-from functools import cached_property
-from http.client import HTTPException
+from dataclasses import asdict
+from functools import cache, cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.parse import urlencode
-from urllib.request import Request, urlopen
+from typing import Any, TypeVar
+from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 
@@ -22,11 +22,26 @@ from okforest.retrieval._postings import UInt32s, UInt64s
 from okforest.retrieval._scoring import Words
 from okforest.retrieval.vocabulary import Vocabulary
 
-MAX_ANSWER = 2**30  # bytes
+MAX_VOCABULARY = 2**30  # bytes
+MAX_ANSWER = 2**24  # bytes of other answers
+MAX_REFUSAL = 2**16  # bytes of the answer if a request is refused
+
+T = TypeVar("T")
+
+
+def _require(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"RemoteIndex needs {error.name}, which is not installed: pip install 'okforest[serve]'"
+        ) from error
 
 
 class RemoteError(OSError):
-    """A server that cannot be reached, or that refused a request; the message has its reason.
+    """A server that cannot be reached, refuses a request, or gives an answer that is not valid.
+
+    The message has the reason.
 
     Examples
     --------
@@ -47,9 +62,10 @@ class RemoteIndex:
     url : str
         The address of the server, such as ``"http://127.0.0.1:8000"``.
     token : str, optional
-        The secret of the server, for changes.
+        The secret of the server, for changes. It is sent to this address only: redirects are not
+        followed.
     timeout : float, default=30.0
-        Seconds to wait for an answer.
+        Seconds that a request and its answer may take, all together.
 
     See Also
     --------
@@ -63,9 +79,10 @@ class RemoteIndex:
     """
 
     def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0):
-        if not url.startswith(("http://", "https://")):
+        if not _is_address(url):
             raise ValueError(
-                f"url={url!r}; expected an address that begins with http:// or https://"
+                f"url={url!r}; expected an address that begins with http:// or https://, such as "
+                "http://127.0.0.1:8000"
             )
         self.url = url.rstrip("/")
         self.token = token
@@ -79,13 +96,16 @@ class RemoteIndex:
         """The trees, downloaded once."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "vocabulary.okf"
-            path.write_bytes(self._request("GET", "/api/vocabulary"))
-            return Vocabulary.load(path)  # mapped: it stays although the file is deleted
+            path.write_bytes(self._request("GET", "/api/vocabulary", most=MAX_VOCABULARY))
+            try:
+                return Vocabulary.load(path)  # mapped: it stays although the file is deleted
+            except ValueError as error:  # FileFormatError is one
+                raise self._invalid(f"the vocabulary: {error}") from None
 
     @cached_property
     def vocabulary_key(self) -> str:
         """The key of the trees."""
-        return str(self.info()["vocabulary"])
+        return self._info().vocabulary
 
     def info(self) -> dict[str, Any]:
         """Return what the index of the server holds.
@@ -95,7 +115,10 @@ class RemoteIndex:
         info : dict
             Numbers of images and subwindows, labels, key of the vocabulary, limits.
         """
-        return self._json("GET", "/api/info")
+        return asdict(self._info())
+
+    def _info(self) -> Any:
+        return self._ask(self._wire.WireInfo, "GET", "/api/info")
 
     def search(
         self,
@@ -137,11 +160,11 @@ class RemoteIndex:
             options.append(("n_subwindows", n_subwindows))
         query = query.id if isinstance(query, Hit) else query
         if is_integer(query):
-            answer = self._json("GET", f"/api/images/{query}/search?{urlencode(options)}")
+            method, path, body = "GET", f"/api/images/{query}/search", None
         else:
-            body = file_content(query)
-            answer = self._json("POST", f"/api/search?{urlencode(options)}", body)
-        return [Hit(**hit) for hit in answer["hits"]]
+            method, path, body = "POST", "/api/search", file_content(query)
+        answer = self._ask(self._wire.WireHits, method, f"{path}?{urlencode(options)}", body)
+        return _hits(answer.hits)
 
     def add(self, picture: Any, name: str | None = None, label: str = "") -> dict[str, int]:
         """Add a picture; it needs the token.
@@ -167,7 +190,8 @@ class RemoteIndex:
                 raise ValueError("the picture is not a file and has no name; pass one: name='x'.")
             name = Path(picture).name
         query = urlencode({"name": name, "label": label})
-        return self._json("POST", f"/api/images?{query}", file_content(picture))
+        content = file_content(picture)
+        return asdict(self._ask(self._wire.WireAdded, "POST", f"/api/images?{query}", content))
 
     def remove(self, images: int | str | Hit | Iterable[int | str | Hit]) -> int:
         """Remove images; it needs the token.
@@ -190,7 +214,7 @@ class RemoteIndex:
     def _remove(self, image: int | str | Hit) -> int:
         image = image.id if isinstance(image, Hit) else image
         name = f"?{urlencode({'name': image})}" if isinstance(image, str) else f"/{int(image)}"
-        return int(self._json("DELETE", f"/api/images{name}")["removed"])
+        return self._ask(self._wire.WireRemoved, "DELETE", f"/api/images{name}").removed
 
     def leaf_sizes(self, leaves: UInt32s) -> tuple[UInt64s, int]:
         """Return the number of subwindows in leaves: the first step of a federated search.
@@ -208,8 +232,10 @@ class RemoteIndex:
             The state of the index.
         """
         body = {"vocabulary": self.vocabulary_key, "leaves": leaves.tolist()}
-        answer = self._json("POST", "/api/shard/sizes", body)
-        return np.array(answer["sizes"], dtype=np.uint64), answer["generation"]
+        answer = self._ask(self._wire.WireSizes, "POST", "/api/shard/sizes", body)
+        if len(answer.sizes) != len(leaves):
+            raise self._invalid(f"{len(answer.sizes)} sizes of {len(leaves)} leaves")
+        return np.array(answer.sizes, dtype=np.uint64), answer.generation
 
     def best_hits(
         self,
@@ -253,36 +279,101 @@ class RemoteIndex:
             "labels": None if labels is None else as_list("labels", labels),
             "random_state": as_integer("random_state", random_state, 0),
         }
-        answer = self._json("POST", "/api/shard/hits", body)
-        return RankedHits([Hit(**hit) for hit in answer["hits"]], answer["keys"])
+        answer = self._ask(self._wire.WireRanked, "POST", "/api/shard/hits", body)
+        if len(answer.keys) != len(answer.hits):
+            raise self._invalid(f"{len(answer.keys)} keys of {len(answer.hits)} hits")
+        return RankedHits(_hits(answer.hits), answer.keys)
 
-    def _json(self, method: str, path: str, body: Any = None) -> Any:
-        return json.loads(self._request(method, path, body))
+    @property
+    def _wire(self) -> Any:
+        return _require("okforest.retrieval._wire")
 
-    def _request(self, method: str, path: str, body: Any = None) -> bytes:
-        headers = {"Accept": "application/json"}
-        if isinstance(body, dict):
-            body = json.dumps(body).encode()
-            headers["Content-Type"] = "application/json"
-        elif body is not None:
-            headers["Content-Type"] = "application/octet-stream"
+    def _ask(self, kind: type[T], method: str, path: str, body: Any = None) -> T:
+        """Return the answer to a request, a JSON object of this kind."""
+        answer = self._request(method, path, body)
+        try:
+            return self._wire.parse(kind, answer)
+        except ValueError as error:
+            raise self._invalid(str(error)) from None
+
+    def _invalid(self, reason: str) -> RemoteError:
+        return RemoteError(
+            f"{self.url} gave an answer that is not valid ({reason}); it may not be a server of "
+            "okforest, or one of another version"
+        )
+
+    def _request(self, method: str, path: str, body: Any = None, most: int = MAX_ANSWER) -> bytes:
+        httpx, anyio = _require("httpx"), _require("anyio.from_thread")
+        try:
+            # An event loop of its own, in a thread: the limits of httpx are for single reads, and
+            # there may be a loop in this thread, as in notebooks.
+            with anyio.start_blocking_portal() as portal:
+                status, phrase, answer = portal.call(self._exchange, method, path, body, most)
+        except RemoteError:
+            raise
+        except TimeoutError:
+            reason = f"it took more than {self.timeout:g} seconds"
+            raise RemoteError(f"{self.url} has not answered: {reason}") from None
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+            raise RemoteError(f"{self.url} cannot be reached: {error}") from error
+        if status == 200:
+            return answer
+        reason = _reason(answer) or phrase
+        if status == 409:
+            raise IndexChangedError(f"{self.url}: {reason}")
+        raise RemoteError(f"{self.url} refused the request ({status}): {reason}")
+
+    async def _exchange(self, method: str, path: str, body: Any, most: int) -> tuple[Any, ...]:
+        """Return the status of an answer, in a number and in words, and its content."""
+        # Without compression, an answer is as large as what is read.
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
-        request = Request(self.url + path, data=body, headers=headers, method=method)
-        try:
-            with urlopen(request, timeout=self.timeout) as answer:
-                return bytes(answer.read(MAX_ANSWER))
-        except HTTPError as error:
-            reason = _reason(error)
-            if error.code == 409:
-                raise IndexChangedError(f"{self.url}: {reason}") from error
-            raise RemoteError(f"{self.url} refused the request ({error.code}): {reason}") from error
-        except (URLError, HTTPException, OSError) as error:
-            raise RemoteError(f"{self.url} cannot be reached: {error}") from error
+        content = {"json" if isinstance(body, dict) else "content": body}
+        async with (
+            asyncio.timeout(self.timeout),
+            _require("httpx").AsyncClient(timeout=None, verify=_certificates()) as client,
+            client.stream(method, self.url + path, headers=headers, **content) as response,
+        ):
+            status = response.status_code
+            if response.is_redirect:
+                place = response.headers.get("location", "")[:200]
+                raise RemoteError(
+                    f"{self.url} redirects to {place!r}, and redirects are not followed; if you "
+                    "trust that address, pass it as the url"
+                )
+            most = most if status == 200 else MAX_REFUSAL
+            parts, size = [], 0
+            async for part in response.aiter_raw():
+                parts.append(part)
+                size += len(part)
+                if size > most:
+                    raise RemoteError(
+                        f"{self.url} gave an answer of more than {most} bytes, status {status}"
+                    )
+        return status, response.reason_phrase, b"".join(parts)
 
 
-def _reason(error: HTTPError) -> str:
+def _is_address(url: str) -> bool:
     try:
-        return str(json.loads(error.read(2**16))["detail"])
-    except (ValueError, KeyError, TypeError, OSError):
-        return str(error.reason)
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port out of range, half an IPv6 address
+        return False
+
+
+@cache
+def _certificates() -> Any:
+    """Return the certificates that are trusted; to load them takes longer than a request."""
+    return _require("httpx").create_ssl_context()
+
+
+def _hits(hits: list[Any]) -> list[Hit]:
+    return [Hit(**asdict(hit)) for hit in hits]
+
+
+def _reason(answer: bytes) -> str:
+    try:
+        return str(json.loads(answer)["detail"])[:500]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""

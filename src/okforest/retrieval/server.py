@@ -3,10 +3,13 @@
 It needs FastAPI and uvicorn: ``pip install 'okforest[serve]'``.
 """
 
+import asyncio
 import errno
 import re
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -16,23 +19,21 @@ import uvicorn
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from okforest.persistence import FileFormatError
 from okforest.retrieval import _openapi as openapi
 from okforest.retrieval import _wire as wire
 from okforest.retrieval._changes import UnknownImageError
+from okforest.retrieval._decoder import Decoder, ExpensivePictureError
 from okforest.retrieval._guards import (
     HEADERS,
-    HITS_PATH,
-    SIZES_PATH,
-    BoundedBody,
-    ImpatientProtocol,
-    KnownHosts,
+    MOST_JSON,
     SecurityHeaders,
+    Uploads,
     WorkQueue,
     check_token,
     log,
-    read_body,
     refusal,
 )
 from okforest.retrieval._hits import IndexChangedError
@@ -40,6 +41,11 @@ from okforest.retrieval._service import SearchService
 from okforest.retrieval._settings import ServerSettings
 from okforest.retrieval._store import VOCABULARY, IndexBusyError
 from okforest.retrieval.index import SubwindowIndex
+from okforest.segments._images import require_pillow
+
+# Pictures above one of these limits wait for each other, so that they do not hold up small ones.
+QUICK_BYTES, QUICK_PIXELS = 2**20, 1_000_000
+QUICK_SECONDS, SLOW_SECONDS = 0.1, 5.0  # CPU time to decode a picture
 
 STATIC = {
     "/": ("page.html", "text/html; charset=utf-8"),
@@ -50,8 +56,8 @@ STATIC = {
 NAME = re.compile(r"[^/\\\x00-\x1f\x7f]{1,200}")
 DAY = "public, max-age=86400"
 
-# Answers a request by a function that is run in a thread.
-Answer = Callable[[Request, Callable[[], Any]], Awaitable[Any]]
+# Answers a request by a function of a decoder, which is run in a thread; a body may follow.
+Answer = Callable[..., Awaitable[Any]]
 
 Top = Annotated[int, Query(ge=1, le=100, description="Number of hits, at most.")]
 Count = Annotated[int | None, Query(ge=1, le=2000, description="Subwindows of the query.")]
@@ -81,23 +87,37 @@ def create_app(index: SubwindowIndex, settings: ServerSettings | None = None) ->
     app : FastAPI
         The application; ``/openapi.json`` documents its interface.
     """
+    require_pillow()
     settings = ServerSettings() if settings is None else settings
-    service = SearchService(index, settings)
+    service, uploads = SearchService(index, settings), Uploads(settings)
+    quick = [Decoder(QUICK_SECONDS, QUICK_PIXELS) for _ in range(settings.workers)]
+    slow = [Decoder(SLOW_SECONDS)]
+
+    @asynccontextmanager
+    async def decoding(app: FastAPI) -> AsyncIterator[None]:
+        for decoder in quick + slow:
+            decoder.start()
+        yield
+        for decoder in quick + slow:
+            decoder.close()
+
     app = FastAPI(
         title="okforest image search",
         description="Search an index of images by parts that look alike.",
         version=version("okforest"),
         docs_url=None,  # they would load scripts from elsewhere
         redoc_url=None,
+        lifespan=decoding,
     )
-    app.add_middleware(BoundedBody, settings=settings)
     if settings.hosts:
-        app.add_middleware(KnownHosts, hosts=settings.hosts)
+        hosts = [f"[{host}]" if ":" in host else host for host in settings.hosts]
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
     app.add_middleware(SecurityHeaders)
-    answer = _answer_by(WorkQueue(settings), index)
-    _add_searches(app, service, answer)
-    _add_shard(app, service, answer)
-    _add_changes(app, service, answer)
+    queues = WorkQueue(settings, quick), WorkQueue(settings, slow)
+    answer = _answer_by(queues, index, settings.seconds)
+    _add_searches(app, service, uploads, answer)
+    _add_shard(app, service, uploads, answer)
+    _add_changes(app, service, uploads, answer)
     _add_files(app, index)
 
     @app.exception_handler(Exception)
@@ -126,13 +146,23 @@ class _Refused(NamedTuple):
     retry_after: str = ""
 
 
-def _answer_by(queue: WorkQueue, index: SubwindowIndex) -> Answer:
-    """Return a function that runs work on the index as it is now, and answers its errors."""
+EXPENSIVE = _Refused(
+    422, f"the picture takes more than {SLOW_SECONDS:g} seconds to decode; send a smaller one"
+)
 
-    def attempt(work: Callable[[], Any]) -> Any:
+
+def _answer_by(queues: tuple[WorkQueue, ...], index: SubwindowIndex, seconds: float) -> Answer:
+    """Return a function that runs work on the index as it is now, and answers its errors.
+
+    What is too expensive for one queue goes to the next.
+    """
+
+    def attempt(work: Callable[[Decoder], Any], decoder: Decoder) -> Any:
         try:
             index.refresh()
-            return work()
+            return work(decoder)
+        except ExpensivePictureError:
+            return EXPENSIVE
         except IndexChangedError:
             return _Refused(409, "the index has changed since its leaves were counted")
         except IndexBusyError:
@@ -145,8 +175,12 @@ def _answer_by(queue: WorkQueue, index: SubwindowIndex) -> Answer:
         except ValueError as error:  # PictureError is one
             return _Refused(422, str(error))
 
-    async def answer(request: Request, work: Callable[[], Any]) -> Any:
-        result = await queue.run(request, lambda: attempt(work))
+    async def answer(request: Request, work: Callable[[Decoder], Any], body: bytes = b"") -> Any:
+        until = asyncio.get_running_loop().time() + seconds
+        for queue in queues if len(body) <= QUICK_BYTES else queues[-1:]:
+            result = await queue.run(request, partial(attempt, work), until)
+            if result is not EXPENSIVE:
+                break
         if isinstance(result, _Refused):
             headers = {"Retry-After": result.retry_after} if result.retry_after else {}
             raise refusal(request, result.status, result.reason, **headers)
@@ -159,14 +193,14 @@ def _unknown(error: UnknownImageError) -> str:
     return f"the index has no image {error.image!r}"
 
 
-def _add_searches(app: FastAPI, service: SearchService, answer: Answer) -> None:
+def _add_searches(app: FastAPI, service: SearchService, uploads: Uploads, answer: Answer) -> None:
     @app.get("/api/info", summary="What the index holds", responses=openapi.errors())
     async def info(request: Request) -> wire.WireInfo:
-        return await answer(request, service.info)
+        return await answer(request, lambda _: service.info())
 
     @app.get("/api/images", summary="Some images of the index", responses=openapi.errors())
     async def images(request: Request, top: Top = 24) -> wire.WireImages:
-        return await answer(request, lambda: service.images(top))
+        return await answer(request, lambda _: service.images(top))
 
     @app.post(
         "/api/search",
@@ -182,10 +216,14 @@ def _add_searches(app: FastAPI, service: SearchService, answer: Answer) -> None:
         n_subwindows: Count = None,
         random_state: Seed = 0,
     ) -> wire.WireHits:
-        body = await read_body(request)
-        return await answer(
-            request, lambda: service.search(body, box, top, label, n_subwindows, random_state)
-        )
+        async with uploads.body(request) as body:
+            return await answer(
+                request,
+                lambda decoder: service.search(
+                    decoder, body, box, top, label, n_subwindows, random_state
+                ),
+                body,
+            )
 
     @app.get(
         "/api/images/{image}/search",
@@ -202,7 +240,10 @@ def _add_searches(app: FastAPI, service: SearchService, answer: Answer) -> None:
         random_state: Seed = 0,
     ) -> wire.WireHits:
         return await answer(
-            request, lambda: service.search(image, box, top, label, n_subwindows, random_state)
+            request,
+            lambda decoder: service.search(
+                decoder, image, box, top, label, n_subwindows, random_state
+            ),
         )
 
     @app.post(
@@ -214,8 +255,12 @@ def _add_searches(app: FastAPI, service: SearchService, answer: Answer) -> None:
     async def explain(
         request: Request, hit: int, top: Top = 20, box: Box = None, n_subwindows: Count = None
     ) -> wire.WireExplanation:
-        body = await read_body(request)
-        return await answer(request, lambda: service.explain(body, box, hit, top, n_subwindows))
+        async with uploads.body(request) as body:
+            return await answer(
+                request,
+                lambda decoder: service.explain(decoder, body, box, hit, top, n_subwindows),
+                body,
+            )
 
     @app.get(
         "/api/images/{image}/explain/{hit}",
@@ -230,33 +275,36 @@ def _add_searches(app: FastAPI, service: SearchService, answer: Answer) -> None:
         box: Box = None,
         n_subwindows: Count = None,
     ) -> wire.WireExplanation:
-        return await answer(request, lambda: service.explain(image, box, hit, top, n_subwindows))
+        return await answer(
+            request,
+            lambda decoder: service.explain(decoder, image, box, hit, top, n_subwindows),
+        )
 
 
-def _add_shard(app: FastAPI, service: SearchService, answer: Answer) -> None:
+def _add_shard(app: FastAPI, service: SearchService, uploads: Uploads, answer: Answer) -> None:
     # Bodies are parsed by the thread that answers: a large one does not hold up other requests.
     @app.post(
-        SIZES_PATH,
+        "/api/shard/sizes",
         summary="Federated search, step 1: sizes of leaves",
         openapi_extra=openapi.json_body(wire.WireLeaves),
         responses=openapi.errors(*openapi.UPLOAD),
     )
     async def sizes(request: Request) -> wire.WireSizes:
-        body = await read_body(request)
-        return await answer(request, lambda: service.sizes(body))
+        async with uploads.body(request, MOST_JSON) as body:
+            return await answer(request, lambda _: service.sizes(body))
 
     @app.post(
-        HITS_PATH,
+        "/api/shard/hits",
         summary="Federated search, step 2: hits, given all sizes",
         openapi_extra=openapi.json_body(wire.WireWords),
         responses=openapi.errors(409, *openapi.UPLOAD),
     )
     async def shard_hits(request: Request) -> wire.WireRanked:
-        body = await read_body(request)
-        return await answer(request, lambda: service.shard_hits(body))
+        async with uploads.body(request, MOST_JSON) as body:
+            return await answer(request, lambda _: service.shard_hits(body))
 
 
-def _add_changes(app: FastAPI, service: SearchService, answer: Answer) -> None:
+def _add_changes(app: FastAPI, service: SearchService, uploads: Uploads, answer: Answer) -> None:
     settings = service.settings
 
     @app.post(
@@ -275,14 +323,16 @@ def _add_changes(app: FastAPI, service: SearchService, answer: Answer) -> None:
         if not NAME.fullmatch(name) or name in (".", ".."):
             reason = f"the name {name[:80]!r} is not allowed; use up to 200 characters, no slashes"
             raise refusal(request, 422, reason)
-        body = await read_body(request)
-        added = await answer(request, lambda: service.add(body, name, label))
+        async with uploads.body(request) as body:
+            added = await answer(
+                request, lambda decoder: service.add(decoder, body, name, label), body
+            )
         log.info("image %r was added", name)
         return added
 
     async def removed(request: Request, image: int | str) -> wire.WireRemoved:
         check_token(request, settings)
-        count = await answer(request, lambda: service.remove(image))
+        count = await answer(request, lambda _: service.remove(image))
         log.info("image %r was removed", image)
         return count
 
@@ -371,7 +421,7 @@ def serve(
     settings = ServerSettings() if settings is None else settings
     config = uvicorn.Config(
         create_app(index, settings),
-        http=ImpatientProtocol,
+        http="h11",  # the bytes of headers are bounded
         ws="none",
         limit_concurrency=4 * (settings.workers + settings.queue) + 64,
         timeout_keep_alive=5,
