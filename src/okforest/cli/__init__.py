@@ -1,4 +1,6 @@
-"""The command line of okforest (``pip install 'okforest[cli]'``); each command has its own file."""
+"""The command line of okforest (the extra ``cli``); each command has its own file."""
+
+from okforest._available import install_extra
 
 
 def main() -> None:
@@ -10,7 +12,7 @@ def main() -> None:
     except ImportError as error:
         raise SystemExit(
             f"the command line of okforest requires {error.name}, which is not installed: "
-            "pip install 'okforest[cli]'"
+            f"{install_extra('cli')}"
         ) from None
     from okforest.cli._app import app
 

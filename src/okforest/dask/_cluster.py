@@ -36,7 +36,7 @@ def require(module: str) -> Any:
         return import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"okforest.dask needs Dask ({error}); install it with pip install 'okforest[dask]'."
+            f"okforest.dask needs Dask ({error}); run {install_extra('dask')}."
         ) from None
 
 

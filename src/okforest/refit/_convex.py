@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
+from okforest._available import install_extra
 from okforest._typing import Floats
 from okforest.refit._adjustments import Adjustments
 from okforest.refit._solution import Solution
@@ -75,7 +76,7 @@ def require_clarabel() -> Any:
     except ImportError as error:
         raise ImportError(
             "norm='l1' and priors need Clarabel, which is not installed: "
-            "pip install 'okforest[convex]'"
+            f"{install_extra('convex')}"
         ) from error
     return clarabel
 
