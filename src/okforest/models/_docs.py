@@ -29,8 +29,8 @@ PARAMETERS = {
         Maximum depth of a tree.""",
     "min_samples_split": """int or float, default=2
         Minimum number of samples (or fraction of all) in a node that is split, n_min in the papers.
-        A row counts as its weight, and as at least one, unlike in scikit-learn, where it counts once whatever its
-        weight; a row drawn twice for a tree counts twice.""",
+        A row counts as its weight, and as at least one, unlike in scikit-learn, where it counts
+        once whatever its weight; a row drawn twice for a tree counts twice.""",
     "min_samples_leaf": """int or float, default=1
         Minimum number of samples (or fraction of all) in a leaf, counted in the same way: a row of
         weight 10 may be a leaf with ``min_samples_leaf=5``.""",

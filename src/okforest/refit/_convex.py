@@ -75,8 +75,7 @@ def require_clarabel() -> Any:
         import clarabel
     except ImportError as error:
         raise ImportError(
-            "norm='l1' and priors need Clarabel, which is not installed: "
-            f"{install_extra('convex')}"
+            f"norm='l1' and priors need Clarabel, which is not installed: {install_extra('convex')}"
         ) from error
     return clarabel
 

@@ -102,7 +102,9 @@ def _cupy() -> Any:
     try:
         import cupy
     except ImportError as error:
-        raise NoDeviceError(f"device='cuda' needs CuPy ({error}); run {install_extra('cuda')}.") from None
+        raise NoDeviceError(
+            f"device='cuda' needs CuPy ({error}); run {install_extra('cuda')}."
+        ) from None
     try:
         capability = int(cupy.cuda.Device().compute_capability)
     except cupy.cuda.runtime.CUDARuntimeError as error:
