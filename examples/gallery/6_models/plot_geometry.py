@@ -23,14 +23,12 @@ models = {
     "totally randomised, 10 trees": OKTotallyRandomTrees(10, random_state=0),
     "totally randomised, 2,000 trees": OKTotallyRandomTrees(2000, random_state=0),
 }
-curves = {
-    name: model.fit(x[:, None], y).predict(grid[:, None]) for name, model in models.items()
-}
+curves = {name: model.fit(x[:, None], y).predict(grid[:, None]) for name, model in models.items()}
 
 # %%
-# The largest distance from the interpolation falls with the square root of the number of trees. With
-# 20,000 trees, which take longer, it is 0.013 for one input and 0.017 for two. The samples of two
-# inputs are on a grid of 6 × 6 points, where the limit is known to be the bilinear interpolation.
+# The largest distance from the interpolation falls with the square root of the number of trees.
+# With 20,000 trees, which take longer, it is 0.013 for one input and 0.017 for two. The samples of
+# two inputs are on a grid of 6 × 6 points, where the limit is known to be bilinear interpolation.
 from scipy.interpolate import RegularGridInterpolator
 
 sides = np.sort(rng.uniform(0, 1, (2, 6)))
