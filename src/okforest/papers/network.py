@@ -288,7 +288,11 @@ def _enzyme_blocks(results: Results) -> list[Block]:
 
     def cells(row: str, features: str = "all", deleted: float = 0.0) -> list[str]:
         settings = SETTINGS if row == "extra-trees" else SETTINGS[:1]
-        choice = {"features": features, "deleted": deleted, "network": "enzymes"}
+        choice: dict[str, Any] = {
+            "features": features,
+            "deleted": deleted,
+            "network": "enzymes",
+        }
         found = [_auc(_evaluation(results, row, setting, **choice)) for setting in settings]
         return found + [""] * (len(SETTINGS) - len(found))
 
