@@ -1,8 +1,8 @@
 """Network completion on yeast proteins, citations of papers (Cora), and drugs and targets.
 
-Prints the tables of docs/networks.md in Markdown: cross-validation over vertices, with means and
-standard deviations over folds. Reads the data from the folder named by OKFOREST_DATA. Each part
-takes minutes; its results are in benchmarks/results/network_*.md.
+Prints the tables of docs/results_networks.md in Markdown: cross-validation over vertices, with
+means and standard deviations over folds. Reads the data from the folder named by OKFOREST_DATA.
+Each part takes minutes; its results are in benchmarks/results/network_*.md.
 """
 
 import argparse

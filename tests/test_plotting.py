@@ -43,7 +43,10 @@ def test_new_figure_is_unknown_to_pyplot():
 def test_matplotlib_is_missing(monkeypatch, function):
     """The error names the extra to install."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"needs matplotlib.*pip install 'okforest\[plot\]'"):
+    with pytest.raises(
+        ImportError,
+        match=r"needs matplotlib.*pip install '.\[plot\]' in a clone.*'okforest\[plot\]'",
+    ):
         function()
 
 

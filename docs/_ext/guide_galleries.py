@@ -24,6 +24,7 @@ SCRIPTS = {
     "tuning": ["tune_kernel", "kernel_alignment"],
     "boosting": ["boosting", "ridge_and_trees"],
     "inspection": ["read_a_tree", "importances", "prototypes"],
+    "glossary": ["geometry"],
     "large_data": ["large_outputs", "dask"],
     "large_outputs": ["large_outputs"],
     "dask": ["dask"],

@@ -22,7 +22,13 @@ PHRASES = {
     "strings": ["strings", "edit distance", "Levenshtein", "dictionary"],
     "curves": ["functional data", "curves", "distributions", "Wasserstein"],
     "graphs": ["graph kernels", "diffusion kernel", "molecules"],
-    "networks": ["networks", "link prediction", "missing links"],
+    "networks": ["networks", "link prediction", "missing links", "supervised graph inference"],
+    "supervised_kernel_learning": [
+        "supervised kernel learning",
+        "kernel completion",
+        "kernel matrix completion",
+        "Frobenius",
+    ],
     "survival": ["survival", "censored", "concordance"],
     "refit": ["semi-supervised"],
     "incomplete_data": ["missing values", "categorical"],
@@ -41,6 +47,17 @@ PHRASES = {
     "deployment": ["deployment", "save a model", "latency", "pickle"],
     "command_line": ["command line"],
     "extending": ["own kernel", "custom kernels"],
+    "glossary": [
+        "OK3",
+        "output kernel trees",
+        "kernel dependency estimation",
+        "KDE",
+        "attribute selection strength",
+        "smoothing strength",
+        "n_min",
+        "predictive clustering",
+        "words of the papers",
+    ],
 }
 LENGTH = 160  # of a summary, in characters
 

@@ -1,9 +1,17 @@
-"""Methods that exist under a condition, with an error that names it."""
+"""What may be missing, with errors that name the remedy: optional packages, methods of a state."""
 
 from collections.abc import Callable
 from functools import update_wrapper
 from types import MethodType
 from typing import Any
+
+
+def install_extra(extra: str) -> str:
+    """Return how to install the optional packages of an extra; okforest is on no package index."""
+    return (
+        f"pip install '.[{extra}]' in a clone of okforest, or pip install 'okforest[{extra}]' "
+        "anywhere else, once okforest is installed"
+    )
 
 
 class available_if:

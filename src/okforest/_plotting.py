@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from okforest._available import install_extra
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -19,7 +21,7 @@ def require_matplotlib() -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "plotting needs matplotlib, which is not installed: pip install 'okforest[plot]'"
+            f"plotting needs matplotlib, which is not installed: {install_extra('plot')}"
         ) from error
     return plt
 

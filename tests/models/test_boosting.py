@@ -127,6 +127,19 @@ def test_stumps_are_scikit_learns(seed):
     np.testing.assert_allclose(ours.predict_weights(new) @ y, ours.predict(new))
 
 
+@pytest.mark.parametrize("splits", [3, 10])
+def test_growth_by_gain_is_scikit_learns(splits):
+    """Trees that grow by gain are those of scikit-learn with as many leaves; by variance, not."""
+    X, y = make_friedman1(200, seed=0)
+    theirs = GradientBoostingRegressor(max_depth=None, max_leaf_nodes=splits + 1, random_state=0)
+    expected = theirs.fit(X, y).predict(X)
+    model = OKBoost(100, learning_rate=0.1, max_splits=splits)
+    by_gain = model.set_params(growth="gain").fit(X, y).predict(X)
+    np.testing.assert_allclose(by_gain, expected, atol=1e-6)
+    by_variance = model.set_params(growth="variance").fit(X, y).predict(X)
+    assert np.abs(by_variance - expected).max() > 0.1
+
+
 @settings(max_examples=20)
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -21,7 +21,7 @@ def load(fetch, *args):
 @pytest.mark.slow
 @pytest.mark.usefixtures("data_folder")
 def test_yeast_proteins():
-    """Three of the ten folds of docs/networks.md, where the AUC is 0.90 ± 0.02."""
+    """Three of the ten folds of docs/results_networks.md, where the AUC is 0.90 ± 0.02."""
     data = load(fetch_yeast_ppi)
     forest = OKExtraTrees(50, max_features=0.25, min_samples_split=5, random_state=0)
     folds = folds_of(984, 10)[:3]

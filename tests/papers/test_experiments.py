@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.utils import Bunch
 
 from okforest._report import Figure, Table, save_figures
+from okforest.datasets import make_textures
 from okforest.network._graphs import Graph
 from okforest.papers import (
     EXPERIMENTS,
@@ -18,6 +20,7 @@ from okforest.papers import (
     boosting,
     friedman,
     image,
+    irma,
     network,
     run,
 )
@@ -36,10 +39,45 @@ SIZES = {
         image_rounds=10,
         network_rounds=10,
     ),
-    "friedman": friedman.Size(trees=2, rounds=3, splits=(1, 2), samples=2),
+    "friedman": friedman.Size(trees=2, rounds=3, splits=(1, 2), samples=2, tests=2),
     "network": network.Size(trees=2, folds=2),
+    "irma": irma.Size(trees=2, subwindows=10),
 }
-N_BLOCKS = {"image": (2, 2), "boosting": (3, 2), "friedman": (1, 0), "network": (5, 4)}
+N_BLOCKS = {
+    "image": (2, 2),
+    "boosting": (3, 2),
+    "friedman": (1, 0),
+    "network": (5, 4),
+    "irma": (1, 0),
+}
+
+
+@pytest.fixture
+def own_copies(monkeypatch, tmp_path):
+    """Write small stand-ins of the data that users may have, and are not available to us."""
+    pillow = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    rng = np.random.default_rng(0)
+    textures, _ = make_textures(16, size=32, seed=0)
+    for i, texture in enumerate(textures):
+        texture = texture // 2 if i % 2 else 255 - texture // 2  # dark and bright ones
+        folder = tmp_path / "irma" / ("train" if i < 10 else "test") / ("dark", "bright")[i % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        pillow.fromarray(texture).save(folder / f"{i}.png")
+    small = make_network(60)
+    folder = tmp_path / "enzymes"
+    folder.mkdir()
+    for group in _network_data.ENZYME_GROUPS:
+        columns = ",".join(f"{group} {j}" for j in range(small.X.shape[1]))
+        rows = [
+            ",".join([f"e{i}", *map(str, row + rng.normal(0, 0.1, len(row)))])
+            for i, row in enumerate(small.X)
+        ]
+        (folder / f"{group}.csv").write_text("\n".join([f"name,{columns}", *rows]))
+    links = zip(*sp.triu(sp.csr_array(small.graph)).nonzero(), strict=True)
+    lines = ["a,b", *(f"e{i},e{j}" for i, j in links)]
+    (folder / "edges.csv").write_text("\n".join(lines))
+    monkeypatch.setenv("OKFOREST_DATA", str(tmp_path))
+    return tmp_path
 
 
 @pytest.fixture
@@ -49,7 +87,7 @@ def synthetic(monkeypatch):
     images = rng.uniform(-1, 1, (10, 1, 256)) + rng.normal(0, 0.2, (10, 100, 256))
     small = make_network(60)
 
-    def load_network(features="all"):
+    def load_network(features="all", network="proteins"):
         names = [f"x{i}" for i in range(12)]
         X = np.hstack([small.X] * 4)[:, :12]
         return _network_data.ProteinNetwork(X, Graph(small.graph, small.names), names)
@@ -77,8 +115,10 @@ def synthetic(monkeypatch):
         for name in EXPERIMENTS
     ],
 )
-def test_experiment(tmp_path, name):
+def test_experiment(tmp_path, name, request):
     """Tables are complete, with a row for every published one; figures are drawn."""
+    if name == "irma":
+        request.getfixturevalue("own_copies")
     experiment, size = EXPERIMENTS[name], SIZES[name]
     experiment.load()
     jobs = experiment.jobs(size)
@@ -94,6 +134,30 @@ def test_experiment(tmp_path, name):
     save_figures(blocks, tmp_path)
     assert {path.stem for path in tmp_path.glob("*.png")} == {figure.name for figure in figures}
     assert all(done.cached for done in run(jobs, cache))
+
+
+def test_own_copy_of_the_enzymes(tmp_path, own_copies, monkeypatch):
+    """A folder with the enzymes adds their jobs, and a table with the published values."""
+    assert len(_network_data.load_enzymes().files) == 4
+    monkeypatch.setattr(network, "load_yeast", lambda: Bunch(files=["yeast"]))
+    assert len(network.load()) == 5
+    jobs = [job for job in network.jobs(SIZES["network"]) if "network" in job.arguments]
+    results = run(jobs, Cache(tmp_path / "cache", "network", network.VERSION))
+    table = network._enzyme_blocks(results)[-1]
+    assert [row[1] for row in table.rows[:3]] == ["0.648 ± 0.046", "0.779 ± 0.030", "0.845 ± 0.022"]
+    assert len(table.rows) == 9
+    assert "nan" not in str(table.rows)
+    monkeypatch.setenv("OKFOREST_DATA", str(tmp_path / "cache"))
+    assert not any("network" in job.arguments for job in network.jobs(SIZES["network"]))
+
+
+def test_own_copy_of_irma(own_copies, monkeypatch):
+    """Dark and bright images are told apart; without the folders, the error has the layout."""
+    assert irma.evaluate_subwindows(trees=2, subwindows=10)["rate"] == 100.0
+    assert irma.evaluate_naive() == {"rate": 50.0, "train": 10, "test": 6, "classes": 2}
+    monkeypatch.setenv("OKFOREST_DATA", str(own_copies / "irma"))
+    with pytest.raises(FileNotFoundError, match=r"irma/train/CLASS/IMAGE\.png"):
+        irma.load()
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -48,7 +48,7 @@ def censored_objective(model, weight=None):
         start = rows @ (expansion.means @ model.estimator_.outputs_.reshape(-1))
         away = f - start.mean()
         total += model.C_laplacian * away @ (knn_laplacian(X, 7) @ away)
-    return 0.5 * total
+    return total
 
 
 PROGRAMMES = {

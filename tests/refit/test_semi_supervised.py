@@ -69,6 +69,21 @@ def test_solution_is_stationary(seed, C, direct):
     assert found.objective == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.parametrize("priors", [[], [Bounds(-100.0)]], ids=["direct", "priors"])
+def test_objective_by_definition(priors):
+    """The attribute is the minimum of the programme as it is printed, by both solvers."""
+    if priors:
+        pytest.importorskip("clarabel", reason="Clarabel is not installed")
+    forest = OKExtraTrees(10, min_samples_leaf=3, random_state=0)
+    y = np.where(np.arange(150) < 40, X[:, 0] * 2.0, np.nan)
+    model = SemiSupervisedForest(forest, C=0.3, C_leaves=0.5, priors=priors, tol=1e-8).fit(X, y)
+    values = model.leaf_adjustments_ @ model.basis_ @ y[:40]
+    f, away = model.predict(X), model.predict(X) - y[:40].mean()
+    smooth = 0.3 * away @ (knn_laplacian(X, 7) @ away)
+    expected = ((f[:40] - y[:40]) ** 2).sum() + smooth + 0.5 / 10 * (values**2).sum()
+    assert model.objective_ == pytest.approx(expected, rel=1e-4)
+
+
 def test_columns_do_not_matter():
     """Solving for features, or for the weights of outputs, gives the same predictions in H."""
     kernel = Precomputed(np.equal.outer(LABELS, LABELS).astype(float))

@@ -23,7 +23,7 @@ y = truth(X[:, 0]) + rng.normal(0, 0.25, size=120)
 
 # %%
 # ``Monotone`` holds on a grid of values of feature 0. The refit is a convex programme, solved by
-# Clarabel (``pip install okforest[convex]``).
+# Clarabel (in a clone, ``pip install '.[convex]'``).
 from okforest import OKExtraTrees
 from okforest.refit import Bounds, Monotone, SemiSupervisedForest
 

@@ -1,10 +1,12 @@
-"""The command line of okforest (``pip install 'okforest[cli]'``); each command has its own file.
+"""The command line of okforest (the extra ``cli``); each command has its own file.
 
 Modules that take long to import are imported by the functions that use them, so that ``--help`` is
 fast.
 """
 
 from importlib.util import find_spec
+
+from okforest._available import install_extra
 
 
 def main() -> None:
@@ -13,7 +15,7 @@ def main() -> None:
         if find_spec(package) is None:
             raise SystemExit(
                 f"the command line of okforest requires {package}, which is not installed: "
-                "pip install 'okforest[cli]'"
+                f"{install_extra('cli')}"
             )
     from okforest.cli._app import app
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from okforest._available import install_extra
 from okforest.cli._console import plain_errors, print_message
 from okforest.cli.index import Index, counted
 
@@ -36,8 +37,7 @@ def serve(
             from okforest.retrieval import ServerSettings, SubwindowIndex, server
         except ImportError as error:
             raise ImportError(
-                f"the server needs {error.name}, which is not installed: pip install "
-                "'okforest[serve]'"
+                f"the server needs {error.name}, which is not installed: {install_extra('serve')}"
             ) from error
         token = _token(token_file)
         local = host in ("127.0.0.1", "localhost", "::1")

@@ -147,7 +147,7 @@ def _read_data(
 
     known = drop_empty_columns(read_features(features))
     pairs = _read_links(links, known, clean)
-    unseen = match_columns(read_features(new), known) if new else None
+    new_features = match_columns(read_features(new), known) if new else None
     if not pairs:
         raise ValueError(f"{links} has no links between vertices with features; add some.")
     linked = {name for pair in pairs for name in pair}
@@ -160,8 +160,8 @@ def _read_data(
     if alone and isolated is Isolated.new:
         rows = known.loc[alone]
         known = known.drop(index=alone)
-        unseen = rows if unseen is None else pd.concat([unseen, rows])
-    return NetworkData(known, read_edges(pairs, known.index.to_numpy()), unseen)
+        new_features = rows if unseen is None else pd.concat([unseen, rows])
+    return NetworkData(known, read_edges(pairs, known.index.to_numpy()), new_features)
 
 
 def _read_links(path: Path, features: "pd.DataFrame", clean: bool) -> "Edges":

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import okforest
+from okforest._available import install_extra
 
 log = logging.getLogger("okforest.dask")
 
@@ -36,7 +37,7 @@ def require(module: str) -> Any:
         return import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"okforest.dask needs Dask ({error}); install it with pip install 'okforest[dask]'."
+            f"okforest.dask needs Dask ({error}); run {install_extra('dask')}."
         ) from None
 
 

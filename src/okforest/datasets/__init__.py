@@ -2,7 +2,7 @@
 
 Files are searched in the folder named by the environment variable ``OKFOREST_DATA``, then in the
 download cache. Those with a published URL are downloaded and their checksums verified
-(``pip install 'okforest[data]'``). For the others, an error names the source.
+(this needs the extra ``data``). For the others, an error names the source.
 """
 
 from okforest.datasets.files import (

@@ -19,6 +19,8 @@ from typing import Any, ParamSpec, TextIO
 import numpy as np
 from sklearn.utils import Bunch
 
+from okforest._available import install_extra
+
 P = ParamSpec("P")
 VARIABLE = "OKFOREST_DATA"  # names the user's folder
 PLAIN_NAME = re.compile(r"\w[\w.+ -]*")
@@ -155,7 +157,7 @@ class Source:
             pooch: Any = import_module("pooch")
         except ImportError as error:
             raise ImportError(
-                "downloading needs pooch, which is not installed: pip install 'okforest[data]'. "
+                f"downloading needs pooch, which is not installed: {install_extra('data')}. "
                 + self._missing_message([name], f"its URL is {url}")
             ) from error
         folder = Path(pooch.os_cache("okforest")) / self.folder

@@ -1,6 +1,6 @@
 """Inspecting models: trees as text, figures, rules and clusters; importances; curves.
 
-Figures need matplotlib (``pip install 'okforest[plot]'``); nothing else here does.
+Figures need matplotlib (the extra ``plot``); nothing else here does.
 """
 
 from okforest.inspection.clusters import Cluster, leaf_clusters

@@ -7,7 +7,7 @@ T = TypeVar("T", bound=type)
 
 PARAMETERS = {
     "n_estimators": """int, default=100
-        Number of trees.""",
+        Number of trees, M in the papers.""",
     "kernel": """OutputKernel, str or callable, default="linear"
         How similar two outputs are: an object of :mod:`okforest.kernels`, the name of one
         ("linear", "rbf", "laplacian", "polynomial", "mahalanobis", "dirac", "survival", "hamming",
@@ -24,14 +24,14 @@ PARAMETERS = {
         ``min_impurity_decrease`` then refers to that error; importances and pruning always refer
         to the variance.""",
     "max_features": """int, float, "sqrt", "log2" or None, default={default}
-        Number of candidate features at a node: a number, a fraction of all, or all (None). More
-        are tried until at least one can split the node.""",
+        Number of candidate features at a node, K in the papers: a number, a fraction of all, or all
+        (None). More are tried until at least one can split the node.""",
     "max_depth": """int, optional
         Maximum depth of a tree.""",
     "min_samples_split": """int or float, default=2
-        Minimum number of samples (or fraction of all) in a node that is split. A row counts as its
-        weight, and as at least one, unlike in scikit-learn, where it counts once whatever its
-        weight; a row drawn twice for a tree counts twice.""",
+        Minimum number of samples (or fraction of all) in a node that is split, n_min in the papers.
+        A row counts as its weight, and as at least one, unlike in scikit-learn, where it counts
+        once whatever its weight; a row drawn twice for a tree counts twice.""",
     "min_samples_leaf": """int, float or "auto", default="auto"
         Minimum number of samples (or fraction of all) in a leaf, counted in the same way: a row of
         weight 10 may be a leaf with ``min_samples_leaf=5``. "auto" takes the kernel's own choice,
@@ -144,12 +144,12 @@ PARAMETERS = {
 # Parameters of boosting only, and those with a different meaning there.
 BOOSTING = {
     "n_estimators": """int, default=500
-        Maximum number of rounds.""",
+        Maximum number of rounds, M in the paper.""",
     "learning_rate": """float, default=0.05
-        The factor of each round's prediction. Up to 1, the training loss never increases; smaller
+        The factor ν of each round's prediction. Up to 2, the training loss never increases; smaller
         values need more rounds and usually predict better.""",
     "max_splits": """int, default=10
-        Maximum number of splits of a tree, which then has one leaf more.""",
+        Maximum number J of splits of a tree, which then has one leaf more.""",
     "growth": """{"variance", "gain"}, default="variance"
         Which node of a tree is split next: the one with the largest total variance, or the one
         whose split reduces it most.""",

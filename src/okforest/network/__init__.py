@@ -1,6 +1,6 @@
 """Networks: prediction of links from the features of vertices, and its evaluation.
 
-Only the plots require matplotlib (``pip install 'okforest[plot]'``).
+Only the plots require matplotlib (the extra ``plot``).
 """
 
 from okforest.network._base import LinkPredictor

@@ -13,7 +13,7 @@ from okforest.models._tree_model import TreeModel
 from okforest.models.base import OKModel
 from okforest.weights import WeightMatrix
 
-# Chosen by the experiments in docs/networks.md.
+# Chosen by the experiments in docs/results_networks.md.
 DEFAULT = OKExtraTrees(100, max_features=0.25, min_samples_split=5)
 
 

@@ -5,10 +5,16 @@ results change; ``load()``, which reads the data and returns the files; ``jobs(s
 returns independent jobs; and ``blocks(results, size)``, which returns a report of their results.
 """
 
-from okforest.papers import boosting, friedman, image, network
+from okforest.papers import boosting, friedman, image, irma, network
 from okforest.papers._jobs import Finished, Job, Results
 from okforest.papers._runs import Cache, run
 
-EXPERIMENTS = {"image": image, "boosting": boosting, "friedman": friedman, "network": network}
+EXPERIMENTS = {
+    "image": image,
+    "boosting": boosting,
+    "friedman": friedman,
+    "network": network,
+    "irma": irma,
+}
 
 __all__ = ["EXPERIMENTS", "Cache", "Finished", "Job", "Results", "run"]

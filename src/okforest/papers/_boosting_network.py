@@ -88,7 +88,7 @@ def blocks(results: Results, splits: list[int], folds: int) -> list[Block]:
     return [
         Heading("Table 1, network", 3),
         Paragraph(
-            "The paper's network, 334 of 668 enzymes, is not public. This table has the "
+            "The paper's network, 334 of 668 enzymes, is not available to us. This table has the "
             f"{N_VERTICES} yeast proteins of highest degree instead: the order of the methods can "
             "be compared with the paper, the values cannot. The diffusion kernel exp(−L) is "
             "normalised to k(v, v) = 1, as the paper's losses of up to 1.69 suggest. There are "

@@ -1,12 +1,15 @@
 """Data for network completion: yeast proteins, in place of the networks of the papers.
 
-The papers' networks are not public: 984 proteins with 2,478 interactions (the talk), and 668
-enzymes with 2,782 links (both papers). This network, rebuilt from public sources, has 984 proteins
+The papers' networks are not available to us: 984 proteins with 2,478 interactions (the talk), and
+668 enzymes with 2,782 links (both papers). A user's copy of the enzymes is read from the folder
+``enzymes``. Our network, rebuilt from public sources, has 984 proteins
 with 2,438 interactions, and expression and localization as features. It lacks the phylogenetic
 profiles and two-hybrid data of the papers.
 """
 
+import os
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +18,8 @@ from sklearn.utils import Bunch
 
 from okforest._typing import Floats
 from okforest.datasets import fetch_yeast_ppi
+from okforest.datasets._files import Source
+from okforest.datasets._tables import read_edges, read_matrix
 from okforest.network._folds import Fold, folds_of, hide_links
 from okforest.network._graphs import Graph
 from okforest.network._pairs import Positions
@@ -25,6 +30,23 @@ FEATURE_SETS = {
     "expression": ("spellman", "eisen"),
     "localization": ("localization",),
 }
+ENZYME_GROUPS = ("expression", "localization", "phylogenetic")
+ENZYME_FEATURES = ("all", "expression", "localization", "phylogenetic profiles")
+ENZYME_SETS = {
+    "all": ENZYME_GROUPS,
+    **{name: (name.split()[0],) for name in ENZYME_FEATURES[1:]},
+}
+ENZYMES = Source(
+    folder="enzymes",
+    title="Yeast enzymes",
+    description="668 enzymes, 2,782 links between successive reactions, and 325 features.",
+    citation="Yamanishi, Vert and Kanehisa, Bioinformatics 21:i468, 2005.",
+    origin=(
+        "the authors, converted: expression.csv, localization.csv and phylogenetic.csv have a "
+        "header, and the name of an enzyme in the first column; edges.csv has a header, and two "
+        "names in every row"
+    ),
+)
 
 
 class ProteinNetwork(NamedTuple):
@@ -41,13 +63,40 @@ def load_yeast() -> Bunch:
     return fetch_yeast_ppi()
 
 
+def has_enzymes() -> bool:
+    """Return whether there is a folder with a copy of the enzyme network."""
+    return (Path(os.environ.get("OKFOREST_DATA", "")).absolute() / ENZYMES.folder).is_dir()
+
+
+@ENZYMES.loader
+def load_enzymes() -> Bunch:
+    """Return the enzymes, in the form of the yeast proteins."""
+    tables = [
+        read_matrix(ENZYMES.open(f"{group}.csv", f"{group}.csv.gz")) for group in ENZYME_GROUPS
+    ]
+    names = tables[0].row_names
+    for group, table in zip(ENZYME_GROUPS, tables, strict=True):
+        if table.row_names.tolist() != names.tolist():
+            raise ValueError(f"{group}.csv has other names of rows than {ENZYME_GROUPS[0]}.csv")
+    ends = np.cumsum([table.values.shape[1] for table in tables]).tolist()
+    slices = [slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
+    return Bunch(
+        data=np.hstack([table.values for table in tables]).astype(np.float32),
+        feature_names=[column for table in tables for column in table.column_names],
+        feature_groups=dict(zip(ENZYME_GROUPS, slices, strict=True)),
+        graph=read_edges(ENZYMES.open("edges.csv", "edges.csv.gz"), names),
+        names=names,
+    )
+
+
 @cache
-def load_network(features: str = "all") -> ProteinNetwork:
-    """Return the network with a set of features."""
-    yeast = load_yeast()
+def load_network(features: str = "all", network: str = "proteins") -> ProteinNetwork:
+    """Return a network with a set of features."""
+    yeast = load_yeast() if network == "proteins" else load_enzymes()
+    sets = FEATURE_SETS if network == "proteins" else ENZYME_SETS
     every_column = np.arange(yeast.data.shape[1])
     columns = np.concatenate(
-        [every_column[yeast.feature_groups[group]] for group in FEATURE_SETS[features]]
+        [every_column[yeast.feature_groups[group]] for group in sets[features]]
     )
     names = [yeast.feature_names[column] for column in columns]
     return ProteinNetwork(yeast.data[:, columns], Graph(yeast.graph, yeast.names), names)

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
+from okforest._available import install_extra
 from okforest._threads import interruptible
 from okforest._typing import Floats
 from okforest.refit._adjustments import Adjustments
@@ -74,8 +75,7 @@ def require_clarabel() -> Any:
         import clarabel
     except ImportError as error:
         raise ImportError(
-            "norm='l1' and priors need Clarabel, which is not installed: "
-            "pip install 'okforest[convex]'"
+            f"norm='l1' and priors need Clarabel, which is not installed: {install_extra('convex')}"
         ) from error
     return clarabel
 

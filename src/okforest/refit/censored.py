@@ -43,7 +43,7 @@ class CensoredForest(LeafCurves, BaseEstimator):
     are adjusted: predictions should be close to exact outputs, and within the intervals of censored
     ones. This is a convex programme: with adjustments ΔY of outputs and ΔZ of leaves, predictions
     f = K(Y + ΔY) + L ΔZ and their distances d from the intervals, it minimises
-    C1‖ΔY‖² + C2‖ΔZ‖² + Σᵢ cᵢ dᵢ².
+    C1‖ΔY‖² + C2‖ΔZ‖² + Σᵢ cᵢ dᵢ². With ``norm="l1"``, these are sums of absolute values instead.
 
     Use it for outputs with bounds of any kind. To predict survival functions, forests with
     ``kernel="survival"`` are more accurate. Predicted times are values on the chosen scale, turned
@@ -60,8 +60,8 @@ class CensoredForest(LeafCurves, BaseEstimator):
         What is adjusted: values of leaves, outputs of the rows that the trees were grown on, or
         both.
     norm : {"l2", "l1"}, default="l2"
-        Sums of squares, or of absolute values. "l1" needs Clarabel (``pip install
-        okforest[convex]``), suits up to about a thousand rows, and needs penalties of its own:
+        Sums of squares, or of absolute values. "l1" needs Clarabel (the extra
+        ``convex``), suits up to about a thousand rows, and needs penalties of its own:
         choose ``C_leaves`` by cross-validation.
     C_leaves : float, default=3.0
         The penalty of leaves, λ, with C2 = λ/M for M trees: larger values stay closer to the
@@ -115,7 +115,8 @@ class CensoredForest(LeafCurves, BaseEstimator):
     curves_ : Survival
         The kernel with the survival curves of the training outputs.
     objective_, duality_gap_ : float
-        The value of the programme, and the relative gap (or norm) at which the solver stopped.
+        The minimum of the programme above, and the relative gap (or norm) at which the solver
+        stopped.
     n_iter_ : int
         Number of steps.
 
@@ -126,8 +127,8 @@ class CensoredForest(LeafCurves, BaseEstimator):
 
     References
     ----------
-    L. Wehenkel, P. Geurts, "Regression tree kernels: exploiting the kernel view of tree-based
-    ensembles", 2009.
+    L. Wehenkel, "Regression tree ensembles in the perspective of kernel-based methods", talk,
+    Tübingen, October 2009.
 
     Examples
     --------
@@ -273,7 +274,9 @@ class CensoredForest(LeafCurves, BaseEstimator):
         self.outputs_ = intervals[used]
         self.training_leaves_ = grown.leaves[used]
         self.curves_ = Survival().resolve(self.outputs_)
-        self.objective_, self.duality_gap_ = solution.objective, solution.gap
+        # Solvers minimise half of a sum of squares, whose derivatives have no factors.
+        factor = 2.0 if self.norm == "l2" else 1.0
+        self.objective_, self.duality_gap_ = factor * solution.objective, solution.gap
         self.n_iter_ = solution.n_iterations
         adopt_inputs(self, grown.model)
 

@@ -118,8 +118,8 @@ class SemiSupervisedForest(RefittedModel):
     basis_ : ndarray of shape (r, n_labelled)
         Weights of labelled outputs.
     objective_, gradient_norm_ : float
-        The value of the programme, and the relative gradient norm (with priors: duality gap) at
-        which the solver stopped.
+        The minimum of the programme above, and the relative gradient norm (with priors: duality
+        gap) at which the solver stopped.
     n_iter_ : int
         Number of iterations; 1 for a direct solution.
 
@@ -130,8 +130,8 @@ class SemiSupervisedForest(RefittedModel):
 
     References
     ----------
-    L. Wehenkel, P. Geurts, "Regression tree kernels: exploiting the kernel view of tree-based
-    ensembles", 2009. M. Belkin et al., "Manifold regularization", JMLR 7 (2006).
+    L. Wehenkel, "Regression tree ensembles in the perspective of kernel-based methods", talk,
+    Tübingen, October 2009. M. Belkin et al., "Manifold regularization", JMLR 7 (2006).
 
     Examples
     --------
@@ -234,7 +234,8 @@ class SemiSupervisedForest(RefittedModel):
         solution, adjustments = refit_labelled(self, X, grown, kernel, features)
         self._store(grown, adjustments, basis)
         self.store_outputs(kernel, outputs)
-        self.objective_, self.gradient_norm_ = solution.objective, solution.gap
+        # Solvers minimise half of the programme, whose derivatives have no factors.
+        self.objective_, self.gradient_norm_ = 2.0 * solution.objective, solution.gap
         self.n_iter_ = solution.n_iterations
         for name in ("regrown_", "regrown_on_"):
             self.__dict__.pop(name, None)

@@ -41,7 +41,7 @@ class ServerSettings:
     --------
     >>> from okforest.retrieval import ServerSettings, SubwindowIndex
     >>> def serve_small_pictures(folder):
-    ...     from okforest.retrieval.server import serve  # needs okforest[serve]
+    ...     from okforest.retrieval.server import serve  # needs the extra serve
     ...
     ...     settings = ServerSettings(max_bytes=2**20, hosts=("127.0.0.1", "localhost"))
     ...     serve(SubwindowIndex(folder), port=8000, settings=settings)

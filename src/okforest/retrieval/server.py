@@ -1,6 +1,6 @@
 """A server of an index: an interface for programs, and a page for people.
 
-It needs FastAPI and uvicorn: ``pip install 'okforest[serve]'``.
+It needs FastAPI and uvicorn, the extra ``serve``.
 """
 
 import asyncio

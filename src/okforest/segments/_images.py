@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from okforest._available import install_extra
 from okforest.segments._tables import listed
 
 Image = npt.NDArray[Any]  # of shape (height, width, n_channels), uint8 or float32, C-contiguous
@@ -25,8 +26,7 @@ def require_pillow() -> Any:
         return import_module("PIL.Image")
     except ImportError as error:
         raise ImportError(
-            "reading image files needs Pillow, which is not installed: "
-            "pip install 'okforest[images]'"
+            f"reading image files needs Pillow, which is not installed: {install_extra('images')}"
         ) from error
 
 

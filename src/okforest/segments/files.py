@@ -17,7 +17,7 @@ def list_images(
 
     Every file with the ending of an image format is read once, to find those that are damaged.
     Segmenters read the files again, a few at a time, when they are needed. It needs Pillow
-    (``pip install 'okforest[images]'``).
+    (the extra ``images``).
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class RandomSubwindows(Segmenter):
     The sides and positions of the squares are drawn uniformly. The pixels of a resized subwindow
     are its features. Images are arrays of shape (n, height, width) or (n, height, width, channels),
     lists of arrays of different sizes, or lists of image files
-    (``pip install 'okforest[images]'``). Pixels are uint8, or any other numbers, which become
+    (the extra ``images``). Pixels are uint8, or any other numbers, which become
     float32. They are not rescaled: images to predict need the scale of the training images, and a
     model warns if one is 0 to 1 and the other is not.
 

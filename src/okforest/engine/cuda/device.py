@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from okforest._available import install_extra
 from okforest.engine.cuda.layout import SOURCES
 
 LEAST_CAPABILITY = 80  # products of matrices in float64
 COPY_THREADS = 4  # one thread cannot copy as fast as the bus
-INSTALL = "install it with pip install 'okforest[cuda]'"
 
 
 class NoDeviceError(RuntimeError):
@@ -102,7 +102,9 @@ def _cupy() -> Any:
     try:
         import cupy
     except ImportError as error:
-        raise NoDeviceError(f"device='cuda' needs CuPy ({error}); {INSTALL}.") from None
+        raise NoDeviceError(
+            f"device='cuda' needs CuPy ({error}); run {install_extra('cuda')}."
+        ) from None
     try:
         capability = int(cupy.cuda.Device().compute_capability)
     except cupy.cuda.runtime.CUDARuntimeError as error:

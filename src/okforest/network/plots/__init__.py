@@ -1,4 +1,4 @@
-"""Plots of networks; they require matplotlib (``pip install 'okforest[plot]'``)."""
+"""Plots of networks; they require matplotlib (the extra ``plot``)."""
 
 from okforest.network.plots.clusters import plot_clusters
 from okforest.network.plots.curves import plot_curves
