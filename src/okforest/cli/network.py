@@ -160,7 +160,7 @@ def _read_data(
     if alone and isolated is Isolated.new:
         rows = known.loc[alone]
         known = known.drop(index=alone)
-        new_features = rows if unseen is None else pd.concat([unseen, rows])
+        new_features = rows if new_features is None else pd.concat([new_features, rows])
     return NetworkData(known, read_edges(pairs, known.index.to_numpy()), new_features)
 
 
