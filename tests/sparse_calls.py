@@ -99,8 +99,6 @@ def kernel_of(name):
         return "dirac"
     if "Regressor" in name:
         return "linear"
-    if "SelfConditioned" in name:
-        return "survival"
     return next((one for one, parts in kernels.items() if any(p in name for p in parts)), "linear")
 
 

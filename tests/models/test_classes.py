@@ -75,7 +75,7 @@ ALL_MODELS = [
 ]
 
 
-@pytest.mark.parametrize("model", ALL_MODELS, ids=repr)
+@pytest.mark.parametrize("model", ALL_MODELS, ids=lambda model: type(model).__name__)
 def test_score_of_a_classifier_is_accuracy(model):
     """All of scikit-learn reads it so; the kernel R² is a scorer."""
     assert is_classifier(model)
