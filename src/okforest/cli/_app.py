@@ -1,6 +1,7 @@
 """The application: its commands, and the options of all of them."""
 
 import warnings
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -103,12 +104,23 @@ def prepare() -> None:
     warnings.filterwarnings("ignore", r"Image size \(\d+ pixels\) exceeds limit")
 
 
+INDEX_COMMANDS: dict[str, Callable[..., None]] = {
+    "search": search,
+    "explain": explain,
+    "evaluate": evaluate,
+    "serve": serve,
+    "build": build,
+    "add": add,
+    "remove": remove,
+    "list": list_images,
+    "info": index_info,
+    "compact": compact,
+    "merge": merge,
+    "vocabulary": vocabulary,
+}
+
 for command in (network, info, reproduce):
     app.command(cls=Command)(command)
-for name, command in (
-    ("search", search), ("explain", explain), ("evaluate", evaluate), ("serve", serve),
-    ("build", build), ("add", add), ("remove", remove), ("list", list_images),
-    ("info", index_info), ("compact", compact), ("merge", merge), ("vocabulary", vocabulary),
-):  # fmt: skip
-    index.command(name, cls=Command)(command)
+for name, subcommand in INDEX_COMMANDS.items():
+    index.command(name, cls=Command)(subcommand)
 app.add_typer(index, name="index")
