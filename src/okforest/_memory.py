@@ -38,7 +38,7 @@ def fitting_threads(n_threads: int, needed: int, kept: int, what: str, advice: s
     """
     check_memory(needed, what, advice)
     room = int(SHARE * machine_memory()) - kept
-    return max(1, min(n_threads, room // max(1, needed)))
+    return min(n_threads, max(1, room // max(1, needed)))
 
 
 def empty_lines(shape: tuple[int, ...]) -> Floats:

@@ -58,6 +58,7 @@ def test_what_it_does_not_have():
 
 def test_threads_share_the_memory(monkeypatch):
     """Fewer threads grow the same trees if not all of them fit in memory; one must fit."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     X, Y = problem(0)
     started, grow = [], _core.grow
 

@@ -191,7 +191,7 @@ def fail_after_another_job(cache_folder):
 
 def test_errors_in_processes(tmp_path):
     """The error is raised here, and the results of other jobs are kept."""
-    arguments = {"method": "single tree", "features": None, "sample": 0, "trees": 1}
+    arguments = {"method": "single tree", "features": None, "sample": 0, "tests": 1, "trees": 1}
     good = Job("good", friedman.evaluate_trees, arguments)
     bad = Job("bad", fail_after_another_job, {"cache_folder": str(tmp_path / "cache")})
     with pytest.raises(KeyError, match="no such method"):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -36,7 +37,7 @@ class Conformal(BaseEstimator):
             )
         if X is None or np.isscalar(X):
             raise ValueError(f"X is {X!r}; pass inputs, with a row for each output in y.")
-        if isinstance(X, Mapping):
+        if isinstance(X, Mapping) and not sp.issparse(X):  # SciPy's dok_array is a mapping
             raise ValueError(
                 f"X is a {type(X).__name__}, whose rows are not known; pass a frame or an array: "
                 "pandas.DataFrame(X)."
