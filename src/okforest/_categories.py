@@ -5,7 +5,6 @@ training get the next code, which trees treat as missing.
 """
 
 from typing import Any
-from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ import scipy.sparse as sp
 
 from okforest._columns import as_floats, column, is_frame, label, missing, type_of
 from okforest._typing import Booleans, Floats
+from okforest._warnings import warn
 
 # For each feature, the sorted values of its categories, or None if it is numeric.
 Categories = list[npt.NDArray[Any] | None]
@@ -174,7 +174,6 @@ def _warn_of_numbers(X: Any, j: int, values: npt.NDArray[Any], known: npt.NDArra
             f"column {label(X, j)} of X holds numbers ({type_of(X, j)}), but in training its "
             f"categories were text, such as {str(known[0])!r}: all its values are unknown "
             "categories. Pass the categories as in training.",
-            stacklevel=2,
         )
 
 

@@ -1,13 +1,13 @@
 """Survival functions of exact and censored times: Kaplan–Meier, and Turnbull for intervals."""
 
 from typing import NamedTuple
-from warnings import warn
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from okforest._censored import is_exact
 from okforest._typing import Booleans, Floats, Ints
+from okforest._warnings import warn
 
 MAX_ITERATIONS = 2000  # of the self-consistency equations
 TOLERANCE = 1e-9  # on the change of the survival function
@@ -74,7 +74,6 @@ def turnbull(intervals: Floats) -> SurvivalEstimate:
             f"Turnbull's estimate of the survival function still changes by {change:.1e} after "
             f"{MAX_ITERATIONS} iterations.",
             ConvergenceWarning,
-            stacklevel=2,
         )
     survival = np.maximum(1.0 - mass.cumsum()[:-1], 0.0)
     fell = mass[:-1] > 1e-12

@@ -180,10 +180,14 @@ def test_copies_of_networks_and_pipelines(tmp_path):
 
 
 def test_the_state_is_checked(tmp_path):
-    """A loaded model checks its attributes itself."""
+    """A model that is saved or loaded checks its attributes itself."""
     model = make(KernelSmoother()).fit(X, WORDS)
     model.inputs_ = X[1:]
-    okforest.save(model, tmp_path / "model")
+    with pytest.raises(ValueError, match="inputs_ and row_weight_ do not fit outputs_"):
+        okforest.save(model, tmp_path / "model")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KernelSmoother, "check_state", lambda self: None)
+        okforest.save(model, tmp_path / "model")
     with pytest.raises(FileFormatError, match="inputs_ and row_weight_ do not fit outputs_"):
         okforest.load(tmp_path / "model")
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.tree import DecisionTreeRegressor
@@ -152,15 +151,14 @@ def test_warm_start_with_weights(tmp_path, bootstrap):
         at_once.fit(X, Y, weight)
 
 
-def test_a_fit_that_fails_leaves_no_model():
-    """After a refit with invalid arguments, nothing remains of the previous fit."""
+def test_a_fit_that_fails_leaves_the_model_as_it_was():
+    """After a refit with invalid arguments, the previous fit is complete."""
     model = OKBagging(20, oob_score=True, random_state=0).fit(X, Y)
+    before, score = model.predict(X), model.oob_score_
     with pytest.raises(ValueError, match="Negative values"):
         model.fit(X[:, :2], Y, sample_weight=-np.ones(80))
-    for name in ("trees_", "oob_score_", "oob_weights_", "oob_prediction_"):
-        assert not hasattr(model, name)
-    with pytest.raises(NotFittedError):
-        model.predict(X)
+    assert model.oob_score_ == score
+    np.testing.assert_array_equal(model.predict(X), before)
 
 
 def test_out_of_bag_with_one_weight_for_all():

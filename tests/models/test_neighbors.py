@@ -315,12 +315,3 @@ def test_bad_votes():
             OKNeighbors(weights=vote).fit(X, Y).predict(NEW)
     with pytest.raises(ValueError, match="the input kernel gave a neighbour the weight -"):
         OKNeighbors(60, weights="kernel", input_kernel="linear").fit(X, Y).predict(NEW)
-
-
-def test_a_failed_fit_leaves_no_model():
-    """The state of the previous fit is removed."""
-    model = OKNeighbors().fit(X, Y)
-    with pytest.raises(ValueError, match="inconsistent numbers"):
-        model.fit(X, Y[:5])
-    with pytest.raises(ValueError, match="not fitted"):
-        model.predict_weights(NEW)

@@ -6,7 +6,6 @@ import hashlib
 import io
 import os
 import re
-import warnings
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
@@ -20,6 +19,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from okforest._available import install_extra
+from okforest._warnings import warn
 
 P = ParamSpec("P")
 VARIABLE = "OKFOREST_DATA"  # names the user's folder
@@ -144,11 +144,10 @@ class Source:
             return
         url, checksum = self.downloads[path.name]
         if hashlib.sha256(path.read_bytes()).hexdigest() != checksum:
-            warnings.warn(
+            warn(
                 f"{path} differs from the published file: its SHA-256 checksum is not {checksum}. "
                 "It is used nevertheless; unless you changed it yourself, remove it and download "
                 f"it again from {url}.",
-                stacklevel=2,
             )
 
     def _download(self, name: str) -> Path:

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, Literal, TypeVar
-from warnings import warn
 
 import scipy.sparse as sp
 
 from okforest._namespace import on_gpu, to_host
 from okforest._typing import Ints, Progress
+from okforest._warnings import warn
 from okforest.engine import cpu, cuda
 from okforest.engine.inputs import Inputs
 from okforest.engine.plan import GrowthPlan
@@ -55,7 +55,7 @@ def _where_possible(reason: str | None, call: Callable[[], Result]) -> Result | 
         reason = str(error)
     else:
         reason = f"the GPU does not support {reason}."
-    warn(f"device='auto' grows trees on the CPU: {reason}", stacklevel=10)
+    warn(f"device='auto' grows trees on the CPU: {reason}")
     return None
 
 

@@ -1,12 +1,12 @@
 """Kernels on class labels."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
 from okforest._typing import Floats, Outputs
+from okforest._warnings import warn
 from okforest.kernels._base import OutputKernel
 from okforest.kernels._outputs import read_labels
 
@@ -39,10 +39,9 @@ class Dirac(OutputKernel):
         """Return y as a 1-d array of labels."""
         labels = read_labels(y)
         if labels.ndim == 2 and labels.shape[1] == 1:
-            warnings.warn(
+            warn(
                 "A column-vector y was passed when a 1d array was expected; pass y.ravel().",
                 DataConversionWarning,
-                stacklevel=2,
             )
             labels = labels[:, 0]
         if labels.ndim != 1:

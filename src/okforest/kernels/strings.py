@@ -1,6 +1,5 @@
 """Kernels on strings and other sequences of symbols."""
 
-import warnings
 from collections.abc import Iterable
 from math import comb
 from typing import Any, Literal, Self
@@ -10,6 +9,7 @@ import scipy.sparse as sp
 
 from okforest._outputs import distinct
 from okforest._typing import Floats, Outputs
+from okforest._warnings import warn
 from okforest.kernels._base import OutputKernel
 from okforest.kernels._curves import check_count
 from okforest.kernels._strings import (
@@ -47,12 +47,11 @@ def _warn_if_short(y: Outputs, k: int, remedy: str = "a smaller k") -> None:
     """Warn if many different sequences have fewer than k symbols: the kernel is 0 on all."""
     short = [sequence for sequence in y if len(sequence) < k]
     if len(short) > MANY_SHORT * len(y) and len(set(short)) > 1:
-        warnings.warn(
+        warn(
             f"{len(short)} of {len(y)} outputs, such as {short[0]!r}, have fewer than k={k} "
             f"symbols. The kernel is 0 for them, so that a model cannot tell them apart; use "
             f"{remedy}.",
             UserWarning,
-            stacklevel=2,
         )
 
 

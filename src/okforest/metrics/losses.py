@@ -1,6 +1,5 @@
 """How far predictions are from the true outputs, measured in a kernel's feature space H."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from okforest._namespace import to_host
 from okforest._outputs import check_same_type
 from okforest._sparse import check_sparse
 from okforest._typing import Floats, Outputs
+from okforest._warnings import warn
 from okforest.kernels import OutputKernel, as_kernel
 from okforest.metrics._weights import check_score_weight
 from okforest.weights import Span, WeightMatrix
@@ -137,7 +137,7 @@ def weights_r2(span: Span, W: WeightMatrix, outputs: Outputs, sample_weight: Flo
 def loss_r2(kernel: OutputKernel, losses: Floats, outputs: Outputs, sample_weight: Floats) -> float:
     """Return the kernel R² of predictions with these losses in H."""
     if len(outputs) < 2:
-        warnings.warn("R² needs at least two outputs.", UndefinedMetricWarning, stacklevel=2)
+        warn("R² needs at least two outputs.", UndefinedMetricWarning)
         return float("nan")
     weight = sample_weight
     spread = Span(kernel.resolve(outputs), outputs).spread(weight)

@@ -6,7 +6,6 @@ only. The scorers that ``make_kernel_scorer`` and ``make_output_scorer`` return 
 """
 
 import copy
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Literal, Self, get_args
@@ -14,6 +13,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from okforest._warnings import warn
 from okforest.kernels import OutputKernel, as_kernel
 from okforest.kernels._parameters import kernel_was_set
 from okforest.metrics._weights import check_score_weight
@@ -309,12 +309,11 @@ class _OutputScorer(_Scorer):
 def _warn_if_kernel_was_set(model: Any) -> None:
     """Warn that a score in a model's own space is not comparable, if a search set its kernel."""
     if kernel_was_set(model):
-        warnings.warn(
+        warn(
             f"the kernel of this {type(model).__name__} was changed by set_params, as in a search "
             "over kernel parameters, but the score is measured in the feature space of that "
             "kernel and cannot be compared with scores of other kernels (a wider RBF kernel "
             "scores higher). To choose a kernel, pass scoring=make_kernel_scorer(kernel) or "
             "scoring=make_output_scorer(loss), both in okforest.metrics.",
             UserWarning,
-            stacklevel=3,
         )

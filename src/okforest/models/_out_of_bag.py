@@ -1,12 +1,12 @@
 """Out-of-bag estimates: training rows predicted by the trees that were not grown on them."""
 
 from typing import Any, NamedTuple
-from warnings import warn
 
 import numpy as np
 import scipy.sparse as sp
 
 from okforest._typing import Floats, Ints, Outputs
+from okforest._warnings import warn
 from okforest.decode import Decoder
 from okforest.decode._base import HeldOut
 from okforest.engine import Trees
@@ -63,7 +63,6 @@ def out_of_bag(W: sp.csr_array, span: Span, decoder: Decoder, sample_weight: Flo
         warn(
             f"{(~known).sum()} training rows were drawn for every tree and have no out-of-bag "
             "prediction; grow more trees.",
-            stacklevel=4,
         )
     decoded = span.kernel.as_given(decoder.decode(SparseWeights(W[known]), span))
     prediction = np.empty((len(known), *decoded.shape[1:]), dtype=decoded.dtype)

@@ -6,12 +6,12 @@ u(x) = ψ(x)ᵀ V √Λ = k(x, Z) lift.
 """
 
 from typing import Any, NamedTuple
-from warnings import warn
 
 import numpy as np
 import scipy.linalg as sla
 
 from okforest._typing import Floats
+from okforest._warnings import warn
 
 # Negative eigenvalues down to this, times n and relative to the largest entry, are rounding.
 ROUNDING = 1e-10
@@ -182,6 +182,5 @@ def _eigen(whole: Floats, gram: Floats) -> tuple[Floats, Floats]:
     warn(
         f"the Gram matrix of the input kernel is slightly indefinite: its smallest eigenvalue is "
         f"{smallest:.3g}, its largest {largest:.3g}. Negative eigenvalues are set to zero.",
-        stacklevel=6,
     )
     return values, vectors

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple, Self
-from warnings import warn
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from okforest._validation import (
     learn_inputs,
     missing_features,
 )
+from okforest._warnings import warn
 from okforest.embedding import (
     LOW_RANK_KINDS,
     Embedding,
@@ -139,9 +139,6 @@ class TreeModel(Grower):
         self : object
             The fitted model.
         """
-        if not self._continues():
-            # A fit that fails leaves no fitted model behind.
-            self._forget("trees_", "oob_weights_", "oob_prediction_", "oob_score_")
         device = self.device if grow == self._grow_on_device else "cpu"
         plan = self._plan(X, y, sample_weight, device)
         self._finish(plan, self._grow(plan, grow))
@@ -209,9 +206,7 @@ class TreeModel(Grower):
         self.categories_ = plan.inputs.categories
         self.has_missing_ = missing_features(plan.inputs.X)
         target = plan.target
-        if target is None:  # a previous fit may have had y
-            self._forget("outputs_", "kernel_", "_span", "embedding_", "embedding_rank_")
-            self._forget("embedding_residual_", "search_rank_", "search_variance_")
+        if target is None:
             return
         self.store_outputs(target.kernel, target.outputs)
         self.embedding_ = target.embedding.kind
@@ -236,7 +231,7 @@ class TreeModel(Grower):
                 "with warm_start=True it can only increase."
             )
         if self.n_estimators == n_trees:
-            warn("warm_start=True without a larger n_estimators grows no trees.", stacklevel=7)
+            warn("warm_start=True without a larger n_estimators grows no trees.")
         return n_trees
 
     def _check_same_embedding(self, target: "Target") -> None:
@@ -314,7 +309,6 @@ class TreeModel(Grower):
                 warn(
                     f"max_samples={self.max_samples!r} of {of} draws {n_draws} rows for each "
                     f"tree. {remedy}, or pass max_samples as an integer.",
-                    stacklevel=7,
                 )
         if n_draws > UNLIMITED:
             raise ValueError(

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from copy import copy
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from okforest._memory import check_memory, csr_bytes
 from okforest._namespace import like
 from okforest._output_names import output_names, with_names
+from okforest._state import FittedState
 from okforest._typing import Floats, Outputs
 from okforest._validation import check_decoded, check_kernel, check_outputs
 from okforest.decode import Decoder, TrainingSet, as_decoder
@@ -28,7 +29,7 @@ from okforest.models._survival import SurvivalMixin
 from okforest.weights import Span, WeightMatrix, as_weights
 
 
-class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
+class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, FittedState, ABC):
     """A model that predicts F(x) = Σ_i w_i(x) φ(y_i) in the feature space of an output kernel.
 
     All that a model learns is in the weights w(x) over the training outputs. To add a model,
@@ -37,7 +38,8 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     unchanged. ``fit`` calls :meth:`validate_outputs`, learns, and calls :meth:`store_outputs`. What
     it learns it keeps in attributes whose names end in an underscore: numbers, text, arrays, or
     objects of okforest. A model whose arrays must fit each other checks them in
-    :meth:`check_state`, which :func:`okforest.load` calls.
+    :meth:`check_state`, which :func:`okforest.save` and :func:`okforest.load` call. ``fit`` runs on
+    a copy, whose attributes replace those of an earlier fit when it is complete.
 
     Attributes
     ----------
@@ -77,6 +79,8 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     >>> model.predict([[5.0]])
     array(['b'], dtype='<U1')
     """
+
+    _derived: ClassVar[tuple[str, ...]] = ("_span",)
 
     kernel: Any
     decoder: Any
@@ -328,8 +332,8 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other.
 
-        :func:`okforest.load` calls it: compiled code trusts these arrays. A subclass checks its own
-        attributes and calls this method.
+        :func:`okforest.save` and :func:`okforest.load` call it: compiled code trusts these arrays.
+        A subclass checks its own attributes and calls this method.
         """
         if not hasattr(self, "outputs_"):
             return
@@ -392,11 +396,6 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, ABC):
         """Remove fitted attributes, if they exist."""
         for name in names:
             self.__dict__.pop(name, None)
-
-    def __getstate__(self) -> Any:
-        state = super().__getstate__().copy()
-        state.pop("_span", None)  # rebuilt from the kernel and the outputs
-        return state
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)

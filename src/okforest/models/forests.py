@@ -81,7 +81,6 @@ class _Forest(TreeModel):
 
     def _finish(self, plan: FitPlan, grown: Trees | None) -> None:
         super()._finish(plan, grown)
-        self._forget("decoder_")
         if plan.target is None:
             return
         decoder = as_decoder(self.decoder, self.kernel_)

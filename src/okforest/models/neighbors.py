@@ -96,6 +96,8 @@ class OKNeighbors(OKModel):
         "n_jobs": [Integral, None],
     }
 
+    _derived: ClassVar[tuple[str, ...]] = (*OKModel._derived, "_search")
+
     def __init__(
         self,
         n_neighbors: int = 5,
@@ -145,7 +147,6 @@ class OKNeighbors(OKModel):
         self : object
             The fitted model.
         """
-        self._forget("outputs_", "kernel_", "inputs_", "row_weight_", "input_kernel_", "_search")
         self._check_distance()
         inputs = self._learn_inputs(X)
         X = inputs.X
@@ -271,11 +272,6 @@ class OKNeighbors(OKModel):
                 " non-negative. Use another function or kernel, or weights='uniform'."
             )
         return values
-
-    def __getstate__(self) -> Any:
-        state = super().__getstate__().copy()
-        state.pop("_search", None)  # prepared again by the first prediction
-        return state
 
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""

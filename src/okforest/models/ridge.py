@@ -184,7 +184,6 @@ class OKRidge(OKModel):
         self : object
             The fitted model.
         """
-        self._forget("outputs_", "alphas_", "loo_loss_", "inputs_")
         inputs = self._learn_inputs(X)
         X = inputs.X
         weight = check_weights(sample_weight, X)

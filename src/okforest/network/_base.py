@@ -5,11 +5,11 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import fit_context
 from okforest._sparse import check_sparse
+from okforest._state import FittedState
 from okforest._typing import Floats, Outputs
 from okforest.network._graphs import Graph, name_new, read_graph
 from okforest.network._pairs import KNOWN_KNOWN, KNOWN_NEW, NEW_NEW
@@ -23,7 +23,7 @@ from okforest.network._ranking import (
 )
 
 
-class LinkPredictor(ABC, BaseEstimator):
+class LinkPredictor(FittedState, ABC):
     """Base class of models that score how likely two vertices are linked, from their features.
 
     Vertices of the training graph are *known*, all others *new*. A subclass implements ``_fit``

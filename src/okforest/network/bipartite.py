@@ -5,12 +5,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import Interval, fit_context
 from okforest._outputs import refuse_masked
 from okforest._sparse import check_sparse
+from okforest._state import FittedState
 from okforest._typing import Floats, Outputs
 from okforest.kernels import as_kernel
 from okforest.network._graphs import count_rows, given_names, name_new, name_rows, order_frame
@@ -21,7 +21,7 @@ from okforest.network._state import check_inner_model, check_matrix, check_names
 from okforest.weights import WeightMatrix, as_weights
 
 
-class BipartiteCompletion(BaseEstimator):
+class BipartiteCompletion(FittedState):
     """Predict links between two sets of vertices, rows and columns, from the features of both.
 
     Each side has its own model, whose outputs are profiles: the links of a vertex with all vertices

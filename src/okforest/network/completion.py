@@ -166,7 +166,6 @@ class NetworkCompletion(LinkPredictor):
         self.cv = cv
 
     def _fit(self, X: Any, graph: Graph) -> None:
-        self.__dict__.pop("calibration_", None)
         if graph.adjacency.nnz == 0:
             raise ValueError("the graph has no links; pass at least one link to learn from.")
         kernel = self._new_kernel().set_params(graph=graph.adjacency)

@@ -81,10 +81,13 @@ class Encoder:
             return {"type": "trees", "fields": self._encode_members(arrays, path)}
         if isinstance(value, BaseEstimator):
             params = value.get_params(deep=False)
+            learnt = _learnt(value, params, path)
+            if learnt and hasattr(value, "check_state"):
+                value.check_state()  # what load would refuse is not written
             return {
                 "type": class_name(kind),
                 "params": self._encode_members(params, path),
-                "fitted": self._encode_members(_learnt(value, params, path), path),
+                "fitted": self._encode_members(learnt, path),
             }
         raise TypeError(refusal(value, path))
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from typing import Any, Literal
-from warnings import warn
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +11,7 @@ from okforest._compat import rows_of
 from okforest._kaplan_meier import estimate_survival
 from okforest._typing import Booleans, Floats, Ints
 from okforest._validation import check_weights
+from okforest._warnings import warn
 from okforest.models._tree_model import TreeModel
 from okforest.refit._leaves import LeafExpansion, training_leaves, warn_if_full_grown
 from okforest.refit._scales import Scale, ScaleName
@@ -119,7 +119,6 @@ def _warn_if_constant(
         f"predictions are the same for all inputs: the trees, grown on {n_grown} of "
         f"{len(intervals)} rows with at least {forest.min_samples_leaf_:g} in a leaf, have no "
         f"split. Use{other} a smaller min_samples_leaf of the estimator.",
-        stacklevel=6,
     )
 
 

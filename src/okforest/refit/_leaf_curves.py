@@ -1,6 +1,6 @@
 """Survival functions from the training rows in the leaves of a forest."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +14,8 @@ from okforest.refit._leaves import LeafExpansion, leaves_of
 
 class LeafCurves:
     """Survival functions and quantiles: means of the curves of training rows in the same leaves."""
+
+    _derived: ClassVar[tuple[str, ...]] = ("_kept_curves",)
 
     estimator_: Any
     outputs_: Floats
@@ -55,11 +57,6 @@ class LeafCurves:
             curves = members @ self.curves_.curves(self.outputs_)
             kept = self._kept_curves = (self.training_leaves_, curves)
         return kept[1]
-
-    def __getstate__(self) -> Any:
-        state = dict(super().__getstate__())  # type: ignore[call-overload]
-        state.pop("_kept_curves", None)
-        return state
 
     @property
     def event_times_(self) -> Floats:

@@ -7,7 +7,6 @@ forest itself has the leaf means z = A y of its training outputs; K = L A are it
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-from warnings import warn
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +15,7 @@ from okforest._columns import as_columns, is_frame
 from okforest._compat import rows_of
 from okforest._typing import Booleans, Floats, Ints
 from okforest._validation import learn_inputs
+from okforest._warnings import warn
 from okforest.engine import Trees
 from okforest.models._tree_model import TreeModel
 
@@ -125,5 +125,4 @@ def warn_if_full_grown(trees: Trees, n_rows: int, effect: str) -> None:
         warn(
             f"the trees are grown fully: most leaves hold one training row, so {effect}. Set "
             "min_samples_leaf of the estimator, for example to 15.",
-            stacklevel=4,
         )

@@ -1,11 +1,11 @@
 """What every solver returns, and the warning if it did not converge."""
 
 from dataclasses import dataclass
-from warnings import warn
 
 from sklearn.exceptions import ConvergenceWarning
 
 from okforest._typing import Floats
+from okforest._warnings import warn
 
 
 @dataclass(frozen=True)
@@ -41,5 +41,4 @@ def warn_unless_converged(solution: Solution, tol: float) -> None:
             f"the refit stopped after {solution.n_iterations} steps with a relative gap of "
             f"{solution.gap:.1e}, above tol={tol:g}; increase max_iter or tol.",
             ConvergenceWarning,
-            stacklevel=4,
         )

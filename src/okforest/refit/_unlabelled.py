@@ -2,12 +2,12 @@
 
 from numbers import Integral, Real
 from typing import Any
-from warnings import warn
 
 import numpy as np
 
 from okforest._columns import is_frame
 from okforest._typing import Booleans
+from okforest._warnings import warn
 from okforest.kernels import Dirac, OutputKernel
 
 FORMS = (
@@ -58,13 +58,11 @@ def warn_about_labels(labelled: Booleans, outputs: Any, kernel: OutputKernel) ->
             f"all labelled rows have the class {classes[0]}, so no other is ever predicted. -1 "
             "stands for unlabelled rows: if it is a class, rename it, for example with "
             "np.where(y == -1, 0, y).",
-            stacklevel=4,
         )
     if classes.dtype.kind in "UT" and MARKERS & set(classes.tolist()):
         marker = min(MARKERS & set(classes.tolist()))
         warn(
             f"the text {marker!r} in y is a class like any other. {FORMS}",
-            stacklevel=4,
         )
 
 

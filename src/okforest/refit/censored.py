@@ -4,13 +4,14 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from okforest._available import available_if
 from okforest._censored import read_intervals, times_only
 from okforest._compat import Interval, StrOptions, fit_context
+from okforest._state import FittedState
 from okforest._typing import Floats
 from okforest._validation import adopt_inputs
 from okforest.kernels import Survival, as_kernel
@@ -36,7 +37,7 @@ def _adjusts_outputs(model: Any) -> None:
         )
 
 
-class CensoredForest(LeafCurves, BaseEstimator):
+class CensoredForest(LeafCurves, FittedState):
     """A forest for censored outputs, refitted so that predictions lie within known intervals.
 
     The trees are grown first. Then the values of their leaves (or the outputs that they average)
@@ -266,7 +267,6 @@ class CensoredForest(LeafCurves, BaseEstimator):
         v = solution.v.reshape(-1)
         self.estimator_, self.structure_ = grown.model, grown.structure
         self.leaf_values_ = grown.values + B.leaf_values(v)
-        self.__dict__.pop("refitted_outputs_", None)
         if self.adjust == "outputs":
             self.refitted_outputs_ = grown.model.outputs_.reshape(-1) + B.outputs(v)
         self.scale_times_, self.scale_survival_ = grown.scale.times, grown.scale.survival

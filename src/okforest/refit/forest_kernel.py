@@ -5,12 +5,13 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import TransformerMixin, clone
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import Interval, StrOptions, fit_context
 from okforest._memory import check_memory
+from okforest._state import FittedState
 from okforest._typing import Floats, Outputs
 from okforest._validation import adopt_inputs
 from okforest.models import OKExtraTrees
@@ -18,7 +19,7 @@ from okforest.models._tree_model import TreeModel
 from okforest.refit._leaves import LeafExpansion, check_trees, leaves_of, warn_if_full_grown
 
 
-class ForestKernel(TransformerMixin, BaseEstimator):
+class ForestKernel(TransformerMixin, FittedState):
     """The input kernel of a forest, as features for other methods.
 
     Two inputs are similar if they often reach the same leaf. With ``weighted=True`` this is the
@@ -125,8 +126,6 @@ class ForestKernel(TransformerMixin, BaseEstimator):
         effect = "the kernel of two different training rows is about 0"
         warn_if_full_grown(trees, len(trees.row_weight), effect)
         adopt_inputs(self, self.estimator_)
-        for name in ("landmarks_", "projection_"):
-            self.__dict__.pop(name, None)
         if self.features != "leaves":
             self.landmarks_ = self._landmarks(self._leaf_features(X))
         if self.features == "nystrom":

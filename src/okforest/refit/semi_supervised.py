@@ -237,8 +237,6 @@ class SemiSupervisedForest(RefittedModel):
         # Solvers minimise half of the programme, whose derivatives have no factors.
         self.objective_, self.gradient_norm_ = 2.0 * solution.objective, solution.gap
         self.n_iter_ = solution.n_iterations
-        for name in ("regrown_", "regrown_on_"):
-            self.__dict__.pop(name, None)
         fitted = self._weights_of_rows(grown.L)
         if isinstance(kernel, Dirac) if self.regrow == "auto" else self.regrow:
             self.regrown_ = self._regrow(X, fitted, grown.weight)

@@ -1,7 +1,6 @@
 """An index of images that can be built, searched and changed."""
 
 import os
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Any
 
 from okforest._progress import progress_of
 from okforest._threads import thread_count
+from okforest._warnings import warn
 from okforest.retrieval._changes import (
     Added,
     Adder,
@@ -172,9 +172,8 @@ class SubwindowIndex(IndexReader):
                 store.delete()
             raise
         if added.skipped:
-            warnings.warn(
+            warn(
                 f"{_left_out(added, sources)} Calling add with the same images lists all of them.",
-                stacklevel=2,
             )
         return index
 
@@ -233,7 +232,7 @@ class SubwindowIndex(IndexReader):
         sources = as_sources(images, names, labels)
         added = self._add(sources, commit_every, verbose, callback)
         if sources and len(added.skipped) == len(sources) and sources[0].path is None:
-            warnings.warn(_left_out(added, sources), stacklevel=2)
+            warn(_left_out(added, sources))
         return added
 
     def _add(

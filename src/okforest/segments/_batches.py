@@ -1,6 +1,5 @@
 """Segments in bounded memory: some objects at a time, and the training segments in one array."""
 
-import warnings
 from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, Literal
@@ -9,6 +8,7 @@ import numpy as np
 
 from okforest._compat import Interval, StrOptions
 from okforest._memory import check_memory
+from okforest._warnings import warn
 from okforest.segments._base import Objects, Segmenter, Segments, some_of_each
 
 BATCH_BYTES = 2**22  # of the segments that are made at a time, and of the files that are read
@@ -91,11 +91,10 @@ def _kept_of_each(n_objects: int, total: int, max_segments: MaxSegments) -> int 
         return None
     per_object = most // n_objects
     if max_segments == "auto":
-        warnings.warn(
+        warn(
             f"the {n_objects} training objects have {total} segments; the estimator is fitted to "
             f"at most {per_object} of each, so that memory is bounded. Set max_segments={most} to "
             "accept this without a warning, or max_segments=None to fit it to all segments.",
             UserWarning,
-            stacklevel=2,
         )
     return per_object

@@ -1,7 +1,6 @@
 """Images as users pass them: arrays, lists of arrays, and files."""
 
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from okforest._available import install_extra
+from okforest._warnings import warn
 from okforest.segments._tables import listed
 
 Image = npt.NDArray[Any]  # of shape (height, width, n_channels), uint8 or float32, C-contiguous
@@ -175,11 +175,10 @@ def warn_if_rescaled(images: Sequence[Image], trained: float) -> None:
         remedy = "Multiply these images by what they were divided by, such as 255."
     else:
         return
-    warnings.warn(
+    warn(
         f"pixels of these images are up to {found:.3g}, and those of the training images up to "
         f"{trained:.3g}: predictions need images on the same scale. {remedy}",
         UserWarning,
-        stacklevel=2,
     )
 
 

@@ -12,15 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from okforest._compat import Interval, StrOptions, fit_context
 from okforest._sparse import check_sparse
+from okforest._state import FittedState
 from okforest._typing import Booleans, Floats
-from okforest.segments._atomic import atomic
 from okforest.segments._base import Segmenter
 from okforest.segments._batches import MAX_SEGMENTS, MaxSegments
 from okforest.segments._estimators import check_estimator
 from okforest.segments.regressor import SegmentRegressor
 
 
-class SegmentAnnotator(BaseEstimator):
+class SegmentAnnotator(FittedState):
     """Predicts sets of labels of objects, and where in an object each label is seen.
 
     Training needs the labels of whole objects only: a segment has all labels of its object. A label
@@ -115,7 +115,6 @@ class SegmentAnnotator(BaseEstimator):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    @atomic
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model on segments, and choose the thresholds.
 

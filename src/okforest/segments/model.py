@@ -19,7 +19,6 @@ from okforest._typing import Floats
 from okforest._validation import check_weights
 from okforest.models._state import check_floats
 from okforest.models.base import OKModel
-from okforest.segments._atomic import atomic
 from okforest.segments._base import Objects, Segmenter, Segments
 from okforest.segments._batches import MAX_SEGMENTS, MaxSegments, cut_in_batches, joined
 from okforest.segments._confidence import distances_from_mean
@@ -158,7 +157,6 @@ class SegmentModel(OKModel):
         return getattr(self.estimator, "decoder", "auto")
 
     @fit_context(prefer_skip_nested_validation=True)
-    @atomic
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Cut the objects and fit the estimator to their segments.
 
@@ -291,8 +289,6 @@ class SegmentModel(OKModel):
             X = validate_data(
                 self, X, reset=reset, dtype="numeric", ensure_min_samples=2 if reset else 1
             )
-        elif reset:
-            self._forget("n_features_in_", "feature_names_in_")
         return segmenter.check(X)
 
     def _batches(self, objects: Objects, label: str = "cutting objects") -> Iterator[Segments]:

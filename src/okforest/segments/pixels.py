@@ -15,13 +15,13 @@ from okforest._compat import Interval, StrOptions, fit_context
 from okforest._memory import check_memory
 from okforest._plotting import new_axes
 from okforest._progress import ProgressBar
+from okforest._state import FittedState
 from okforest._threads import thread_count
 from okforest._typing import Floats, Ints
 from okforest.kernels import as_kernel
 from okforest.metrics import intersection_over_union
 from okforest.models import OKExtraTrees
 from okforest.models.base import OKModel
-from okforest.segments._atomic import atomic
 from okforest.segments._base import Objects
 from okforest.segments._batches import MAX_SEGMENTS, MaxSegments, joined
 from okforest.segments._estimators import check_estimator, with_shared_parameters
@@ -38,7 +38,7 @@ MOST_NAMED = 6  # labels in the legend of a plot
 TURNED = 2 * np.sqrt(2) / np.pi * np.log(1 + np.sqrt(2))
 
 
-class PixelClassifier(ClassifierMixin, BaseEstimator):
+class PixelClassifier(ClassifierMixin, FittedState):
     """Labels the pixels of images by the votes of the subwindows that cover them.
 
     With ``target="map"``, the output of a subwindow is its own label map, of a few cells: the model
@@ -145,7 +145,6 @@ class PixelClassifier(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    @atomic
     def fit(self, X: Any, y: Any) -> Self:
         """Cut images and their label maps, and fit the estimator.
 

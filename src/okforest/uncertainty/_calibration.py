@@ -1,7 +1,6 @@
 """Models, and the rows they were not fitted to: what conformal prediction is calibrated on."""
 
 import math
-import warnings
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from okforest._compat import rows_of
 from okforest._integers import is_integer
 from okforest._sparse import check_sparse
+from okforest._warnings import warn
 from okforest.uncertainty._predictions import Predictions, predictions
 from okforest.weights import SparseWeights
 
@@ -81,11 +81,10 @@ def warn_if_few_rows(coverage: float, n: int, method: Method, what: str) -> None
     needed = math.ceil(coverage / (1 - coverage) - 1e-9)
     if n < needed:
         remedy = "more rows, method='cross' or 'oob'" if method == "split" else "more rows"
-        warnings.warn(
+        warn(
             f"coverage={coverage:g} needs at least {needed} calibration rows, and there are {n}: "
             f"{what}. Use {remedy}, or a lower coverage.",
             UserWarning,
-            stacklevel=3,
         )
 
 

@@ -5,17 +5,17 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._sparse import check_sparse
+from okforest._state import FittedState
 from okforest._typing import Floats, Outputs
 from okforest._validation import adopt_inputs
 from okforest.uncertainty._calibration import Calibration, Method, calibrate
 
 
-class Conformal(BaseEstimator):
+class Conformal(FittedState):
     """A model that is calibrated on rows it was not fitted to."""
 
     estimator: Any

@@ -1,6 +1,5 @@
 """Conformal prediction sets in any output space."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from okforest._outputs import check_same_type, distinct
 from okforest._typing import Booleans, Floats, Outputs
+from okforest._warnings import warn
 from okforest.decode.search import read_candidates
 from okforest.uncertainty._calibration import Method, Part, rank_of, warn_if_few_rows
 from okforest.uncertainty._conformal import Conformal
@@ -174,14 +174,13 @@ class ConformalSets(Conformal):
         warn_if_few_rows(coverage, self.n_calibration_, self.method, "sets hold every candidate")
         n_missing = sum(int(np.isinf(known).sum()) for known in self.scores_)
         if n_missing and rank_of(coverage, self.n_calibration_) > self.n_calibration_ - n_missing:
-            warnings.warn(
+            warn(
                 f"{1 - self.achievable_coverage_:.1%} of the true outputs in calibration are not "
                 f"among the candidates, so that coverage={coverage:g} cannot be guaranteed: sets "
                 f"hold every candidate, and contain the true output in about "
                 f"{self.achievable_coverage_:.1%} of cases. Pass candidates that contain the "
                 "missing outputs, or a lower coverage.",
                 UserWarning,
-                stacklevel=2,
             )
         indices, data, counts = [], [], []
         for values, strangeness in self._scored_blocks(X):

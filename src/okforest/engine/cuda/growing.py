@@ -6,7 +6,6 @@ the inner products of its outputs. The features, the cuts and the rule for ties 
 CPU: without near-ties, so are the trees.
 """
 
-import warnings
 from dataclasses import replace
 from math import frexp, ldexp
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from okforest._typing import Progress
+from okforest._warnings import warn
 from okforest.engine.cuda.collecting import Collector
 from okforest.engine.cuda.device import NoDeviceError
 from okforest.engine.cuda.inputs import readable
@@ -142,12 +142,11 @@ class Grower:
                 "are free. Set device='cpu'."
             )
         if self.outputs_on_host:
-            warnings.warn(
+            warn(
                 f"Outputs of {sizes.rank} dimensions for {sizes.n_rows:,} rows take "
                 f"{outputs / 2**30:.1f} GiB, besides {(others + one) / 2**30:.1f} GiB for the rest;"
                 f" {free / 2**30:.1f} GiB of the GPU's memory are free. The outputs stay in the "
                 "memory of the host, and trees grow more slowly. search_rank reduces them.",
-                stacklevel=2,
             )
             outputs = 0
         self.at_once = min(

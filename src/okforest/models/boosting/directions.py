@@ -6,12 +6,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy.linalg as sla
 import scipy.sparse.linalg as spla
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from okforest._compat import HasMethods, StrOptions, fit_context, rows_of
 from okforest._sparse import check_sparse
+from okforest._state import FittedState
 from okforest._typing import Floats
 from okforest._validation import check_weights
 from okforest.models._state import check_floats
@@ -21,7 +22,7 @@ from okforest.weights import ProductWeights
 DENSE = 256
 
 
-class DirectionBase(BaseEstimator):
+class DirectionBase(FittedState):
     """A base learner for :class:`OKBoost`: any regressor, in one direction of feature space.
 
     Residuals φ_i are projected on a direction v = Σ_i a_i φ_i of length one, and a regressor f is

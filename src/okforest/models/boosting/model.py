@@ -4,7 +4,6 @@ from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
-from warnings import warn
 
 import numpy as np
 from sklearn.utils import Tags, get_tags
@@ -23,6 +22,7 @@ from okforest._validation import (
     learn_numbers,
     missing_features,
 )
+from okforest._warnings import warn
 from okforest.embedding import EmbeddingKind, embed
 from okforest.engine import DeviceName, GrowthRules
 from okforest.engine.inputs import Inputs
@@ -220,9 +220,6 @@ class OKBoost(BoostedModel):
             The fitted model.
         """
         check_base(self.base)
-        if not self._continues():
-            # A fit that fails leaves no fitted model behind.
-            self._forget(*[name for name in vars(self) if name.endswith("_")])
         plan = self._plan(X, y, sample_weight)
         boosted = self._run(plan)
         self._finish(plan, boosted)
@@ -274,7 +271,6 @@ class OKBoost(BoostedModel):
             warn(
                 f"warm_start=True adds no rounds: the previous fit stopped early after {first} "
                 "rounds. Increase n_iter_no_change or decrease tol to continue.",
-                stacklevel=4,
             )
         return boosted
 
@@ -324,7 +320,7 @@ class OKBoost(BoostedModel):
             message = f"device={self.device!r} grows trees; other base learners run on the CPU."
             if self.device == "cuda":
                 raise ValueError(f"{message} Set base='tree' or device='cpu'.")
-            warn(message, stacklevel=5)
+            warn(message)
         return BaseLearner(
             plan, self.base, learning_rate=self.learning_rate, line_search=self.line_search
         )
@@ -360,7 +356,7 @@ class OKBoost(BoostedModel):
                 "far; with warm_start=True it can only increase."
             )
         if self.n_estimators == self.n_estimators_:
-            warn("warm_start=True without a larger n_estimators adds no rounds.", stacklevel=5)
+            warn("warm_start=True without a larger n_estimators adds no rounds.")
 
     def _rules(self, n_features: int, n_samples: float) -> GrowthRules:
         n_leaves = min(self.max_splits, np.iinfo(np.int32).max - 1) + 1
