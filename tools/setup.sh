@@ -60,7 +60,7 @@ fi
 say "installing the build tools: CMake, Ninja, nanobind, scikit-build-core"
 install --upgrade 'pip>=25.1' # the first to know dependency groups
 install --group build
-say "compiling the C++ core (one to three minutes)"
+say "compiling the C++ core (two to five minutes)"
 install --no-build-isolation --no-deps --editable .
 say "installing NumPy, SciPy, scikit-learn and Matplotlib"
 install 'okforest[plot]' # okforest is installed by now: this adds its dependencies

@@ -154,7 +154,7 @@ def _fit_partitioned(
     parts = grow_parts(client, plan, n_trees, progress)
     model.kernel_ = plan.recipe.outputs.kernel
     model.seed_, model.row_weight_ = plan.recipe.seed, plan.weight
-    model.min_samples_leaf_ = plan.recipe.rules.min_samples_leaf
+    model.min_samples_leaf_ = int(plan.recipe.rules.min_samples_leaf)
     model.embedding_ = plan.recipe.outputs.kind
     model.embedding_residual_ = plan.recipe.outputs.residual
     model.embedding_rank_ = plan.recipe.outputs.embed(plan.reference[:2]).rank

@@ -228,7 +228,7 @@ TREE_ATTRIBUTES = """trees_ : okforest.engine.Trees
         The fraction of the variance of the embedded outputs in these directions.
     feature_importances_ : ndarray of shape (p,)
         Each feature's share of the total variance reduction.
-    min_samples_leaf_ : float
+    min_samples_leaf_ : int
         The minimum number of samples in a leaf that trees were grown with.
     row_weight_ : ndarray of shape (n,)
         The weights of the training rows.

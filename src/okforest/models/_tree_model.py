@@ -85,7 +85,7 @@ class FitPlan:
 class TreeModel(Grower):
     """A tree or forest: the prediction is the mean of the training outputs in its leaves."""
 
-    min_samples_leaf_: float
+    min_samples_leaf_: int
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **Grower._parameter_constraints,
@@ -201,7 +201,7 @@ class TreeModel(Grower):
             self.trees_ = Trees.join([self.trees_, grown]) if plan.trees.start else grown
         self.seed_ = plan.growth.seed
         self.row_weight_ = plan.growth.row_weight
-        self.min_samples_leaf_ = plan.growth.rules.min_samples_leaf
+        self.min_samples_leaf_ = int(plan.growth.rules.min_samples_leaf)
         plan.inputs.store(self)
         self.categories_ = plan.inputs.categories
         self.has_missing_ = missing_features(plan.inputs.X)

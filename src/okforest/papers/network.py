@@ -305,6 +305,6 @@ def _enzyme_blocks(results: Results) -> list[Block]:
         rows.append(row + cells("extra-trees", deleted=deleted))
     return [
         Heading("Enzymes (figure 2; slides 39, 40 and 42)", 3),
-        Paragraph("AUC on your copy of the enzyme network, in the same ten folds as above."),
+        Paragraph("AUC on your copy of the enzyme network, with as many folds as above."),
         Table(["", "paper", *(f"ours, {OURS[setting]}" for setting in SETTINGS)], rows),
     ]

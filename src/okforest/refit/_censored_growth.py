@@ -117,7 +117,7 @@ def _warn_if_constant(
     other = " structure='km', which grows them on all rows, or" if structure == "exact" else ""
     warn(
         f"predictions are the same for all inputs: the trees, grown on {n_grown} of "
-        f"{len(intervals)} rows with at least {forest.min_samples_leaf_:g} in a leaf, have no "
+        f"{len(intervals)} rows with at least {forest.min_samples_leaf_} in a leaf, have no "
         f"split. Use{other} a smaller min_samples_leaf of the estimator.",
     )
 
