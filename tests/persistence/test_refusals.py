@@ -142,7 +142,7 @@ COMPILED = {
     "function": (
         make_pipeline(FunctionTransformer(np.log1p), OKTree()),
         "Pipeline.steps[0][1].func is a numpy.ufunc;",
-        "Replace the FunctionTransformer by a transformer class of your own",
+        "Replace the function by a transformer class of your own",
     ),
     "metric": (
         OKNeighbors(metric=distance),

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import socket
+import subprocess
 import sys
+import textwrap
 from contextlib import contextmanager
 from threading import Event, Thread
 
@@ -99,8 +101,10 @@ def test_the_token_stays_where_it_belongs(status):
         (HITS | {"hits": [HIT | {"score": float("nan")}]}, "finite"),
         (HITS | {"hits": [HIT | {"score": float("inf")}]}, "finite"),
         (HITS | {"hits": [HIT | {"id": 1.5}]}, "hits.0.id"),
+        (HITS | {"hits": [HIT | {"id": True}]}, "hits.0.id"),
+        (HITS | {"hits": [HIT | {"height": -1}]}, "hits.0.height"),
     ],
-    ids=range(12),
+    ids=range(14),
 )
 def test_answers_that_are_not_valid(content, reason):
     """They are errors, whatever they hold."""
@@ -109,6 +113,36 @@ def test_answers_that_are_not_valid(content, reason):
         pytest.raises(RemoteError, match=f"an answer that is not valid .*{reason}"),
     ):
         RemoteIndex(url).search(b"picture")
+
+
+def test_memory_of_answers_that_are_not_valid():
+    """A megabyte of empty hits, each of which lacks every field, took two gigabytes."""
+    program = """
+        import resource
+        from okforest.retrieval import _wire
+        rest = b'"milliseconds": 1, "query_height": 1, "query_width": 1'
+        size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (size + 2**29,) * 2)
+        for kind, body in (
+            (_wire.WireHits, b'{"hits": [' + b"{}," * 2**18 + b"{}], " + rest + b"}"),
+            (_wire.WireWords, b"{" + b",".join(b'"%d":[]' % i for i in range(2**17)) + b"}"),
+        ):
+            try:
+                _wire.parse(kind, body)
+            except ValueError as error:
+                print(error)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr[-500:]
+    assert done.stdout.splitlines() == [
+        "hits.0.id: Field required",
+        "vocabulary: Field required",
+    ]
 
 
 def test_answers_of_the_steps_of_a_federated_search():

@@ -51,6 +51,11 @@ def as_values(curve: Any, i: int) -> Floats:
         raise ValueError(f"y[{i}] is {curve!r}; it must be a sequence of numbers.") from None
     if values.ndim == 2 and values.size:
         n = values.shape[1]
+        if 1 in values.shape:
+            raise ValueError(
+                f"y[{i}] has shape {values.shape}, and a curve is a sequence of single numbers; "
+                "pass [np.ravel(curve) for curve in y]."
+            )
         raise ValueError(
             f"y[{i}] has shape {values.shape}, and a curve is a sequence of single numbers. For "
             f"{n} variables, pass [tuple(np.transpose(series)) for series in y], and kernel="

@@ -41,7 +41,7 @@ def _advice(value: Any, path: str) -> str:
         )
     if name in ("func", "inverse_func"):
         return (
-            "Replace the FunctionTransformer by a transformer class of your own, which is stored "
+            "Replace the function by a transformer class of your own, which is stored "
             "by its name, or use pickle or joblib, with a function that is defined in a module."
         )
     if callable(value):

@@ -117,9 +117,10 @@ def check_laplacian(laplacian: Any, X: Any, n: int, n_neighbors: int = 7) -> sp.
 def _knn(X: Any, n_neighbors: int) -> sp.csr_array:
     try:
         return knn_laplacian(X, n_neighbors)
-    except (TypeError, ValueError) as error:  # categories of text have no distances
+    except (TypeError, ValueError) as error:
+        reason = error if isinstance(error, ValueError) else "it has categories of text"
         raise ValueError(
-            f"laplacian='knn' measures distances, which needs complete numbers in X ({error}). "
+            f"laplacian='knn' measures distances, which needs complete numbers in X ({reason}). "
             "Impute and encode X, or pass laplacian=None, a matrix, or a function of X, for "
             "example one that calls okforest.refit.knn_laplacian with some columns."
         ) from error

@@ -17,6 +17,7 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 CHANNELS = {"L": 1, "RGB": 3, "I": 4}  # bytes a pixel; those of "I" are one integer
+MOST_TEXT = 2**22  # bytes of the texts of a PNG file, which may be compressed a thousandfold
 MOST_HEADER = 2**16  # bytes
 
 
@@ -194,6 +195,7 @@ def _serve() -> None:
     import_module("PIL.Image").preinit()
     for module in ("ImageOps", "MpoImagePlugin", "TiffImagePlugin", "WebPImagePlugin"):
         import_module(f"PIL.{module}")
+    import_module("PIL.PngImagePlugin").MAX_TEXT_MEMORY = MOST_TEXT
     while line := sys.stdin.buffer.readline():
         task = json.loads(line)
         content = sys.stdin.buffer.read(task["n_bytes"])

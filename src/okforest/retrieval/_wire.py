@@ -7,17 +7,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import (
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic_core import from_json
 
 MOST_LEAVES = 2**17  # of a request: 13,000 subwindows in ten trees
+MOST_HITS = 10_000
+MOST_IMAGES = 2**17  # of a page of an index
 
-Number = Annotated[int, Field(ge=0, lt=2**32)]
-Size = Annotated[int, Field(ge=0, lt=2**53)]
-Key = Annotated[int, Field(ge=0, lt=2**64)]
-# The first number that is wrong ends the check: every error takes kilobytes.
+Count = Annotated[StrictInt, Field(ge=0)]
+Number = Annotated[StrictInt, Field(ge=0, lt=2**32)]
+Size = Annotated[StrictInt, Field(ge=0, lt=2**53)]
+Key = Annotated[StrictInt, Field(ge=0, lt=2**64)]
+Finite = Annotated[StrictFloat, Field(allow_inf_nan=False)]
+# The first entry that is wrong ends the check of a list: an error takes kilobytes.
 Numbers = Annotated[list[Number], Field(max_length=MOST_LEAVES, fail_fast=True)]
 Sizes = Annotated[list[Size], Field(max_length=MOST_LEAVES, fail_fast=True)]
-Label = Annotated[str, Field(max_length=200)]
+Label = Annotated[StrictStr, Field(max_length=200)]
 Labels = Annotated[list[Label], Field(max_length=1000, fail_fast=True)]
 
 
@@ -25,85 +38,85 @@ Labels = Annotated[list[Label], Field(max_length=1000, fail_fast=True)]
 class WireImage:
     """An image of the index."""
 
-    id: int
-    name: str
-    label: str
-    height: int
-    width: int
+    id: Count
+    name: StrictStr
+    label: StrictStr
+    height: Count
+    width: Count
 
 
 @dataclass
 class WireHit(WireImage):
     """An image that a search has found."""
 
-    score: Annotated[float, Field(allow_inf_nan=False)]
+    score: Finite
 
 
 @dataclass
 class WireImages:
     """Some images of the index."""
 
-    images: list[WireImage]
+    images: Annotated[list[WireImage], Field(max_length=MOST_IMAGES, fail_fast=True)]
 
 
 @dataclass
 class WireHits:
     """Answer to a search."""
 
-    hits: list[WireHit]
-    milliseconds: float
-    query_height: int
-    query_width: int
+    hits: Annotated[list[WireHit], Field(max_length=MOST_HITS, fail_fast=True)]
+    milliseconds: Finite
+    query_height: Count
+    query_width: Count
 
 
 @dataclass
 class WireRanked:
     """Answer to the second step of a federated search: hits and the hashes of their names."""
 
-    hits: list[WireHit]
-    keys: list[Key]
+    hits: Annotated[list[WireHit], Field(max_length=MOST_HITS, fail_fast=True)]
+    keys: Annotated[list[Key], Field(max_length=MOST_HITS, fail_fast=True)]
 
 
 @dataclass
 class WireMatch:
     """A subwindow of the query, [row, column, side], one of the hit, and what they add."""
 
-    query: list[int]
-    hit: list[int]
-    weight: float
+    query: Annotated[list[Count], Field(max_length=3)]
+    hit: Annotated[list[Count], Field(max_length=3)]
+    weight: Finite
 
 
 @dataclass
 class WireExplanation:
     """Answer to the question why an image is a hit."""
 
-    score: float
-    matches: list[WireMatch]
-    milliseconds: float
+    score: Finite
+    matches: Annotated[list[WireMatch], Field(fail_fast=True)]
+    milliseconds: Finite
 
 
 @dataclass
 class WireInfo:
     """What the index of a server holds."""
 
-    images: int
-    labels: list[str]
-    subwindows: int
-    trees: int
-    leaves: int
-    vocabulary: str
-    generation: int
-    writable: bool
-    max_bytes: int
-    max_pixels: int
-    version: str
+    images: Count
+    labels: Annotated[list[StrictStr], Field(fail_fast=True)]
+    subwindows: Count
+    trees: Count
+    leaves: Count
+    vocabulary: StrictStr
+    generation: Count
+    writable: StrictBool
+    max_bytes: Count
+    max_pixels: Count
+    version: StrictStr
 
 
 @dataclass
 class WireLeaves:
     """Leaves of a query, ascending, on the vocabulary with this key."""
 
-    vocabulary: Annotated[str, Field(max_length=200)]
+    vocabulary: Label
     leaves: Numbers
 
 
@@ -111,38 +124,38 @@ class WireLeaves:
 class WireSizes:
     """Number of subwindows in each leaf, and the state of the index."""
 
-    sizes: list[Size]
-    generation: int
+    sizes: Sizes
+    generation: Count
 
 
 @dataclass
 class WireWords:
     """Leaves of a query, how often each is reached, and their sizes in all indexes together."""
 
-    vocabulary: Annotated[str, Field(max_length=200)]
+    vocabulary: Label
     leaves: Numbers
     times: Numbers
     sizes: Sizes
-    generation: int
-    top: Annotated[int, Field(ge=1, le=10_000)]
+    generation: Count
+    top: Annotated[StrictInt, Field(ge=1, le=MOST_HITS)]
     labels: Labels | None
-    random_state: Annotated[int, Field(ge=0, lt=2**63)]
+    random_state: Annotated[StrictInt, Field(ge=0, lt=2**63)]
 
 
 @dataclass
 class WireAdded:
     """What became of an image that was to be added."""
 
-    added: int
-    replaced: int
-    unchanged: int
+    added: Count
+    replaced: Count
+    unchanged: Count
 
 
 @dataclass
 class WireRemoved:
     """Number of images that were removed."""
 
-    removed: int
+    removed: Count
 
 
 T = TypeVar("T")
@@ -150,8 +163,13 @@ T = TypeVar("T")
 
 def parse(kind: type[T], body: bytes) -> T:
     """Read the JSON of a message, or raise a ValueError that says what is wrong with it."""
+    # In two steps: validate_json copies the whole object for every field that it lacks.
     try:
-        return TypeAdapter(kind).validate_json(body, strict=True)
+        content = from_json(body)
+    except ValueError as error:
+        raise ValueError(f"Invalid JSON: {error}") from None
+    try:
+        return TypeAdapter(kind).validate_python(content)
     except ValidationError as error:
         raise ValueError(problem(error.errors(include_input=False, include_url=False)[0])) from None
 
@@ -159,4 +177,5 @@ def parse(kind: type[T], body: bytes) -> T:
 def problem(error: Mapping[str, Any]) -> str:
     """Describe an error of pydantic, without what was sent."""
     place = ".".join(str(part) for part in error["loc"])[:80]
-    return f"{place or 'the body'}: {error['msg']}"
+    problem = "an object is expected" if error["type"] == "dataclass_type" else error["msg"]
+    return f"{place or 'the body'}: {problem}"

@@ -23,7 +23,7 @@ from okforest.retrieval._scoring import Words
 from okforest.retrieval.vocabulary import Vocabulary
 
 MAX_VOCABULARY = 2**30  # bytes
-MAX_ANSWER = 2**24  # bytes of other answers
+MAX_ANSWER = 2**23  # bytes of other answers
 MAX_REFUSAL = 2**16  # bytes of the answer if a request is refused
 
 T = TypeVar("T")

@@ -35,13 +35,7 @@ class Conformal(FittedState):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        if X is None or np.isscalar(X):
-            raise ValueError(f"X is {X!r}; pass inputs, with a row for each output in y.")
-        if isinstance(X, Mapping) and not sp.issparse(X):  # SciPy's dok_array is a mapping
-            raise ValueError(
-                f"X is a {type(X).__name__}, whose rows are not known; pass a frame or an array: "
-                "pandas.DataFrame(X)."
-            )
+        _check_rows(X)
         fitted = calibrate(
             self.estimator,
             X,
@@ -71,6 +65,7 @@ class Conformal(FittedState):
             The predictions.
         """
         check_is_fitted(self)
+        _check_rows(X)
         check_sparse(X, "X")
         outputs: Outputs = self.estimator_.predict(X)
         return outputs
@@ -82,3 +77,14 @@ class Conformal(FittedState):
         tags.input_tags = inner.input_tags
         tags.target_tags.multi_output = inner.target_tags.multi_output
         return tags
+
+
+def _check_rows(X: Any) -> None:
+    """Raise a ValueError unless X may have rows."""
+    if X is None or np.isscalar(X):
+        raise ValueError(f"X is {X!r}; pass inputs, with a row for each output.")
+    if isinstance(X, Mapping) and not sp.issparse(X):  # SciPy's dok_array is a mapping
+        raise ValueError(
+            f"X is a {type(X).__name__}, whose rows are not known; pass a frame or an array: "
+            "pandas.DataFrame(X)."
+        )
