@@ -34,6 +34,20 @@ def test_names_of_columns_are_kept(tmp_path, model, kernel):
     np.testing.assert_array_equal(model.predict(X[:4]), found)
 
 
+@pytest.mark.parametrize("kernel", ["linear", "hamming"])
+def test_predictions_have_the_index_of_the_inputs(kernel):
+    """So that they can be compared with the true outputs of the same rows."""
+    rows = pd.Index([f"case {i}" for i in range(60)])
+    inputs = pd.DataFrame(X, columns=["a", "b"], index=rows)
+    outputs = FRAME if kernel == "linear" else (FRAME > 0).astype(int)
+    outputs = outputs.set_axis(rows)
+    model = OKExtraTrees(5, kernel=kernel, random_state=0).fit(inputs[:40], outputs[:40])
+    predicted = model.predict(inputs[40:])
+    assert (predicted == outputs[40:]).shape == (20, 3)  # pandas compares equal indices only
+    assert list(predicted.index) == list(rows[40:])
+    assert list(model.predict(X[40:]).index) == list(range(20))
+
+
 @pytest.mark.parametrize(
     "columns",
     [

@@ -54,7 +54,8 @@ def plain_errors() -> Iterator[None]:
         yield
     except (ValueError, OSError, ImportError) as error:
         console.print("[bold red]error:[/bold red]", end=" ")
-        print_message(str(error))
+        is_plain = not isinstance(error, OSError) or error.filename is None
+        print_message(str(error) if is_plain else f"{error.filename}: {error.strerror}.")
         raise typer.Exit(2) from error
 
 

@@ -182,7 +182,7 @@ def _read_file(path: Path) -> pd.DataFrame:
     if duplicates:
         raise ValueError(
             f"{path} has duplicate names ({len(duplicates)}): {list_names(duplicates)}. Keep one "
-            "row for each name."
+            "row for each name; a file of links comes last, after those of features."
         )
     features = features.set_axis(pd.Index(names.astype(str), name="name"), axis="index")
     for column in features:

@@ -144,15 +144,18 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, FittedStat
         y : ndarray of n outputs
             With a precomputed kernel, positions in its Gram matrix. Outputs that were given as a
             frame of pandas or polars (vectors, curves, label sets, ranks) or as a sparse matrix
-            (label sets) come back as one. (Columns of vectors and curves that have dates as names
-            do not.)
+            (label sets) come back as one, with the index of X if both are frames of pandas. (Columns
+            of vectors and curves that have dates as names do not.)
         """
         span, W = self.span_, self._checked_weights(X)
         if candidates is None:
             decoder = self._decoder()
         else:
             decoder = as_decoder(self.decoder, span.kernel).with_candidates(candidates)
-        return like(self._decoded(decoder, W, span), X)
+        predicted = self._decoded(decoder, W, span)
+        if hasattr(X, "set_axis") and hasattr(predicted, "set_axis"):
+            return predicted.set_axis(X.index)
+        return like(predicted, X)
 
     def predict_top(self, X: Any, k: int = 5, candidates: Any = None) -> tuple[Outputs, Floats]:
         """Return the k outputs nearest to each prediction, and their distances.
