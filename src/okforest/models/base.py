@@ -144,8 +144,8 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, FittedStat
         y : ndarray of n outputs
             With a precomputed kernel, positions in its Gram matrix. Outputs that were given as a
             frame of pandas or polars (vectors, curves, label sets, ranks) or as a sparse matrix
-            (label sets) come back as one, with the index of X if both are frames of pandas. (Columns
-            of vectors and curves that have dates as names do not.)
+            (label sets) come back as one, with the index of X if both are frames of pandas.
+            (Columns of vectors and curves that have dates as names do not.)
         """
         span, W = self.span_, self._checked_weights(X)
         if candidates is None:
