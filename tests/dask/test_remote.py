@@ -251,7 +251,7 @@ def test_new_labels_count_in_the_score(threads):
     forest = fit_remote(model, chunks(X), chunks(LABELS), partitioned=True)
     y = np.array(["a", "new", "b", "c"])
     model.fit(X, LABELS)
-    for weight in (None, np.arange(4.0)):
+    for weight in (None, np.arange(4.0) ** 2):
         parts = None if weight is None else chunks(weight, 3)
         score = float(forest.score(chunks(X[:4], 3), chunks(y, 3), parts))
         assert score == pytest.approx(model.score(X[:4], y, weight))

@@ -417,6 +417,8 @@ def test_wrong_parameters():
         EulerianPath().check(span_of(Spectrum(1), ["ab"]))
     with pytest.raises(ValueError, match="decoders has 1 entries"):
         Parts(["auto"]).check(span_of(Tuples(["linear", "dirac"]), [(1.0, "a")]))
+    with pytest.raises(ValueError, match="threshold='half'; use a number, or 'f1'"):
+        Hierarchical("half").check(span_of(Hierarchy(), ["1/1"]))
 
 
 def test_halves_are_rounded_down():
