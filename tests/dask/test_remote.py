@@ -258,6 +258,14 @@ def test_new_labels_count_in_the_score(threads):
         assert score == pytest.approx(accuracy_score(y, model.predict(X[:4]), sample_weight=weight))
 
 
+def test_rows_that_do_not_fit_the_score(threads):
+    """The error of a classifier has their numbers."""
+    forest = fit_remote(drawing(kernel="dirac"), chunks(X), chunks(LABELS), partitioned=True)
+    y = chunks(LABELS[:80], 40)
+    with pytest.raises(ValueError, match="a partition has 40 rows of X and 1 of y"):
+        forest.score(chunks(X[:80], 40), y.map_blocks(lambda part: part[:1])).compute()
+
+
 def without_second(part):
     """Return rows but those from 80 to 159, which are the second of five partitions."""
     return part[part.index // 80 != 1]
