@@ -85,7 +85,7 @@ def test_threads_share_the_memory(monkeypatch):
 
 
 def test_few_leaves():
-    """Trees whose leaves are limited by any rule are those of the oracle of unlimited memory."""
+    """Trees whose leaves are limited by any rule are the same without rows of weight zero."""
     X, Y = problem(1)
     plain = {"kernel": RBF(1.0), "criterion": "frobenius", "random_state": 0}
     weight = np.random.default_rng(0).integers(0, 3, size=len(X)).astype(float)
