@@ -119,6 +119,10 @@ def test_compressed(matrix_format, parts, message):
             damaged("dia", offsets=damaged("dia").offsets + 2**20),
             "a diagonal of a sparse matrix lies",
         ),
+        (
+            damaged("dia", offsets=damaged("dia").offsets - 2**20),
+            "a diagonal of a sparse matrix lies",
+        ),
         (damaged("dia", offsets=np.array([0.5])), "offsets of a sparse matrix is not"),
         (damaged("lil", rows=lists([1, 9], [0], [3], [0, 2])), "not all in 0…3"),
         (damaged("lil", rows=lists([1, 3, 2], [0], [3], [0, 2])), "values and indices of rows"),

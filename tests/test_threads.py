@@ -104,6 +104,23 @@ def test_ctrl_c_during_a_long_call():
         done.set()
 
 
+def test_errors_of_long_calls():
+    """They are raised in the calling thread."""
+    with pytest.raises(ZeroDivisionError):
+        interruptible(lambda: 1 / 0)
+
+
+def test_long_calls_without_another_thread(monkeypatch):
+    """If the system refuses to start a thread, the calling one does the work."""
+
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr("okforest._threads.LARGE_PRODUCT", 1)
+    np.testing.assert_array_equal(gram_product(X, X[:9]), X @ X[:9].T)
+
+
 def test_long_products_are_interruptible(monkeypatch):
     """Those of large matrices run in a thread, with the same result."""
     called = []

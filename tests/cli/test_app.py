@@ -64,8 +64,9 @@ def test_flags_take_no_value(tmp_path, value):
     assert f"Option '--clean' takes no value: remove '{value}'" in result.output
     command = ["network", "f.csv", "--clean", f"./{value}"]
     assert "the file f.csv does not exist" in CliRunner().invoke(app, command).output
-    command = ["network", "f.csv", "--out", str(tmp_path), "--clean", "--", value]
-    assert "the file f.csv does not exist" in CliRunner().invoke(app, command).output
+    for after in (["--clean", "--", value], ["--", "--clean", value]):
+        command = ["network", "f.csv", "--out", str(tmp_path), *after]
+        assert "the file f.csv does not exist" in CliRunner().invoke(app, command).output
 
 
 def test_help_imports_little():

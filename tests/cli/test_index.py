@@ -256,7 +256,7 @@ def test_settings_of_serve(index, tmp_path, monkeypatch):
 
 
 def test_follow(index, folder, tmp_path, capsys):
-    """Files that are gone from the folder are removed; images from elsewhere stay."""
+    """Files that are gone from the folder are removed; others, and images from elsewhere, stay."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     images = make_images(3, seed=4)[0]
@@ -264,6 +264,8 @@ def test_follow(index, folder, tmp_path, capsys):
     opened = SubwindowIndex(index)
     opened.add(elsewhere)
     opened.add(images[1:2], names=["uploaded"])
+    Image.fromarray(images[1]).save(folder / "picture.data", "PNG")  # no ending of a picture
+    opened.add([folder / "picture.data"])
     (elsewhere / "gone.png").unlink()
     (folder / "class 0" / "0.png").unlink()
     Image.fromarray(images[2]).save(folder / "class 0" / "4.png")
@@ -271,8 +273,9 @@ def test_follow(index, folder, tmp_path, capsys):
     Watcher(opened, folder).follow()
     names = {row.name for row in opened.rows()}
     assert "class 0/0.png" not in names
-    assert {"uploaded", str(elsewhere / "gone.png"), "class 0/4.png"} <= names
-    assert len(names) == 9
+    stay = {"uploaded", str(elsewhere / "gone.png"), "picture.data", "class 0/4.png"}
+    assert stay <= names
+    assert len(names) == 10
     assert opened.row("class 0/4.png").hash != changed
     printed = capsys.readouterr().err
     assert "1 removed" in printed

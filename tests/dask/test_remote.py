@@ -251,11 +251,19 @@ def test_new_labels_count_in_the_score(threads):
     forest = fit_remote(model, chunks(X), chunks(LABELS), partitioned=True)
     y = np.array(["a", "new", "b", "c"])
     model.fit(X, LABELS)
-    for weight in (None, np.arange(4.0)):
+    for weight in (None, np.arange(4.0) ** 2):
         parts = None if weight is None else chunks(weight, 3)
         score = float(forest.score(chunks(X[:4], 3), chunks(y, 3), parts))
         assert score == pytest.approx(model.score(X[:4], y, weight))
         assert score == pytest.approx(accuracy_score(y, model.predict(X[:4]), sample_weight=weight))
+
+
+def test_rows_that_do_not_fit_the_score(threads):
+    """The error of a classifier has their numbers."""
+    forest = fit_remote(drawing(kernel="dirac"), chunks(X), chunks(LABELS), partitioned=True)
+    y = chunks(LABELS[:80], 40)
+    with pytest.raises(ValueError, match="a partition has 40 rows of X and 1 of y"):
+        forest.score(chunks(X[:80], 40), y.map_blocks(lambda part: part[:1])).compute()
 
 
 def without_second(part):

@@ -228,6 +228,14 @@ def test_hierarchical_decoding_predicts_uncertain_classes():
     assert Hierarchical(0.5).decode(W, span).tolist() == [{"2"}, set()]
 
 
+def test_hierarchical_scores_are_those_of_sets_that_are_not_empty():
+    """More than half of the sets are empty; the others are compared with what they would be."""
+    span = span_of(Hierarchy({"1": None, "2": "1"}, decay=0.5), [set(), {"1"}, {"1", "2"}])
+    # Probabilities are 0.45 and 0.3: the best score is 1.2 / (1.5 + 0.6 / 0.45) = 0.42.
+    assert Hierarchical().decode([[0.55, 0.15, 0.3]], span).tolist() == [set()]
+    assert Hierarchical().decode([[0.4, 0.25, 0.35]], span).tolist() == [{"1", "2"}]
+
+
 def test_hierarchical_in_blocks(monkeypatch):
     """Predictions are decoded some at a time."""
     import okforest.decode.hierarchies as module
@@ -417,6 +425,8 @@ def test_wrong_parameters():
         EulerianPath().check(span_of(Spectrum(1), ["ab"]))
     with pytest.raises(ValueError, match="decoders has 1 entries"):
         Parts(["auto"]).check(span_of(Tuples(["linear", "dirac"]), [(1.0, "a")]))
+    with pytest.raises(ValueError, match="threshold='half'; use a number, or 'f1'"):
+        Hierarchical("half").check(span_of(Hierarchy(), ["1/1"]))
 
 
 def test_halves_are_rounded_down():
@@ -463,6 +473,14 @@ def test_weights_of_classes_decide_whether_ancestors_are_taken_along():
     span = span_of(kernel, [{"1", "2"}, {"1"}, set()])
     # Probabilities are 0.1 and 1.0: the gains are -0.4 and 0.5, and 0.5 * 0.5 with the weight.
     assert Hierarchical().decode([[1.0, -0.9, 0.9]], span).tolist() == [frozenset()]
+
+
+def test_the_threshold_of_an_open_set_may_be_too_large():
+    """The best set is found with a smaller one if no closed set scores as much as the open one."""
+    kernel = Hierarchy({"a": None, "b": "a", "c": "b", "d": "b"}, decay=0.5)
+    span = span_of(kernel, [{"a"}, {"a", "b"}, {"a", "b", "c"}, {"a", "b", "d"}])
+    # Probabilities are 0.4, -1, -1 and 0.8: the score of {a} is 0.8, and that of {} is 0.6.
+    assert Hierarchical().decode([[1.4, -0.8, -1.0, 0.8]], span).tolist() == [{"a"}]
 
 
 def test_of_equal_kemeny_rankings_the_one_of_borda():

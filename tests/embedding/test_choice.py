@@ -314,6 +314,16 @@ def test_a_large_output_does_not_hide_the_others(size, degree):
     np.testing.assert_allclose(found, squares[:, None] + squares - 2 * K, rtol=1e-6, atol=1e-9)
 
 
+def test_a_factor_of_rows_of_unequal_scales_in_blocks(monkeypatch):
+    """Each block of rows has its own units."""
+    monkeypatch.setattr("okforest._memory.BLOCK_BYTES", 7 * 60 * 8)
+    y = Y[:, :2] * np.repeat([1.0, 1e4], 30)[:, None]
+    embedding = embed(Precomputed(y @ y.T), np.arange(60))
+    assert (embedding.kind, embedding.rank) == ("factor", 2)
+    found, expected = (((v[:, None] - v) ** 2).sum(axis=2) for v in (embedding.values, y))
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+
+
 def test_a_large_output_does_not_make_the_rank_low():
     """Of outputs with more columns than rows."""
     wide = np.random.default_rng(0).normal(size=(60, 120))

@@ -285,6 +285,20 @@ def test_scores_are_not_ranks(kernel, scores):
         np.testing.assert_array_equal(np.isnan(row), ~there)
 
 
+@pytest.mark.parametrize(
+    "ranks",
+    [
+        [1.0, 3.0],  # a rank is skipped, and no label lacks one
+        [1.0, 4.0, np.nan],  # two are skipped, and one label lacks one
+        [2.0, 2.0, 3.0, 3.0, np.nan],  # one is skipped before the first labels, and none later
+    ],
+)
+def test_gaps_among_ranks(ranks):
+    """There are as many as labels without a rank, and a gap is before all labels that follow."""
+    with pytest.raises(ValueError, match=r"y\[0\] is .* which are not ranks"):
+        Kendall().check([ranks])
+
+
 @pytest.mark.parametrize("method", ["min", "average", "max", "dense"])
 def test_ranks_of_every_convention(method):
     """Ties may be ranked by any method of SciPy, and labels without a rank may leave gaps."""

@@ -131,6 +131,24 @@ def test_other_scores_of_a_classifier_are_accuracies():
     assert scores[-1] == boost.score(X[1::2], NAMES[1::2])
 
 
+def test_other_accuracies_are_weighted():
+    """Out of bag, rows weigh as in the fit; after each round of boosting, as they are given."""
+    weight = np.random.default_rng(0).uniform(0.1, 1.0, size=150)
+    forest = OKRandomForest(30, kernel="dirac", oob_score=True, random_state=0)
+    forest.fit(X, NAMES, weight)
+    expected = accuracy_score(NAMES, forest.oob_prediction_, sample_weight=weight)
+    assert forest.oob_score_ == pytest.approx(expected)
+    assert forest.oob_score_ != pytest.approx((forest.oob_prediction_ == NAMES).mean())
+    boost = OKBoost(4, kernel="dirac", random_state=0).fit(X[::2], NAMES[::2])
+    scores = list(boost.staged_score(X[1::2], NAMES[1::2], weight[1::2]))
+    assert scores == pytest.approx(
+        [
+            accuracy_score(NAMES[1::2], stage, sample_weight=weight[1::2])
+            for stage in boost.staged_predict(X[1::2])
+        ]
+    )
+
+
 def test_scores_of_other_outputs_are_the_kernel_r2():
     """Sets of labels, and combinations of the Dirac kernel, do not make a classifier."""
     for kernel, outputs in ((0.5 * Dirac(), NAMES), ("hamming", np.eye(3)[y])):

@@ -74,16 +74,18 @@ def test_threads_share_the_memory(monkeypatch):
     np.testing.assert_array_equal(model.fit(X, Y).apply(X), expected)
     model.set_params(max_leaf_nodes=len(X) // 2).fit(X, Y)
     model.set_params(max_leaf_nodes=None, min_samples_leaf=40).fit(X, Y)
-    assert started == [3, 6, 8]  # beside the Gram matrix
+    model.set_params(min_samples_leaf=1, max_depth=5).fit(X, Y)
+    model.set_params(max_depth=None, max_samples=0.5).fit(X, Y)
+    assert started == [3, 6, 8, 8, 8]  # beside the Gram matrix
     monkeypatch.setattr("okforest._memory.machine_memory", lambda: per_matrix)
     monkeypatch.setattr("okforest.embedding.choice.check_memory", lambda *arguments: None)
-    model.set_params(min_samples_leaf=1)
+    model.set_params(max_samples=None)
     with pytest.raises(MemoryError, match=r"criterion='frobenius' takes .* Limit the leaves"):
         model.fit(X, Y)
 
 
 def test_few_leaves():
-    """Trees whose leaves are limited by any rule are those of the oracle of unlimited memory."""
+    """Trees whose leaves are limited by any rule are the same without rows of weight zero."""
     X, Y = problem(1)
     plain = {"kernel": RBF(1.0), "criterion": "frobenius", "random_state": 0}
     weight = np.random.default_rng(0).integers(0, 3, size=len(X)).astype(float)

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 
 import okforest
 from okforest import OKBoost, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees
-from okforest.kernels import RBF, FromCallable, Precomputed
+from okforest.kernels import RBF, FromCallable, Linear, Precomputed
 from okforest.refit import Bounds, LabelledKFold, SemiSupervisedForest, knn_laplacian
 from okforest.refit._adjustments import Adjustments
 from okforest.refit._leaves import LeafExpansion
@@ -352,6 +352,29 @@ def test_compact():
     assert small.kernel_ is not model.kernel_
     assert len(pickle.dumps(small)) < len(pickle.dumps(model)) / 2
     np.testing.assert_array_equal(small.predict(X), model.predict(X))
+
+
+def test_a_compact_model_has_a_compact_regrown_forest():
+    """The out-of-bag estimates of that forest are dropped, too."""
+    forest = OKRandomForest(30, kernel="dirac", oob_score=True, min_samples_leaf=2, random_state=0)
+    model = SemiSupervisedForest(forest).fit(X, Y)
+    small = model.compact()
+    assert len(pickle.dumps(small.regrown_)) < len(pickle.dumps(model.regrown_)) / 2
+    np.testing.assert_array_equal(small.predict(X), model.predict(X))
+
+
+class LargeLeaves(Linear):
+    """A kernel with a default for trees."""
+
+    default_min_samples_leaf = 7
+
+
+def test_leaves_of_the_regrown_forest():
+    """They are as large as those of the first forest, although its kernel is another one."""
+    y = np.where(np.arange(150) < 60, X[:, 0], np.nan)
+    forest = OKExtraTrees(5, kernel=LargeLeaves(), random_state=0)
+    model = SemiSupervisedForest(forest, regrow=True).fit(X, y)
+    assert model.estimator_.min_samples_leaf_ == model.regrown_.min_samples_leaf_ == 7
 
 
 ERRORS = {

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from threading import Event, Thread
 import numpy as np
 import pytest
 
+from okforest._available import install_extra
 from okforest.retrieval import FederatedIndex, RemoteError, RemoteIndex
 from okforest.retrieval._scoring import Words
 
@@ -290,9 +292,9 @@ def test_within_an_event_loop():
 
 
 def test_without_httpx(monkeypatch):
-    """The error names the extra."""
+    """The error says how to install the extra."""
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(ImportError, match=r"needs httpx, .*pip install 'okforest\[serve\]'"):
+    with pytest.raises(ImportError, match=f"needs httpx, .*: {re.escape(install_extra('serve'))}"):
         RemoteIndex("http://127.0.0.1:9").info()
 
 

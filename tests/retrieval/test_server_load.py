@@ -170,14 +170,19 @@ def test_connections_are_bounded(build, monkeypatch):
     assert config.server_header is False
 
 
-def test_uploads_at_the_same_time(build, serving):
+def test_uploads_at_the_same_time(build, serving, monkeypatch):
     """The bodies of all requests together are bounded, but small ones are read in any case."""
-    url = serving(build(range(2)), max_bytes=64_000, max_body_bytes=100_000)
+    from okforest.retrieval import server
+
+    made, make = [], server.Uploads
+    monkeypatch.setattr(server, "Uploads", lambda *given: made.append(make(*given)) or made[-1])
+    url = serving(build(range(2)), max_bytes=64_000, max_body_bytes=60_000)
     slow = b"POST /api/search HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n" + bytes(59_999)
     small, large = encoded(make_images()[0][0]), bytes(60_000)
     with connected(url) as first:
         first.sendall(slow)
-        wait_until(lambda: request(url, "POST", "/api/search", large)[0] == 503)
+        wait_until(lambda: made[0].n_bytes == 59_999)
+        assert request(url, "POST", "/api/search", large)[0] == 503
         assert request(url, "POST", "/api/search", small)[0] == 200
     wait_until(lambda: request(url, "POST", "/api/search", large)[0] == 422)
 

@@ -1,4 +1,4 @@
-"""A client of a server. It needs httpx: ``pip install 'okforest[serve]'``."""
+"""A client of a server. It needs httpx, which the extra ``serve`` installs."""
 
 import asyncio
 import json
@@ -14,6 +14,7 @@ from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 
+from okforest._available import install_extra
 from okforest._integers import is_integer
 from okforest.retrieval._checks import as_integer, as_list
 from okforest.retrieval._hits import Hit, IndexChangedError, RankedHits
@@ -34,7 +35,7 @@ def _require(module: str) -> Any:
         return import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"RemoteIndex needs {error.name}, which is not installed: pip install 'okforest[serve]'"
+            f"RemoteIndex needs {error.name}, which is not installed: {install_extra('serve')}"
         ) from error
 
 
