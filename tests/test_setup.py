@@ -81,7 +81,7 @@ def test_the_demo_needs_no_tools(run, virtual_environment):
     assert result.returncode == 0, result.stderr
     assert [line.split(": ")[1] for line in result.stdout.splitlines()] == [
         "installing the build tools",
-        "compiling the C++ core (one to three minutes)",
+        "compiling the C++ core (two to five minutes)",
         "installing NumPy, SciPy, scikit-learn and Matplotlib",
     ]
     installed = log.read_text()
