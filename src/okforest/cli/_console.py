@@ -54,8 +54,10 @@ def plain_errors() -> Iterator[None]:
         yield
     except (ValueError, OSError, ImportError) as error:
         console.print("[bold red]error:[/bold red]", end=" ")
-        is_plain = not isinstance(error, OSError) or error.filename is None
-        print_message(str(error) if is_plain else f"{error.filename}: {error.strerror}.")
+        message = str(error)
+        if isinstance(error, OSError) and error.filename is not None:
+            message = f"{error.filename}: {error.strerror}."
+        print_message(message)
         raise typer.Exit(2) from error
 
 

@@ -195,7 +195,8 @@ def _serve() -> None:
     import_module("PIL.Image").preinit()
     for module in ("ImageOps", "MpoImagePlugin", "TiffImagePlugin", "WebPImagePlugin"):
         import_module(f"PIL.{module}")
-    import_module("PIL.PngImagePlugin").MAX_TEXT_MEMORY = MOST_TEXT
+    png: Any = import_module("PIL.PngImagePlugin")
+    png.MAX_TEXT_MEMORY = MOST_TEXT
     while line := sys.stdin.buffer.readline():
         task = json.loads(line)
         content = sys.stdin.buffer.read(task["n_bytes"])
