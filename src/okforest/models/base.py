@@ -365,7 +365,7 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, FittedStat
         """Return what a decoder, which may be a user's, predicts, in the form of y."""
         decoded = check_decoded(decoder, decoder.decode(W, span), W.shape[0])
         names = getattr(self, "output_names_", None)
-        form: Any = getattr(self, "output_form_", "frame")  # older files have none
+        form: Any = getattr(self, "output_form_", "frame")
         return with_names(span.kernel.in_form(decoded), names, form)
 
     def _decoder(self) -> Decoder:

@@ -162,7 +162,7 @@ T = TypeVar("T")
 
 
 def parse(kind: type[T], body: bytes) -> T:
-    """Read the JSON of a message, or raise a ValueError that says what is wrong with it."""
+    """Read the JSON of a message, or raise a ValueError that names the wrong part."""
     # In two steps: validate_json copies the whole object for every field that it lacks.
     try:
         content = from_json(body)
