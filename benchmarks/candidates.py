@@ -16,7 +16,7 @@ from benchmarks.machine import describe, fix_threads
 from sklearn.datasets import load_digits
 
 from okforest import OKExtraTrees
-from okforest._report import Table
+from okforest._utils.report import Table
 from okforest.kernels import RBF, Linear
 
 

@@ -24,7 +24,7 @@ from sklearn.datasets import load_diabetes, load_digits, make_friedman1
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from okforest import OKRandomForest
-from okforest._report import Table
+from okforest._utils.report import Table
 from okforest.datasets import fetch_label_ranking, fetch_multilabel, fetch_tecator
 from okforest.kernels import OutputKernel, Spectrum
 from okforest.uncertainty import ConformalIntervals, ConformalSets

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.compare.protocol import print_progress
 
 from okforest import OKExtraTrees
-from okforest._report import Table
+from okforest._utils.report import Table
 from okforest.datasets import fetch_ocr_letters
 from okforest.embedding import embed
 from okforest.kernels import RBF

@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from okforest import OKBagging, OKExtraTrees, OKNeighbors, OKRidge, OKTree
-from okforest._report import Table
+from okforest._utils.report import Table
 from okforest.datasets import fetch_cora, fetch_drug_target, fetch_yeast_ppi
 from okforest.kernels import RBF, Diffusion
 from okforest.network import (
@@ -40,7 +40,7 @@ from okforest.network import (
     cross_validate_links,
     group_importances,
 )
-from okforest.network._models import DEFAULT
+from okforest.network.base import DEFAULT
 
 N_JOBS = int(os.environ.get("OKFOREST_NUM_THREADS", "2"))
 KINDS = ("known-new", "new-new", "with-new")

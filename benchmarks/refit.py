@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits, make_friedman1, make_moons
 from sklearn.semi_supervised import LabelSpreading
 
 from okforest import OKExtraTrees, OKTotallyRandomTrees
-from okforest._report import Table
+from okforest._utils.report import Table
 from okforest.datasets import fetch_orl_faces, fetch_usps
 from okforest.refit import (
     Bounds,

@@ -18,7 +18,7 @@ from benchmarks.data import gene_functions, label_ranks
 from sklearn.metrics import roc_auc_score
 
 from okforest import OKExtraTrees
-from okforest._report import Table
+from okforest._utils.report import Table
 from okforest.datasets import fetch_multilabel, fetch_usps, fetch_yeast_ppi
 from okforest.kernels import RBF, Laplacian, Linear, Precomputed
 from okforest.metrics import kernel_loss, output_loss

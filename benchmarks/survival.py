@@ -20,10 +20,10 @@ from sklearn.datasets import make_friedman1
 from sklearn.model_selection import KFold
 
 from okforest import OKBoost, OKEnsemble, OKExtraTrees, OKRandomForest
-from okforest._kaplan_meier import censoring_survival, kaplan_meier
-from okforest._report import Table
+from okforest._utils.report import Table
 from okforest.metrics import concordance_index, integrated_brier_score
 from okforest.refit import CensoredForest
+from okforest.survival.estimates import censoring_survival, kaplan_meier
 
 SIX = ("veteran", "whas500", "gbsg2", "aids", "breast_cancer", "flchain")
 THREE = ("gbsg2", "veteran", "whas500")

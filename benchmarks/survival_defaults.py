@@ -18,7 +18,7 @@ from benchmarks.machine import describe, fix_threads
 from benchmarks.survival import _brier
 
 from okforest import OKExtraTrees, OKRandomForest
-from okforest._report import Table
+from okforest._utils.report import Table
 from okforest.metrics import concordance_index
 from okforest.refit import CensoredForest
 

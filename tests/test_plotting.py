@@ -9,7 +9,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 
-from okforest._plotting import new_axes, new_figure, require_matplotlib, shade
+from okforest._utils.plotting import new_axes, new_figure, require_matplotlib, shade
 
 
 def test_new_axes():

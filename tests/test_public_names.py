@@ -25,7 +25,12 @@ NAMES = {
     and not (module is okforest.persistence and name in FILES)
 }
 # Interfaces between parts of the library, which are not public.
-INTERNAL = ("okforest._compat", "okforest.embedding", "okforest.engine", "okforest.engine.cuda")
+INTERNAL = (
+    "okforest._utils.compat",
+    "okforest.embedding",
+    "okforest.engine",
+    "okforest.engine.cuda",
+)
 CONSTANTS = ("okforest.__version__", "okforest.papers.EXPERIMENTS")
 
 

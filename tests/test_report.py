@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from okforest._report import (
+from okforest._utils.report import (
     Figure,
     Heading,
     Paragraph,

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from okforest import OKBoost, OKExtraTrees, OKNeighbors, OKRandomForest, OKRidge
-from okforest._sparse import check_sparse
+from okforest._utils.arrays import check_sparse
 from okforest.decode.search import candidate_blocks
 from okforest.kernels import Diffusion, Jaccard
 from okforest.metrics import au_prc

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from okforest import OKExtraTrees
-from okforest._threads import gram_product, interruptible, thread_count
+from okforest._utils.resources import gram_product, interruptible, thread_count
 from okforest.kernels import RBF
 
 X = np.random.default_rng(0).normal(size=(600, 4))
@@ -117,7 +117,7 @@ def test_long_calls_without_another_thread(monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    monkeypatch.setattr("okforest._threads.LARGE_PRODUCT", 1)
+    monkeypatch.setattr("okforest._utils.resources.LARGE_PRODUCT", 1)
     np.testing.assert_array_equal(gram_product(X, X[:9]), X @ X[:9].T)
 
 
@@ -129,10 +129,10 @@ def test_long_products_are_interruptible(monkeypatch):
         called.append(call)
         return interruptible(call)
 
-    monkeypatch.setattr("okforest._threads.interruptible", remember)
+    monkeypatch.setattr("okforest._utils.resources.interruptible", remember)
     expected = RBF(1.0)(X)
     assert not called
-    monkeypatch.setattr("okforest._threads.LARGE_PRODUCT", 1000)
+    monkeypatch.setattr("okforest._utils.resources.LARGE_PRODUCT", 1000)
     np.testing.assert_array_equal(RBF(1.0)(X), expected)
     np.testing.assert_array_equal(gram_product(X, X[:9]), X @ X[:9].T)
     assert len(called) == 2

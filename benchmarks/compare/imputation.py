@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from okforest import OKExtraTrees, OKRandomForest, OKTree
-from okforest._report import Table
+from okforest._utils.report import Table
 from okforest.datasets import fetch_promoters, fetch_tecator, fetch_yeast_ppi
 from okforest.kernels import Dirac, Linear, Normalized, Precomputed
 from okforest.metrics import kernel_r2_scorer

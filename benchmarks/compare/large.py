@@ -10,7 +10,7 @@ from benchmarks.compare.memory import peak, read_answer, reset_peak, saved_size,
 from benchmarks.compare.protocol import format_bytes, format_seconds, write_json
 
 from okforest import OKExtraTrees
-from okforest._report import Table
+from okforest._utils.report import Table
 
 N_ROWS, N_INPUTS, N_OUTPUTS = 100_000, 128, 256
 

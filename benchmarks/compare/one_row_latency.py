@@ -31,7 +31,7 @@ from sklearn.decomposition import KernelPCA
 from sklearn.ensemble import ExtraTreesRegressor
 
 from okforest import OKExtraTrees
-from okforest._report import Table
+from okforest._utils.report import Table
 from okforest.kernels import RBF, FromCallable, Linear, OutputKernel
 
 SIZES = (2_000, 10_000)

@@ -30,7 +30,7 @@ from benchmarks.compare.protocol import (
 from sklearn.base import clone
 
 from okforest import OKBagging, OKBoost, OKExtraTrees
-from okforest._report import Table
+from okforest._utils.report import Table
 from okforest.engine.cpu import simd_level
 from okforest.kernels import RBF
 

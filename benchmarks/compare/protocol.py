@@ -19,7 +19,7 @@ from benchmarks import machine
 from benchmarks.compare.memory import peak, read_answer, reset_peak, saved_size, start_process
 
 import okforest
-from okforest._report import Table
+from okforest._utils.report import Table
 
 Run = Callable[[], Any]
 

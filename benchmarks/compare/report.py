@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks import machine
 
-from okforest._report import Block, Paragraph, Table, to_markdown
+from okforest._utils.report import Block, Paragraph, Table, to_markdown
 
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER.parent / "RESULTS.md"

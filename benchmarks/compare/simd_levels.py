@@ -14,7 +14,7 @@ from benchmarks.compare.protocol import (
 )
 
 from okforest import OKBagging, OKExtraTrees
-from okforest._report import Table
+from okforest._utils.report import Table
 from okforest.engine.cpu import SIMD_LEVELS, choose_simd_level, simd_level
 from okforest.kernels import RBF
 

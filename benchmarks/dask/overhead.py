@@ -34,7 +34,7 @@ from benchmarks.dask.cluster import bytes_of, cpu_seconds, memory, reset_peak, w
 from distributed import get_task_stream
 
 from okforest import OKExtraTrees, OKRandomForest
-from okforest._report import Table
+from okforest._utils.report import Table
 from okforest.dask import fit
 from okforest.dask._transport import SentPlan
 from okforest.engine import grow

@@ -22,7 +22,7 @@ from benchmarks import machine
 from benchmarks.dask.cluster import cpu_seconds, memory, workers
 
 from okforest import OKExtraTrees
-from okforest._report import Table
+from okforest._utils.report import Table
 from okforest.dask import fit_remote
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks import machine
 from sklearn.model_selection import RepeatedKFold
 
-from okforest._report import Table
+from okforest._utils.report import Table
 from okforest.datasets import read_hierarchical_arff
 
 

@@ -23,7 +23,7 @@ from benchmarks import machine
 from benchmarks.retrieval.speed import generated
 from PIL import Image
 
-from okforest._report import Table
+from okforest._utils.report import Table
 from okforest.retrieval import SubwindowIndex
 from okforest.segments import RandomSubwindows
 

@@ -19,7 +19,7 @@ from benchmarks import data, machine
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from okforest import OKBagging, OKExtraTrees
-from okforest._report import Table
+from okforest._utils.report import Table
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from benchmarks import machine
 
-from okforest._report import Table
+from okforest._utils.report import Table
 
 SEEDS = (0, 1, 2)
 

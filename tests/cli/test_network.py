@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import okforest
-from okforest._report import Paragraph
+from okforest._utils.report import Paragraph
 from okforest.cli._app import app
 from okforest.cli._files import as_numbers, clean_edges
 from okforest.cli._network_page import Evaluations, evaluation_blocks

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from okforest.engine import GrowthPlan, GrowthRules, Trees, grow
-from okforest.engine.validity import check_trees
+from okforest.engine.trees import check_trees
 
 EXACT = {field.name for field in fields(Trees)} - {"weight", "variance"}
 

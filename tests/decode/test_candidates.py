@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import okforest.decode.search as search_module
 from okforest import OKExtraTrees, OKTree
 from okforest.decode import CandidateLists, Candidates, Sharpened
-from okforest.decode._search import smallest
+from okforest.decode.nearest import smallest
 from okforest.kernels import RBF, Linear, Polynomial
 from okforest.weights import DenseWeights, Span
 

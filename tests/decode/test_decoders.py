@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import okforest.decode._base as decode_module
+import okforest.decode.base as decode_module
 import okforest.weights.span as span_module
 from okforest.decode import Candidates, Decoder, Majority, Mean, Support, TrainingSet, as_decoder
 from okforest.kernels import RBF, Dirac, FromCallable, Linear, Mahalanobis, Precomputed

@@ -8,13 +8,13 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-import okforest.decode._base as base_module
+import okforest.decode.base as base_module
 from okforest import OKExtraTrees, OKTree
-from okforest.decode._search import is_kept, search_all, search_kept
+from okforest.decode.nearest import is_kept, search_all, search_kept
 from okforest.engine.cpu import SIMD_LEVELS, choose_simd_level, find_nearest
 from okforest.kernels import RBF, Precomputed
 from okforest.weights import DenseWeights, Span, as_weights
-from okforest.weights.kept_gram import FloatPanels, KeptGram
+from okforest.weights.output_set import FloatPanels, KeptGram
 
 LEVELS = [level for level in SIMD_LEVELS if choose_simd_level(level)]
 choose_simd_level()

@@ -28,7 +28,7 @@ from okforest.decode import (
 )
 from okforest.decode.strings import eulerian_path
 from okforest.kernels import Dirac, Hierarchy, Jaccard, Kendall, Linear, Survival, Tuples
-from okforest.kernels._strings import kmers
+from okforest.kernels.sequences import kmers
 from okforest.weights import Span
 from reference import outputs as slow
 

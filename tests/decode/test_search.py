@@ -6,11 +6,11 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-import okforest.decode._search as search_module
+import okforest.decode.nearest as search_module
 import okforest.weights.output_set as output_set
 from okforest import OKExtraTrees
 from okforest.decode import TrainingSet
-from okforest.decode._search import bounds_pay_off, search_all, search_with_bounds
+from okforest.decode.nearest import bounds_pay_off, search_all, search_with_bounds
 from okforest.kernels import RBF, FromCallable, Laplacian, Precomputed
 from okforest.weights import Span, as_weights
 

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import cuda_host
 from okforest import OKExtraTrees, OKRandomForest, load, save
 from okforest.decode import Candidates, Sharpened, Support
-from okforest.decode._search import smallest, smallest_by_groups
+from okforest.decode.nearest import smallest, smallest_by_groups
 from okforest.engine import devices
 from okforest.kernels import RBF, Dirac, Laplacian, Linear
 from okforest.weights import on_device
@@ -104,7 +104,7 @@ def test_parts(device, monkeypatch):
             patch.setattr(on_device, "ROWS", 25)
             patch.setattr(on_device, "COLUMNS", 17)
             patch.setattr(on_device, "BLOCK_BYTES", 5000)
-            patch.setattr("okforest.decode._search_on_device.ROWS", 40)
+            patch.setattr("okforest.decode.nearest.ROWS", 40)
             patch.setattr("okforest.decode.search.BLOCK", 40)
             found, found_losses = there.predict_top(X, 4, candidates)
             score = there.score(X, y)

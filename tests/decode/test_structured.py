@@ -24,10 +24,10 @@ from okforest.decode import (
     Threshold,
     as_decoder,
 )
+from okforest.decode.base import HeldOut
 from okforest.decode.hierarchies import best_closed_sets
 from okforest.decode.rankings import _local_search, _preferences
 from okforest.decode.strings import eulerian_path
-from okforest.decode.tuning import HeldOut
 from okforest.kernels import (
     RBF,
     Curves,
@@ -44,7 +44,7 @@ from okforest.kernels import (
     Tuples,
     Wasserstein,
 )
-from okforest.kernels._strings import kmers
+from okforest.kernels.sequences import kmers
 from okforest.weights import Span, as_weights
 from reference import outputs as slow
 

@@ -316,7 +316,7 @@ def test_a_large_output_does_not_hide_the_others(size, degree):
 
 def test_a_factor_of_rows_of_unequal_scales_in_blocks(monkeypatch):
     """Each block of rows has its own units."""
-    monkeypatch.setattr("okforest._memory.BLOCK_BYTES", 7 * 60 * 8)
+    monkeypatch.setattr("okforest._utils.resources.BLOCK_BYTES", 7 * 60 * 8)
     y = Y[:, :2] * np.repeat([1.0, 1e4], 30)[:, None]
     embedding = embed(Precomputed(y @ y.T), np.arange(60))
     assert (embedding.kind, embedding.rank) == ("factor", 2)

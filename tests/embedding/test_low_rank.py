@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from okforest._memory import SHARE
+from okforest._utils.resources import SHARE
 from okforest.embedding import embed
 from okforest.embedding.low_rank import fourier, nystrom, pivoted_cholesky
 from okforest.kernels import (

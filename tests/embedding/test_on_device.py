@@ -11,7 +11,7 @@ from okforest import OKExtraTrees
 from okforest.embedding import embed, embedding_bytes, principal_directions
 from okforest.engine import cpu
 from okforest.kernels import RBF, Laplacian, Linear
-from okforest.models import _tree_model
+from okforest.models import tree_model
 
 KERNELS = {"linear": Linear(), "rbf": RBF(3.0), "laplacian": Laplacian(9.0)}
 CASES = [
@@ -81,13 +81,13 @@ def test_trees_are_those_of_the_cpu(device, monkeypatch, name, parameters):
     y += X
     expected = OKExtraTrees(3, kernel=KERNELS[name], random_state=0, **parameters).fit(X, y)
     places = []
-    embed_there = _tree_model.embed
+    embed_there = tree_model.embed
 
     def watched(kernel, y, *rest):
         places.append(type(y))
         return embed_there(kernel, y, *rest)
 
-    monkeypatch.setattr(_tree_model, "embed", watched)
+    monkeypatch.setattr(tree_model, "embed", watched)
     model = OKExtraTrees(3, kernel=KERNELS[name], device="cuda", random_state=0, **parameters)
     for given in (y, device.xp.asarray(y)):
         model.fit(X, given)
@@ -100,7 +100,7 @@ def test_trees_are_those_of_the_cpu(device, monkeypatch, name, parameters):
         assert_allclose(
             model.embedding_residual_, expected.embedding_residual_, rtol=1e-8, atol=1e-9
         )
-    monkeypatch.setattr(_tree_model, "EMBEDDING_SHARE", 0.0)  # as if there were no memory
+    monkeypatch.setattr(tree_model, "EMBEDDING_SHARE", 0.0)  # as if there were no memory
     model.fit(X, y)
     assert places.pop() is np.ndarray
     assert_array_equal(model.trees_.threshold, expected.trees_.threshold)

@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from okforest import OKBoost, OKExtraTrees, _core
+from okforest._utils.arrays import aligned
 from okforest.engine import leaf_means, leaf_weights
 from okforest.engine.cpu import cut_subwindows
-from okforest.engine.inputs import aligned
 
 rng = np.random.default_rng(0)
 X, y, WEIGHT = rng.normal(size=(60, 3)), rng.normal(size=(60, 2)), rng.uniform(1, 2, size=60)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from okforest import OKRandomForest
 from okforest.engine import apply, leaf_weights
 from okforest.engine.grouping import fill_leaves, merge_members
-from okforest.engine.validity import check_trees
+from okforest.engine.trees import check_trees
 from reference.trees import forest_weights
 
 

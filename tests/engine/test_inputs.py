@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from growing import grow
 from okforest import OKExtraTrees
-from okforest._validation import learn_inputs
+from okforest._utils.inputs import learn_inputs
 from okforest.engine import GrowthRules, apply, leaf_weights
 from reference.random import derive
 from reference.trees import (

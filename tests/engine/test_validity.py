@@ -7,7 +7,7 @@ import pytest
 
 from growing import grow
 from okforest.engine import GrowthRules, Trees
-from okforest.engine.validity import check_trees
+from okforest.engine.trees import check_trees
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 4))

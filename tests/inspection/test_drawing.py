@@ -8,8 +8,8 @@ import pytest
 
 from okforest import OKExtraTrees, OKTotallyRandomTrees, OKTree
 from okforest.inspection import plot_tree
-from okforest.inspection._layout import node_positions
-from okforest.inspection._tree_view import TreeView
+from okforest.inspection.drawing import node_positions
+from okforest.inspection.tree_view import TreeView
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from okforest import OKBoost, OKRandomForest, OKTree
-from okforest._kaplan_meier import turnbull
 from okforest.inspection import plot_calibration, plot_survival
-from okforest.inspection.survival import _observed
 from okforest.refit import CensoredForest
+from okforest.survival.estimates import turnbull
+from okforest.survival.plots import _observed
 
 rng = np.random.default_rng(0)
 X = rng.uniform(size=(200, 2))

@@ -8,7 +8,7 @@ import pytest
 
 from okforest import OKBagging, OKTotallyRandomTrees, OKTree
 from okforest.inspection import export_graphviz, export_text
-from okforest.inspection._formatting import format_categories, format_number, format_output
+from okforest.inspection.tree_view import format_categories, format_number, format_output
 from okforest.kernels import FromCallable
 
 rng = np.random.default_rng(0)

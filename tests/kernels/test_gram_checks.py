@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from okforest.embedding.choice import embed
-from okforest.kernels import RBF, Hamming, Linear, Precomputed, Tuples, _gram_checks
-from okforest.kernels._description import describe_kernel
-from okforest.kernels._gram_checks import check_gram
+from okforest.kernels import RBF, Hamming, Linear, Precomputed, Tuples, precomputed
+from okforest.kernels.base import describe_kernel
+from okforest.kernels.precomputed import check_gram
 
 rng = np.random.default_rng(0)
 VECTORS = rng.normal(size=(300, 3))
@@ -62,10 +62,10 @@ def test_what_is_refused(K, message):
 
 def test_large_matrices_are_tested_on_a_block(monkeypatch):
     """A factorisation of the whole matrix would cost too much; pairs are tested everywhere."""
-    monkeypatch.setattr(_gram_checks, "LARGEST_TESTED", 20)
+    monkeypatch.setattr(precomputed, "LARGEST_TESTED", 20)
     sizes = []
-    cholesky = _gram_checks.sla.cholesky
-    monkeypatch.setattr(_gram_checks.sla, "cholesky", lambda K: sizes.append(len(K)) or cholesky(K))
+    cholesky = precomputed.sla.cholesky
+    monkeypatch.setattr(precomputed.sla, "cholesky", lambda K: sizes.append(len(K)) or cholesky(K))
     check_gram(GRAM, "K")
     assert sizes == [20]
     with pytest.raises(ValueError, match="below zero"):

@@ -23,7 +23,7 @@ from okforest.kernels import (
     Precomputed,
     RandomWalk,
     RegularizedLaplacian,
-    _vertex_kernel,
+    graphs,
 )
 from okforest.metrics import make_kernel_scorer
 from reference import graphs as reference
@@ -46,8 +46,8 @@ every_kernel = pytest.mark.parametrize(("kernel", "formula"), KERNELS.values(), 
 def size(request, monkeypatch):
     """Run a test with the code for small graphs and with the code for large ones."""
     if request.param == "large":
-        monkeypatch.setattr(_vertex_kernel, "DENSE", 0)
-        monkeypatch.setattr(_vertex_kernel, "BLOCK", 4)
+        monkeypatch.setattr(graphs, "DENSE", 0)
+        monkeypatch.setattr(graphs, "BLOCK", 4)
     return request.param
 
 

@@ -16,7 +16,7 @@ from okforest.kernels import (
     Normalized,
     Spectrum,
 )
-from okforest.kernels._strings import edit_distances
+from okforest.kernels.sequences import edit_distances
 from reference import outputs as slow
 
 WORDS = st.lists(st.text("ab", max_size=6), min_size=2, max_size=6)

@@ -13,10 +13,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import okforest
 from okforest import OKBoost, OKExtraTrees, OKNeighbors, OKRandomForest, OKRidge, OKTree
-from okforest._censored import read_intervals
-from okforest._kaplan_meier import estimate_survival, kaplan_meier, turnbull
 from okforest.kernels import Linear, Survival
 from okforest.metrics import concordance_index, concordance_scorer
+from okforest.survival.estimates import estimate_survival, kaplan_meier, turnbull
+from okforest.survival.outputs import read_intervals
 from reference import survival as reference
 
 INF = np.inf

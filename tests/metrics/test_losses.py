@@ -22,7 +22,7 @@ from okforest.metrics import (
     output_loss_scorer,
     set_f1_score,
 )
-from okforest.metrics._weights import check_score_weight
+from okforest.metrics.losses import check_score_weight
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(80, 4))

@@ -76,7 +76,7 @@ def test_concordance_of_intervals(cases):
 def test_concordance_in_blocks(monkeypatch):
     """The result does not depend on how many pairs are compared at a time."""
     expected = concordance_index(Y, RISK)
-    monkeypatch.setattr("okforest.metrics.survival.BLOCK", 7)
+    monkeypatch.setattr("okforest.survival.metrics.BLOCK", 7)
     assert concordance_index(Y, RISK) == pytest.approx(expected, rel=1e-14)
 
 

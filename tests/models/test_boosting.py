@@ -16,9 +16,9 @@ from okforest.datasets import make_friedman1
 from okforest.embedding import Embedding
 from okforest.kernels import RBF, Dirac, Linear, Precomputed
 from okforest.metrics import kernel_loss, kernel_r2
-from okforest.models._growing import sample_count
 from okforest.models.boosting import trees
-from okforest.models.boosting.residuals import VectorResiduals
+from okforest.models.boosting.plan import VectorResiduals
+from okforest.models.growing import sample_count
 from reference.boosting import learning_stage, prediction_stage, tree_learner
 
 rng = np.random.default_rng(0)

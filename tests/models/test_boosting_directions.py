@@ -11,7 +11,7 @@ import okforest
 from okforest import DirectionBase, OKBoost, OKTree
 from okforest.kernels import RBF
 from okforest.metrics import kernel_loss
-from okforest.models.boosting import directions
+from okforest.models.boosting import bases
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 4))
@@ -87,9 +87,9 @@ def test_principal_coefficients(shape, monkeypatch):
     rng = np.random.default_rng(0)
     y, weight = rng.normal(size=shape), rng.integers(0, 3, shape[0]).astype(float)
     covariance = (weight[:, None] * y).T @ y
-    dense = directions.principal_coefficients(y, weight)
-    monkeypatch.setattr(directions, "DENSE", 10)
-    iterated = directions.principal_coefficients(y, weight)
+    dense = bases.principal_coefficients(y, weight)
+    monkeypatch.setattr(bases, "DENSE", 10)
+    iterated = bases.principal_coefficients(y, weight)
     np.testing.assert_allclose(iterated, dense, atol=1e-12)
     v = iterated @ y
     assert v @ v == pytest.approx(1.0)
@@ -100,10 +100,10 @@ def test_principal_coefficients(shape, monkeypatch):
 
 def test_principal_coefficients_of_low_rank(monkeypatch):
     """Restarts of the iterations, which low ranks need, do not make results random."""
-    monkeypatch.setattr(directions, "DENSE", 10)
+    monkeypatch.setattr(bases, "DENSE", 10)
     rng = np.random.default_rng(0)
     y = rng.normal(size=(80, 2)) @ rng.normal(size=(2, 70))
-    first, *others = (directions.principal_coefficients(y, np.ones(80)) for _ in range(5))
+    first, *others = (bases.principal_coefficients(y, np.ones(80)) for _ in range(5))
     assert all(np.array_equal(first, other) for other in others)
     v = first @ y
     assert v @ y.T @ y @ v == pytest.approx(np.linalg.eigvalsh(y.T @ y)[-1])

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from okforest import OKBoost, OKNeighbors, OKRidge, _memory, _validation
+from okforest import OKBoost, OKNeighbors, OKRidge
+from okforest._utils import inputs, resources
 from okforest.kernels import RBF
 
 rng = np.random.default_rng(0)
@@ -164,13 +165,13 @@ def test_a_refit_removes_the_attributes_of_the_previous_fit():
 def test_inputs_are_validated_once(base, monkeypatch):
     """By OKBoost; base learners validate what they are given."""
     validated = []
-    validate = _validation.validate_data
+    validate = inputs.validate_data
 
     def count(estimator, *args, **kwargs):
         validated.append(type(estimator).__name__)
         return validate(estimator, *args, **kwargs)
 
-    monkeypatch.setattr(_validation, "validate_data", count)
+    monkeypatch.setattr(inputs, "validate_data", count)
     model = OKBoost(2, base=base).fit(X, Y)
     assert validated.count("OKBoost") == 1
     list(model.staged_score(X, Y))
@@ -210,7 +211,7 @@ def test_inputs_of_stages_are_checked_when_the_method_is_called():
 def test_weights_that_do_not_fit_in_memory(monkeypatch):
     """They are refused, with advice, before they are computed."""
     model = OKBoost(3, random_state=0).fit(X, Y)
-    monkeypatch.setattr(_memory, "machine_memory", lambda: 12 * 80 * 80)
+    monkeypatch.setattr(resources, "machine_memory", lambda: 12 * 80 * 80)
     with pytest.raises(MemoryError, match=r"80 predictions over 80 .* Predict fewer rows"):
         model.predict_weights(X)
 

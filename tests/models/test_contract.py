@@ -12,8 +12,8 @@ from okforest import (
     OKRandomForest,
     OKTotallyRandomTrees,
     OKTree,
-    _progress,
 )
+from okforest._utils import progress
 from okforest.decode import Support
 from okforest.kernels import RBF, FromCallable, Linear, Precomputed
 from reference.trees import forest_weights
@@ -221,8 +221,8 @@ def test_verbose_shows_progress(capsys):
 def test_progress_in_a_pipe(monkeypatch, capsys):
     """A file or a pipe gets a line a minute at most, and one at the end, without redrawing."""
     now = iter([0.0, 1.0, 59.0, 61.0, 100.0, 120.0])
-    monkeypatch.setattr(_progress.time, "perf_counter", lambda: next(now))
-    bar = _progress.ProgressBar(10, "growing trees")
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: next(now))
+    bar = progress.ProgressBar(10, "growing trees")
     for done in (1, 2, 3, 4, 10):
         bar(done)
     lines = capsys.readouterr().err.split("\n")
@@ -236,7 +236,7 @@ def test_progress_in_a_pipe(monkeypatch, capsys):
 
 def test_inputs_are_not_copied(monkeypatch):
     """float32 and float64 arrays are passed to the engine without a copy."""
-    import okforest.models._tree_model as module
+    import okforest.models.tree_model as module
 
     seen = []
     grow = module.grow_function("cpu")

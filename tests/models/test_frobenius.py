@@ -70,14 +70,14 @@ def test_threads_share_the_memory(monkeypatch):
     expected = model.fit(X, Y).apply(X)
     monkeypatch.setattr(_core, "grow", count)
     per_matrix = 8 * len(X) ** 2
-    monkeypatch.setattr("okforest._memory.machine_memory", lambda: 2 * 4 * per_matrix)
+    monkeypatch.setattr("okforest._utils.resources.machine_memory", lambda: 2 * 4 * per_matrix)
     np.testing.assert_array_equal(model.fit(X, Y).apply(X), expected)
     model.set_params(max_leaf_nodes=len(X) // 2).fit(X, Y)
     model.set_params(max_leaf_nodes=None, min_samples_leaf=40).fit(X, Y)
     model.set_params(min_samples_leaf=1, max_depth=5).fit(X, Y)
     model.set_params(max_depth=None, max_samples=0.5).fit(X, Y)
     assert started == [3, 6, 8, 8, 8]  # beside the Gram matrix
-    monkeypatch.setattr("okforest._memory.machine_memory", lambda: per_matrix)
+    monkeypatch.setattr("okforest._utils.resources.machine_memory", lambda: per_matrix)
     monkeypatch.setattr("okforest.embedding.choice.check_memory", lambda *arguments: None)
     model.set_params(max_samples=None)
     with pytest.raises(MemoryError, match=r"criterion='frobenius' takes .* Limit the leaves"):

@@ -21,7 +21,7 @@ from okforest import (
     tune_decoder,
 )
 from okforest.decode import ExpectedLoss, Parts, Sharpened, Threshold, TunableDecoder, select_power
-from okforest.decode.tuning import HeldOut
+from okforest.decode.base import HeldOut
 from okforest.kernels import Hamming, Hierarchy, Normalized, Tuples
 from okforest.metrics import (
     au_prc_scorer,

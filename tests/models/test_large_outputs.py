@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import okforest
-import okforest._memory as memory_module
+import okforest._utils.resources as memory_module
 import okforest.weights.span as span_module
 from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees, OKTree
 from okforest.kernels import RBF, Linear

@@ -120,17 +120,17 @@ def test_weights_are_distributions():
 )
 def test_distance_of_a_kernel(kernel, params, monkeypatch):
     """k(x, x) − 2 k(x, z) + k(z, z), also in small blocks; weights by a positive kernel."""
-    from okforest.models import _input_kernel, _neighbor_search
+    from okforest.models import input_kernels, neighbors
 
     model = OKNeighbors(5, input_kernel=kernel, weights="distance", **params).fit(X, Y)
-    gram = _input_kernel.input_gram
+    gram = input_kernels.input_gram
     K = gram(model.input_kernel_, NEW, X)
     diag = [np.diag(gram(model.input_kernel_, Z, Z)) for Z in (NEW, X)]
     distances = np.sqrt(diag[0][:, None] - 2 * K + diag[1])
     expected = neighbor_weights(distances, 5, ONES, lambda d: 1 / d)
     np.testing.assert_allclose(model.predict_weights(NEW).toarray(), expected, atol=1e-10)
-    monkeypatch.setattr(_neighbor_search, "BLOCK_BYTES", 2000)
-    monkeypatch.setattr(_input_kernel, "BLOCK", 3)
+    monkeypatch.setattr(neighbors, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr(input_kernels, "BLOCK", 3)
     np.testing.assert_allclose(model.predict_weights(NEW).toarray(), expected, atol=1e-10)
     if kernel == "rbf" or isinstance(kernel, RBF | Laplacian):
         nearest = neighbor_weights(distances, 5, ONES) > 0

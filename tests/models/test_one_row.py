@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-import okforest._memory as memory_module
+import okforest._utils.resources as memory_module
 from okforest import OKExtraTrees, OKModel, OKNeighbors, OKRandomForest
 from okforest.decode import Candidates, TrainingSet
 from okforest.kernels import RBF, FromCallable

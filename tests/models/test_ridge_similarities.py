@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from okforest import OKRidge
-from okforest.models._spectrum import ScaledRows, landmark_spectrum
+from okforest.models.spectrum import ScaledRows, landmark_spectrum
 from reference.averagers import ridge_weights
 from ridge_data import NEW, WEIGHTS, X, Y, intercepts
 

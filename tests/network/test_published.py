@@ -6,9 +6,8 @@ import pytest
 from okforest import OKExtraTrees
 from okforest.datasets import fetch_drug_target, fetch_yeast_ppi
 from okforest.network import BipartiteCompletion, NetworkCompletion, cross_validate_bipartite
-from okforest.network._folds import folds_of, score_fold
-from okforest.network._graphs import Graph
-from okforest.network.evaluation import judge
+from okforest.network.evaluation import folds_of, judge, score_fold
+from okforest.network.graphs import Graph
 
 
 def load(fetch, *args):

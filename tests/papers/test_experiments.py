@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from okforest._report import Figure, Table, save_figures
+from okforest._utils.report import Figure, Table, save_figures
 from okforest.datasets import make_textures
-from okforest.network._graphs import Graph
+from okforest.network.graphs import Graph
 from okforest.papers import (
     EXPERIMENTS,
     Cache,

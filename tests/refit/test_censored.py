@@ -15,13 +15,12 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import okforest
 from okforest import OKBoost, OKExtraTrees, OKRandomForest, OKTree
-from okforest._kaplan_meier import kaplan_meier
 from okforest.metrics import concordance_index, integrated_brier_scorer
 from okforest.refit import CensoredForest
-from okforest.refit._adjustments import Adjustments
-from okforest.refit._convex import Programme, solve
-from okforest.refit._leaves import LeafExpansion
-from okforest.refit._newton import IntervalLoss, minimise
+from okforest.refit.convex import Programme, solve
+from okforest.refit.intervals import IntervalLoss, minimise
+from okforest.refit.leaves import Adjustments, LeafExpansion
+from okforest.survival.estimates import kaplan_meier
 from reference import refit as reference
 
 INF = np.inf

@@ -15,10 +15,8 @@ from okforest.refit import (
     SemiSupervisedForest,
     knn_laplacian,
 )
-from okforest.refit._adjustments import Adjustments
-from okforest.refit._censored_growth import _conditional_means, _targets
-from okforest.refit._leaves import LeafExpansion
-from okforest.refit._scales import Scale
+from okforest.refit.censored_growth import Scale, _conditional_means, _targets
+from okforest.refit.leaves import Adjustments, LeafExpansion
 
 INF = np.inf
 FOREST = OKExtraTrees(8, min_samples_leaf=4, max_features="sqrt", random_state=0)

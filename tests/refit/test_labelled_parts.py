@@ -10,9 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 from okforest import OKBoost, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees
 from okforest.kernels import RBF, as_kernel
 from okforest.refit import Bounds, SemiSupervisedForest, knn_laplacian
-from okforest.refit._labelled_growth import completed_means, grow_labelled
-from okforest.refit._leaves import LeafExpansion
-from okforest.refit._unlabelled import labelled_rows, select
+from okforest.refit.labels import labelled_rows, select
+from okforest.refit.leaves import LeafExpansion
+from okforest.refit.smooth import completed_means, grow_labelled
 
 INF = np.inf
 INPUTS, SPECIES = load_iris(return_X_y=True)
@@ -138,7 +138,7 @@ def test_damaged_regrown():
 
 def test_warns_if_it_stops_early(monkeypatch):
     """A refit that stops early gives a warning, and its gap."""
-    monkeypatch.setattr("okforest.refit._manifold.DENSE", 10)
+    monkeypatch.setattr("okforest.refit.smooth.DENSE", 10)
     with pytest.warns(ConvergenceWarning, match="after 2 steps"):
         model = SemiSupervisedForest(DIRAC, max_iter=2).fit(XI, YI)
     assert model.n_iter_ == 2

@@ -15,8 +15,8 @@ from okforest.refit import (
     select_C_leaves,
     selection,
 )
-from okforest.refit._adjustments import Adjustments
-from okforest.refit._interval_refit import refit_intervals
+from okforest.refit.intervals import refit_intervals
+from okforest.refit.leaves import Adjustments
 
 rng = np.random.default_rng(0)
 X = rng.uniform(size=(120, 3))

@@ -15,9 +15,8 @@ import okforest
 from okforest import OKBoost, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees
 from okforest.kernels import RBF, FromCallable, Linear, Precomputed
 from okforest.refit import Bounds, LabelledKFold, SemiSupervisedForest, knn_laplacian
-from okforest.refit._adjustments import Adjustments
-from okforest.refit._leaves import LeafExpansion
-from okforest.refit._manifold import solve_smooth
+from okforest.refit.leaves import Adjustments, LeafExpansion
+from okforest.refit.smooth import solve_smooth
 from reference import refit as reference
 
 INPUTS, SPECIES = load_iris(return_X_y=True)
@@ -51,7 +50,7 @@ def test_solution_is_stationary(seed, C, direct):
     weight = np.where(np.arange(50) < 20, 1.5, 0.0)
     f0 = forest.predict(inputs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("okforest.refit._manifold.DENSE", 50 if direct else 49)
+        patch.setattr("okforest.refit.smooth.DENSE", 50 if direct else 49)
         found = solve_smooth(B, f0, y, weight, smooth, tol=1e-9, max_iter=2000)
     assert found.converged
     dense = reference.leaf_matrix(forest, inputs)
@@ -401,7 +400,7 @@ def test_needs_trees():
 
 def test_progress(capsys, monkeypatch):
     """Iterations of large problems are shown."""
-    monkeypatch.setattr("okforest.refit._manifold.DENSE", 10)
+    monkeypatch.setattr("okforest.refit.smooth.DENSE", 10)
     SemiSupervisedForest(FOREST, verbose=1).fit(X, Y)
     assert "refit iterations" in capsys.readouterr().err
 

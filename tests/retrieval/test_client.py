@@ -13,7 +13,7 @@ from threading import Event, Thread
 import numpy as np
 import pytest
 
-from okforest._available import install_extra
+from okforest._utils.errors import install_extra
 from okforest.retrieval import FederatedIndex, RemoteError, RemoteIndex
 from okforest.retrieval._scoring import Words
 

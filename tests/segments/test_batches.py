@@ -19,7 +19,7 @@ from okforest.segments import (
     SegmentClassifier,
     SegmentRegressor,
 )
-from okforest.segments._base import some_of_each
+from okforest.segments.base import some_of_each
 
 rng = np.random.default_rng(0)
 SERIES = rng.normal(size=(40, 20)).cumsum(axis=1)
@@ -52,7 +52,7 @@ def fitted(request):
 
 def test_batches_are_bounded(monkeypatch, recorded):
     """No more than a batch of segments is ever made at once, in fit and in predict."""
-    monkeypatch.setattr("okforest.segments._batches.BATCH_BYTES", 2000)
+    monkeypatch.setattr("okforest.segments.model.BATCH_BYTES", 2000)
     sizes = recorded(RandomSubseries, "cut", lambda _, cut: cut.values.nbytes)
     model = SegmentClassifier(CUT, random_state=0).fit(SERIES, LABELS)
     model.predict(SERIES)
@@ -62,7 +62,7 @@ def test_batches_are_bounded(monkeypatch, recorded):
 
 def test_batches_of_unequal_objects_are_bounded(monkeypatch, recorded):
     """A short object does not let long ones into its batch: sizes are those of the objects."""
-    monkeypatch.setattr("okforest.segments._batches.BATCH_BYTES", 20_000)
+    monkeypatch.setattr("okforest.segments.model.BATCH_BYTES", 20_000)
     sizes = recorded(KmerWindows, "cut", lambda _, cut: cut.values.nbytes)
     sequences = ["abb", *("ab" * 100, "aab" * 70) * 10]
     model = SegmentClassifier(KmerWindows(3, position=False), OKExtraTrees(2), random_state=0)
@@ -73,7 +73,7 @@ def test_batches_of_unequal_objects_are_bounded(monkeypatch, recorded):
 
 def test_files_of_a_batch_are_bounded(monkeypatch, recorded, tmp_path):
     """Few files are in memory at a time, even if their segments are small."""
-    monkeypatch.setattr("okforest.segments._batches.BATCH_BYTES", 50_000)
+    monkeypatch.setattr("okforest.segments.model.BATCH_BYTES", 50_000)
     held = recorded(
         RandomSubwindows, "cut", lambda given, _: sum(i.nbytes for i in given["objects"])
     )
@@ -123,7 +123,7 @@ def test_some_segments_are_spread_evenly():
 
 def test_fit_is_bounded_by_default(fitted, monkeypatch, recorded):
     """The estimator of any model gets no more segments than the default bound, with a warning."""
-    monkeypatch.setattr("okforest.segments._batches.AUTO_SEGMENTS", 100)
+    monkeypatch.setattr("okforest.segments.model.AUTO_SEGMENTS", 100)
     sizes = recorded(OKExtraTrees, "fit", lambda given, _: len(given["X"]))
     for n in (12, 24):
         with pytest.warns(UserWarning, match=r"Set max_segments=100 to .*, or max_segments=None"):
@@ -146,7 +146,7 @@ def test_a_bound_of_the_user_causes_no_warning(fitted, recorded):
 def test_a_bound_that_is_not_reached_changes_nothing(fitted, monkeypatch):
     """With as many segments as the bound, a model is that without a bound."""
     expected = fitted(max_segments=None)
-    monkeypatch.setattr("okforest.segments._batches.AUTO_SEGMENTS", 24 * 30)
+    monkeypatch.setattr("okforest.segments.model.AUTO_SEGMENTS", 24 * 30)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         np.testing.assert_array_equal(fitted(), expected)
@@ -155,7 +155,7 @@ def test_a_bound_that_is_not_reached_changes_nothing(fitted, monkeypatch):
 
 def test_more_objects_than_the_default_bound(fitted, monkeypatch, recorded):
     """The default bound never refuses objects: there is one segment of each."""
-    monkeypatch.setattr("okforest.segments._batches.AUTO_SEGMENTS", 5)
+    monkeypatch.setattr("okforest.segments.model.AUTO_SEGMENTS", 5)
     sizes = recorded(OKExtraTrees, "fit", lambda given, _: len(given["X"]))
     with pytest.warns(UserWarning, match="fitted to at most 1 of each"):
         fitted()
@@ -189,7 +189,7 @@ def test_labels_are_predicted_image_by_image():
 @pytest.mark.parametrize("name", ["classifier", "pixels"])
 def test_peak_memory_is_bounded(name, monkeypatch):
     """Eight times as many subwindows take less than twice the memory, and much less than all."""
-    monkeypatch.setattr("okforest.segments._batches.BATCH_BYTES", 50_000)
+    monkeypatch.setattr("okforest.segments.model.BATCH_BYTES", 50_000)
     prototype, y = MODELS[name]
     model = clone(prototype).set_params(random_state=0)
 

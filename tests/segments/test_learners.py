@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from okforest import OKExtraTrees, OKNeighbors
 from okforest.kernels import Linear
 from okforest.segments import RandomSubseries, SegmentClassifier, SegmentModel, SegmentRegressor
-from okforest.segments._learners import ValueLearner
+from okforest.segments.learners import ValueLearner
 from okforest.weights import Span
 
 rng = np.random.default_rng(0)
@@ -92,7 +92,7 @@ def test_state_of_learners(estimator):
 def test_memory_of_vectors_is_checked(monkeypatch):
     """Vectors that stand for outputs may be larger than the segments."""
     size = 240 * 14 * 4  # of the segments
-    monkeypatch.setattr("okforest._memory.machine_memory", lambda: 4 * size)
+    monkeypatch.setattr("okforest._utils.resources.machine_memory", lambda: 4 * size)
     with pytest.raises(MemoryError, match="Set search_rank=32 of the estimator"):
         SegmentModel(CUT, OKExtraTrees(3, kernel="rbf")).fit(SERIES, CURVES)
 

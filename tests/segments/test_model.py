@@ -24,7 +24,7 @@ from okforest import (
     OKTotallyRandomTrees,
     OKTree,
 )
-from okforest.engine.validity import check_trees
+from okforest.engine.trees import check_trees
 from okforest.kernels import RBF, FromCallable, Precomputed
 from okforest.metrics import kernel_r2
 from okforest.segments import (
@@ -96,7 +96,7 @@ def test_batches_do_not_change_predictions(monkeypatch, bytes_):
         model = SegmentModel(CUT, estimator, random_state=0).fit(SERIES, LABELS)
         expected = model.predict_weights(NEW).toarray()
         with monkeypatch.context() as patch:
-            patch.setattr("okforest.segments._batches.BATCH_BYTES", bytes_)
+            patch.setattr("okforest.segments.model.BATCH_BYTES", bytes_)
             other = SegmentModel(CUT, estimator, random_state=0).fit(SERIES, LABELS)
             np.testing.assert_allclose(other.predict_weights(NEW).toarray(), expected)
         alone = [model.predict_weights(NEW[i : i + 1]).toarray()[0] for i in range(len(NEW))]
@@ -262,7 +262,7 @@ def test_errors():
 
 def test_memory_is_checked(monkeypatch):
     """A training set of segments that cannot fit raises an error with advice."""
-    monkeypatch.setattr("okforest._memory.machine_memory", lambda: 10_000)
+    monkeypatch.setattr("okforest._utils.resources.machine_memory", lambda: 10_000)
     with pytest.raises(MemoryError, match="Set max_segments, or use fewer"):
         SegmentClassifier(CUT).fit(SERIES, LABELS)
 

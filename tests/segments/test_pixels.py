@@ -168,7 +168,7 @@ def test_votes_of_a_pixel(n_votes):
 
 def test_memory_of_label_maps_is_checked(monkeypatch):
     """Label maps may take more memory than subwindows; the error names what helps."""
-    monkeypatch.setattr("okforest._memory.machine_memory", lambda: 2**20)
+    monkeypatch.setattr("okforest._utils.resources.machine_memory", lambda: 2**20)
     with pytest.raises(MemoryError, match="Set a smaller grid, target='center', or fewer"):
         PixelClassifier(CUT).fit(IMAGES, MAPS)
     model = PixelClassifier(CUT, target="center", random_state=0).fit(IMAGES, MAPS)

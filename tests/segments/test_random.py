@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from okforest.segments import KmerWindows, Neighborhoods, RandomSubseries, RandomSubwindows
-from okforest.segments._random import content_seed
+from okforest.segments.base import content_seed
 
 
 @pytest.mark.parametrize(

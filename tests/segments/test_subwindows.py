@@ -12,7 +12,7 @@ from scipy.ndimage import zoom
 
 from okforest.engine import cut_subwindows, draw_squares
 from okforest.segments import PixelClassifier, RandomSubwindows, SegmentClassifier
-from okforest.segments._random import content_seed, uniforms
+from okforest.segments.base import content_seed, uniforms
 from okforest.segments.subwindows import spread_maps
 from reference.segments import spread, subwindow, uniform
 

@@ -15,7 +15,7 @@ import okforest
 from okforest import OKExtraTrees, OKNeighbors, OKRandomForest, OKTree
 from okforest.kernels import RBF, FromCallable, Precomputed
 from okforest.segments import RandomSubseries, SegmentModel
-from okforest.uncertainty import ConformalIntervals, ConformalSets, _scores
+from okforest.uncertainty import ConformalIntervals, ConformalSets, scores
 from reference import uncertainty as reference
 
 rng = np.random.default_rng(0)
@@ -60,7 +60,7 @@ def oracle(fitted, calibration, new, name, candidates):
 )
 def test_p_values_by_definition(name, kernel, y, monkeypatch):
     """For a fitted model and for CV+, with all scores, whatever the blocks of rows."""
-    monkeypatch.setattr(_scores, "ENTRIES", 40)
+    monkeypatch.setattr(scores, "ENTRIES", 40)
     tree = OKExtraTrees(3, kernel=kernel, min_samples_leaf=4, random_state=0)
     model = clone(tree).fit(X[:30], y[:30])
     conformal = ConformalSets(model, method="prefit", conformity_score=name).fit(X[30:50], y[30:50])

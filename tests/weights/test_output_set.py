@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import okforest._outputs as outputs_module
+import okforest._utils.distinct as outputs_module
 import okforest.weights.output_set as output_set
-from okforest._outputs import check_same_type, distinct
+from okforest._utils.distinct import check_same_type, distinct
 from okforest.kernels import RBF, FromCallable
 from okforest.weights import OutputSet
 

@@ -6,7 +6,7 @@ fast.
 
 from importlib.util import find_spec
 
-from okforest._available import install_extra
+from okforest._utils.errors import install_extra
 
 
 def main() -> None:

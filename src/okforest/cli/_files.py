@@ -20,7 +20,7 @@ import pandas as pd
 from pandas.api.types import is_object_dtype, is_string_dtype
 
 from okforest.cli._console import print_message
-from okforest.network._graphs import list_names
+from okforest.network.graphs import list_names
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 # Names are read as text, whatever they look like: 007 is not 7, and NA is not a missing value.

@@ -9,8 +9,8 @@ import pandas as pd
 import scipy.sparse as sp
 
 from okforest import __version__
-from okforest._plotting import new_figure
-from okforest._report import Block, Figure, Heading, Paragraph, Row, Table
+from okforest._utils.plotting import new_figure
+from okforest._utils.report import Block, Figure, Heading, Paragraph, Row, Table
 from okforest.network import (
     Evaluation,
     KindScores,
@@ -20,7 +20,7 @@ from okforest.network import (
     plot_curves,
     plot_groups,
 )
-from okforest.network._pairs import PairKind
+from okforest.network.graphs import PairKind
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

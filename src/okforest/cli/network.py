@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from okforest._report import Block, save_figures, to_html
+from okforest._utils.report import Block, save_figures, to_html
 from okforest.cli._console import (
     Jobs,
     Out,
@@ -109,7 +109,7 @@ def network(
         from okforest.cli import _network_page as page
         from okforest.cli._files import group_columns
         from okforest.network import NetworkCompletion
-        from okforest.network._models import DEFAULT
+        from okforest.network.base import DEFAULT
         from okforest.persistence import save
 
         check_jobs(jobs)
@@ -143,7 +143,7 @@ def _read_data(
     import pandas as pd
 
     from okforest.cli._files import drop_empty_columns, match_columns, read_features
-    from okforest.network._graphs import list_names, read_edges
+    from okforest.network.graphs import list_names, read_edges
 
     known = drop_empty_columns(read_features(features))
     pairs = _read_links(links, known, clean)
@@ -166,7 +166,7 @@ def _read_data(
 
 def _read_links(path: Path, features: "pd.DataFrame", clean: bool) -> "Edges":
     from okforest.cli._files import clean_edges, read_edge_list
-    from okforest.network._graphs import read_edges
+    from okforest.network.graphs import read_edges
 
     names = set(features.index)
     pairs = read_edge_list(path, names)

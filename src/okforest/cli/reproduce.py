@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from okforest._plotting import require_matplotlib
-from okforest._report import (
+from okforest._utils.plotting import require_matplotlib
+from okforest._utils.report import (
     Block,
     Heading,
     Paragraph,

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import okforest
-from okforest._available import install_extra
+from okforest._utils.errors import install_extra
 
 log = logging.getLogger("okforest.dask")
 

@@ -1,8 +1,8 @@
 """Decoders of forests that stay on workers: which can be used, and what they need to know."""
 
 from okforest.decode import Decoder, Support, as_decoder
-from okforest.decode._base import CandidateSearch
-from okforest.models._tree_model import TreeModel
+from okforest.decode.base import CandidateSearch
+from okforest.models.tree_model import TreeModel
 from okforest.weights import Span, SummedWeights
 
 

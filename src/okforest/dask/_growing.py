@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from okforest._typing import Progress
+from okforest._utils.arrays import Progress
 from okforest.dask._allocation import allocator
 from okforest.dask._cluster import (
     WorkerLimits,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from okforest._typing import Floats, Outputs
+from okforest._utils.arrays import Floats, Outputs
 from okforest.dask._partitions import PartitionedRows
 from okforest.dask._summary import Summary
 from okforest.embedding import Embedding
@@ -20,10 +20,10 @@ from okforest.embedding.low_rank import (
     sample_positions,
 )
 from okforest.kernels import RBF, Dirac, Laplacian, OutputKernel
-from okforest.kernels._description import describe_kernel
-from okforest.kernels._distances import MEDIAN_SAMPLE
-from okforest.kernels._gram_checks import check_gram
-from okforest.models._tree_model import TreeModel
+from okforest.kernels.base import describe_kernel
+from okforest.kernels.distances import MEDIAN_SAMPLE
+from okforest.kernels.precomputed import check_gram
+from okforest.models.tree_model import TreeModel
 
 
 @dataclass(frozen=True)

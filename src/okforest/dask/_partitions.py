@@ -7,14 +7,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from okforest._compat import rows_of
-from okforest._typing import Outputs
-from okforest._validation import check_inputs
+from okforest._utils.arrays import Inputs, Outputs
+from okforest._utils.compat import rows_of
+from okforest._utils.inputs import check_inputs
 from okforest.dask._blocks import with_blocks
 from okforest.dask._cluster import computed, require
-from okforest.engine.inputs import Inputs
 from okforest.kernels import OutputKernel
-from okforest.models._tree_model import TreeModel
+from okforest.models.tree_model import TreeModel
 
 Positions = npt.NDArray[np.intp]
 

@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from okforest._typing import Floats, Outputs
-from okforest._validation import check_inputs
+from okforest._utils.arrays import Floats, Inputs, Outputs
+from okforest._utils.inputs import check_inputs
 from okforest.dask._blocks import naming_partition
 from okforest.engine import Trees, apply
-from okforest.engine.inputs import Inputs
 from okforest.kernels import OutputKernel
-from okforest.models._tree_model import TreeModel
+from okforest.models.tree_model import TreeModel
 from okforest.weights import LeafWeights, Span
 
 Positions = npt.NDArray[np.intp]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from okforest._typing import Floats, Outputs
+from okforest._utils.arrays import Floats, Outputs
 from okforest.dask._parts import Weighted
 from okforest.decode import Decoder
 from okforest.kernels import OutputKernel

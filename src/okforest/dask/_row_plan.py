@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from okforest._typing import Floats, Outputs
-from okforest._validation import check_weights
+from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.inputs import check_weights
 from okforest.dask._blocks import aligned_blocks, input_blocks, with_blocks
 from okforest.dask._cluster import computed, is_collection, require
 from okforest.dask._decoding import check_decoder
@@ -15,7 +15,7 @@ from okforest.dask._partitions import PartitionedRows, bare
 from okforest.dask._summary import Summary, merge, summarize
 from okforest.engine import GrowthRules
 from okforest.kernels import as_kernel
-from okforest.models._tree_model import TreeModel
+from okforest.models.tree_model import TreeModel
 from okforest.weights import Span
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from okforest._categories import category_counts
-from okforest._typing import Ints, Outputs
+from okforest._utils.arrays import Inputs, Ints, Outputs
+from okforest._utils.frames import category_counts
 from okforest.dask._blocks import with_blocks
 from okforest.dask._cluster import (
     WorkerLimits,
@@ -30,7 +30,6 @@ from okforest.dask._partitions import Positions, take_rows
 from okforest.dask._parts import Part
 from okforest.dask._row_plan import Recipe, RowPlan, SampleSize
 from okforest.engine import GrowthPlan, Trees, draw, prune
-from okforest.engine.inputs import Inputs
 
 # The share of a worker's free memory that samples may take at a time.
 SAMPLE_SHARE = 0.6

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from okforest._compat import check_sample_weight
-from okforest._typing import Floats, Outputs
+from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.compat import check_sample_weight
 from okforest.dask._blocks import with_blocks
 from okforest.dask._cluster import require
 from okforest.kernels import OutputKernel

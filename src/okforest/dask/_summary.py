@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from okforest._categories import Categories, check_category_count
-from okforest._columns import column, is_frame, missing
-from okforest._typing import Booleans, Floats, Outputs
-from okforest._validation import learn_inputs, missing_features
+from okforest._utils.arrays import Booleans, Floats, Outputs
+from okforest._utils.frames import Categories, check_category_count, column, is_frame, missing
+from okforest._utils.inputs import learn_inputs, missing_features
 from okforest.dask._blocks import naming_partition
 from okforest.dask._growing import bytes_of
 from okforest.kernels import Dirac, OutputKernel
-from okforest.models._tree_model import TreeModel
+from okforest.models.tree_model import TreeModel
 
 
 @dataclass(frozen=True)

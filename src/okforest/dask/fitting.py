@@ -5,7 +5,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from okforest._progress import progress_of
+from okforest._utils.progress import progress_of
 from okforest.dask._cluster import (
     cancelling,
     completed,
@@ -24,7 +24,7 @@ from okforest.dask._rows import grow_parts
 from okforest.dask._transport import SentPlan
 from okforest.dask.remote import RemoteForest
 from okforest.engine import GrowthPlan, prune
-from okforest.models._tree_model import TreeModel
+from okforest.models.tree_model import TreeModel
 from okforest.weights import Span
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
-from okforest._typing import Outputs
+from okforest._utils.arrays import Outputs
 from okforest.dask._blocks import input_blocks, naming_partition, with_blocks
 from okforest.dask._cluster import find_client, require, with_replicated
 from okforest.dask._predicted import as_array

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from okforest._typing import Outputs
+from okforest._utils.arrays import Outputs
 from okforest.dask import _scoring
 from okforest.dask._blocks import aligned_blocks, input_blocks, with_blocks
 from okforest.dask._cluster import log, require

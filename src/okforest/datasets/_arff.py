@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from okforest._typing import Floats
+from okforest._utils.arrays import Floats
 
 QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
 ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}|\S+?)(?:\s+|(?=\{{))(.+)", re.IGNORECASE)

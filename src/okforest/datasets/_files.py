@@ -18,8 +18,7 @@ from typing import Any, ParamSpec, TextIO
 import numpy as np
 from sklearn.utils import Bunch
 
-from okforest._available import install_extra
-from okforest._warnings import warn
+from okforest._utils.errors import install_extra, warn
 
 P = ParamSpec("P")
 VARIABLE = "OKFOREST_DATA"  # names the user's folder

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from okforest._typing import Floats
+from okforest._utils.arrays import Floats
 
 Names = npt.NDArray[np.str_]
 

@@ -13,10 +13,10 @@ from typing import Any, TextIO
 import numpy as np
 from sklearn.utils import Bunch
 
-from okforest._integers import is_integer
-from okforest._typing import Floats, Outputs
+from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.parameters import is_integer
 from okforest.datasets._arff import Arff, nominal_values, read_arff
-from okforest.kernels._hierarchy import (
+from okforest.kernels.hierarchies import (
     BETWEEN,
     SEPARATOR,
     closure,

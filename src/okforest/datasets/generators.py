@@ -7,7 +7,7 @@ import numpy.typing as npt
 from sklearn.datasets import make_friedman1 as scikit_learn_friedman1
 from sklearn.utils import check_random_state
 
-from okforest._typing import Floats
+from okforest._utils.arrays import Floats
 
 Bytes = npt.NDArray[np.uint8]
 

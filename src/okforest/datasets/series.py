@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import Bunch
 
-from okforest._typing import Floats
+from okforest._utils.arrays import Floats
 from okforest.datasets._files import Source, check_name
 from okforest.datasets._tables import read_rows
 from okforest.datasets.files import read_series

@@ -1,12 +1,9 @@
 """Pre-images: from weights over training outputs back to outputs."""
 
-from okforest.decode._base import Decoder, SearchDecoder
+from okforest.decode.as_decoder import as_decoder
+from okforest.decode.base import Decoder, SearchDecoder, TunableDecoder
 from okforest.decode.candidate_lists import CandidateLists
-from okforest.decode.choice import as_decoder
-from okforest.decode.curves import Medoid, Quantiles
-from okforest.decode.exact import Majority, Mean
 from okforest.decode.expected_loss import ExpectedLoss
-from okforest.decode.fixed_point import FixedPoint
 from okforest.decode.hierarchies import Hierarchical
 from okforest.decode.label_sets import (
     Cardinality,
@@ -16,13 +13,13 @@ from okforest.decode.label_sets import (
     Mode,
     Threshold,
 )
+from okforest.decode.means import FixedPoint, Majority, Mean, Medoid, Quantiles
 from okforest.decode.rankings import Borda, Kemeny, RankingDecoder
 from okforest.decode.search import Candidates, Support, TrainingSet
 from okforest.decode.sharpness import PowerChoice, Sharpened, select_power
 from okforest.decode.strings import EulerianPath
-from okforest.decode.survival import SurvivalTime
-from okforest.decode.tuning import TunableDecoder
 from okforest.decode.tuples import Parts
+from okforest.survival.decoder import SurvivalTime
 
 __all__ = [
     "Borda",

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from okforest._integers import is_integer
-from okforest._typing import Floats, Outputs
-from okforest.decode._base import Decoder
+from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.parameters import is_integer
+from okforest.decode.base import Decoder
 from okforest.decode.search import count_candidates, read_candidates
 from okforest.weights import Span, WeightMatrix, as_weights
 

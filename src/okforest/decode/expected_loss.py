@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from okforest._typing import Floats, Outputs
-from okforest.decode._base import CandidateSearch, Decoder
-from okforest.decode._search import smallest_of
+from okforest._utils.arrays import Floats, Outputs
+from okforest.decode.base import CandidateSearch, Decoder
 from okforest.decode.candidate_lists import CandidateLists, PerQuery
+from okforest.decode.nearest import smallest_of
 from okforest.decode.search import candidate_blocks
 from okforest.weights import OutputSet, Span, WeightMatrix
 

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from okforest._typing import Booleans, Floats
+from okforest._utils.arrays import Booleans, Floats
 from okforest.decode.label_sets import (
     BLOCK_VALUES,
     ROUNDING,
@@ -16,7 +16,7 @@ from okforest.decode.label_sets import (
     marginals,
 )
 from okforest.kernels import Hierarchy
-from okforest.kernels._description import describe_kernel
+from okforest.kernels.base import describe_kernel
 from okforest.weights import Span, WeightMatrix, as_weights
 
 CAPACITY = 2**30 - 1  # of arcs of a flow, which SciPy takes as 32-bit integers

@@ -5,10 +5,10 @@ from abc import abstractmethod
 import numpy as np
 import numpy.typing as npt
 
-from okforest._typing import Floats, Outputs
-from okforest.decode._base import Decoder
+from okforest._utils.arrays import Floats, Outputs
+from okforest.decode.base import Decoder
 from okforest.kernels import OutputKernel, RankingKernel, Spearman
-from okforest.kernels._description import describe_kernel
+from okforest.kernels.base import describe_kernel
 from okforest.kernels.rankings import expected_ranks, pair_signs
 from okforest.weights import Span, WeightMatrix, as_weights
 

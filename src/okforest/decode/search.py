@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from okforest._namespace import on_gpu
-from okforest._outputs import check_same_type
-from okforest._sparse import check_sparse
-from okforest.decode._base import Decoder, SearchDecoder
+from okforest._utils.arrays import check_sparse, on_gpu
+from okforest._utils.distinct import check_same_type
+from okforest.decode.base import Decoder, SearchDecoder
 from okforest.weights import OutputSet, Span, WeightMatrix
 
 BLOCK = 2**16  # candidates that are read at a time

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from okforest._typing import Floats, Outputs
-from okforest.decode._base import Decoder, HeldOut
-from okforest.decode.choice import as_decoder
+from okforest._utils.arrays import Floats, Outputs
+from okforest.decode.as_decoder import as_decoder
+from okforest.decode.base import Decoder, HeldOut
 from okforest.decode.search import TrainingSet
 from okforest.weights import SharpenedWeights, Span, SparseWeights, WeightMatrix, as_weights
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from okforest._typing import Outputs
-from okforest.decode._base import Decoder
+from okforest._utils.arrays import Outputs
+from okforest.decode.base import Decoder
 from okforest.decode.search import TrainingSet
 from okforest.kernels import Spectrum
-from okforest.kernels._outputs import array_of_objects
-from okforest.kernels._strings import END, Kmer
+from okforest.kernels.outputs import array_of_objects
+from okforest.kernels.sequences import END, Kmer
 from okforest.weights import Span, WeightMatrix, as_weights
 
 

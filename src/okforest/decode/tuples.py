@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from okforest._typing import Outputs
-from okforest.decode._base import Decoder, HeldOut
+from okforest._utils.arrays import Outputs
+from okforest.decode.base import Decoder, HeldOut
 from okforest.kernels import Tuples
-from okforest.kernels._description import describe_kernel
-from okforest.kernels._outputs import array_of_objects
+from okforest.kernels.base import describe_kernel
+from okforest.kernels.outputs import array_of_objects
 from okforest.weights import Span, WeightMatrix
 
 
@@ -70,7 +70,7 @@ class Parts(Decoder):
 
     def _parts(self, span: Span) -> list[tuple[Decoder, Span]]:
         """Return the decoder and the span of each part."""
-        from okforest.decode.choice import as_decoder  # which imports this decoder
+        from okforest.decode.as_decoder import as_decoder  # which imports this decoder
 
         kernel = span.kernel
         assert isinstance(kernel, Tuples), "check first"

@@ -12,15 +12,19 @@ from typing import Literal, get_args
 import numpy as np
 import scipy.linalg.lapack as lapack
 
-from okforest._memory import blocks_with_sums, check_memory, empty_lines, row_blocks
-from okforest._namespace import namespace, on_gpu, to_host
-from okforest._outputs import Positions, distinct
-from okforest._threads import gram_product
-from okforest._typing import Floats, Outputs
+from okforest._utils.arrays import Floats, Outputs, namespace, on_gpu, to_host
+from okforest._utils.distinct import Positions, distinct
+from okforest._utils.resources import (
+    blocks_with_sums,
+    check_memory,
+    empty_lines,
+    gram_product,
+    row_blocks,
+)
 from okforest.embedding.low_rank import DEFAULT_RANK, LowRankKind, low_rank_factor
 from okforest.kernels import Linear, OutputKernel
-from okforest.kernels._description import describe_kernel
-from okforest.kernels._gram_checks import check_gram
+from okforest.kernels.base import describe_kernel
+from okforest.kernels.precomputed import check_gram
 
 EmbeddingKind = Literal["features", "gram", "factor"] | LowRankKind
 LOW_RANK_KINDS = get_args(LowRankKind)

@@ -13,13 +13,12 @@ import numpy.typing as npt
 import scipy.linalg as sla
 import scipy.linalg.lapack as lapack
 
-from okforest._namespace import namespace
-from okforest._outputs import distinct
-from okforest._typing import Floats, Outputs
+from okforest._utils.arrays import Floats, Outputs, namespace
+from okforest._utils.distinct import distinct
 from okforest.kernels import OutputKernel
-from okforest.kernels._description import describe_kernel
-from okforest.kernels._gram_checks import TOLERANCE as INDEFINITE
-from okforest.kernels._gram_checks import check_gram
+from okforest.kernels.base import describe_kernel
+from okforest.kernels.precomputed import TOLERANCE as INDEFINITE
+from okforest.kernels.precomputed import check_gram
 
 LowRankKind = Literal["cholesky", "nystrom", "fourier"]
 

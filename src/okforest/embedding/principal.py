@@ -12,8 +12,7 @@ from typing import Literal
 import numpy as np
 import scipy.linalg as sla
 
-from okforest._namespace import namespace, on_gpu
-from okforest._typing import Floats
+from okforest._utils.arrays import Floats, namespace, on_gpu
 from okforest.embedding.choice import ENTRY_ERROR, Embedding, factor_errors
 
 # "auto" tries these ranks, up to this fraction of N, and takes the first that keeps this share of

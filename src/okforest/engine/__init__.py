@@ -5,12 +5,14 @@ from okforest.engine.cpu import (
     are_byte_trees,
     count_members,
     cut_subwindows,
+    draw,
     draw_squares,
     find_nearest,
     grow,
     leaf_means,
     leaf_weights,
     paste_subwindows,
+    prune,
     pruning_path,
     reach_leaves,
 )
@@ -21,11 +23,8 @@ from okforest.engine.devices import (
     prediction_device,
     start_rounds,
 )
-from okforest.engine.drawing import draw
-from okforest.engine.leaf_partition import LeafPartition
 from okforest.engine.plan import GrowthPlan, GrowthRules
-from okforest.engine.pruning import prune
-from okforest.engine.trees import Trees
+from okforest.engine.trees import LeafPartition, Trees
 
 __all__ = [
     "DeviceName",

@@ -1,7 +1,4 @@
-"""The compiled core, as functions of trees and arrays. Nothing else imports it.
-
-Another engine stands beside this file: it needs :func:`grow`, with the same signature.
-"""
+"""The compiled core, as functions of trees and arrays. Nothing else imports it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,12 +8,19 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from okforest import _core
-from okforest._memory import fitting_threads
-from okforest._typing import Booleans, Floats, Ints, Progress
-from okforest.engine.inputs import Inputs, aligned, by_columns, by_rows
-from okforest.engine.leaf_partition import LeafPartition
-from okforest.engine.plan import GrowthPlan
-from okforest.engine.trees import Trees
+from okforest._utils.arrays import (
+    Booleans,
+    Floats,
+    Inputs,
+    Ints,
+    Progress,
+    aligned,
+    by_columns,
+    by_rows,
+)
+from okforest._utils.resources import fitting_threads
+from okforest.engine.plan import GrowthPlan, GrowthRules
+from okforest.engine.trees import LeafPartition, Trees
 
 FROBENIUS = "a tree grown by criterion='frobenius'"
 FROBENIUS_ADVICE = (
@@ -343,3 +347,50 @@ def reach_leaves(
 
 
 FoundPostings = _core.FoundPostings
+
+
+def draw(row_weight: Floats, n_draws: int, seed: int, trees: range) -> Trees:
+    """Return trees of a root alone, whose members are the rows that they draw, ascending.
+
+    The draws are those of :func:`grow` for the same weights, seed and numbers of trees: they do not
+    depend on X and the outputs.
+    """
+    n = len(row_weight)
+    plan = GrowthPlan(
+        X=np.broadcast_to(np.zeros((1, 1), dtype=np.float32), (n, 1)),
+        outputs=np.empty((n, 0)),
+        gram=False,
+        rules=GrowthRules(random_splits=True, max_depth=0),
+        row_weight=row_weight,
+        n_categories=np.zeros(1, dtype=np.int32),
+        seed=seed,
+        n_draws=n_draws,
+    )
+    return grow(plan, trees)
+
+
+def prune(trees: Trees, alpha: float) -> Trees:
+    """Remove the branches that reduce the variance by at most alpha per leaf."""
+    return (
+        Trees.join([_pruned(trees[t], alpha) for t in range(len(trees))]) if len(trees) else trees
+    )
+
+
+def _pruned(tree: Trees, alpha: float) -> Trees:
+    fate = prune_nodes(tree, alpha)
+    kept, is_leaf = fate != 2, (fate == 1) | (tree.left < 0)
+    number = np.cumsum(kept, dtype=np.int32) - 1
+    changed = {
+        "left": np.where(is_leaf, -1, number[np.where(is_leaf, 0, tree.left)]),
+        "feature": np.where(is_leaf, -1, tree.feature),
+        "threshold": np.where(is_leaf, 0.0, tree.threshold),
+        "missing_left": ~is_leaf & tree.missing_left,
+        "subset": np.where(is_leaf, -1, tree.subset),
+        "weight": tree.weight,
+        "variance": tree.variance,
+        "begin": tree.begin,
+        "end": tree.end,
+    }
+    arrays = {name: array[kept].astype(vars(tree)[name].dtype) for name, array in changed.items()}
+    arrays["node_offsets"] = np.array([0, kept.sum()], dtype=np.int64)
+    return Trees(**{**vars(tree), **arrays})

@@ -6,11 +6,9 @@ from typing import Any, Literal, TypeVar
 
 import scipy.sparse as sp
 
-from okforest._namespace import on_gpu, to_host
-from okforest._typing import Ints, Progress
-from okforest._warnings import warn
+from okforest._utils.arrays import Inputs, Ints, Progress, on_gpu, to_host
+from okforest._utils.errors import warn
 from okforest.engine import cpu, cuda
-from okforest.engine.inputs import Inputs
 from okforest.engine.plan import GrowthPlan
 from okforest.engine.trees import Trees
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from okforest._typing import Floats, Ints
+from okforest._utils.arrays import Floats, Ints
 from okforest.engine.trees import Trees
 
 Positions = npt.NDArray[np.intp]

@@ -5,8 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from okforest._typing import Floats, Ints
-from okforest.engine.inputs import Inputs
+from okforest._utils.arrays import Floats, Inputs, Ints
 
 UNLIMITED = int(np.iinfo(np.int32).max)
 

@@ -3,16 +3,12 @@
 Figures need matplotlib (the extra ``plot``); nothing else here does.
 """
 
-from okforest.inspection.clusters import Cluster, leaf_clusters
-from okforest.inspection.conditions import Condition
-from okforest.inspection.drawing import plot_tree
-from okforest.inspection.graphviz import export_graphviz
-from okforest.inspection.importances import plot_importances
-from okforest.inspection.largest_weights import prototypes
-from okforest.inspection.learning_curves import plot_learning_curve
-from okforest.inspection.rules import Rule, leaf_rules
-from okforest.inspection.survival import plot_calibration, plot_survival
-from okforest.inspection.text import export_text
+from okforest.inspection.drawing import export_graphviz, plot_tree
+from okforest.inspection.plots import plot_importances, plot_learning_curve
+from okforest.inspection.prototypes import prototypes
+from okforest.inspection.rules import Cluster, Rule, export_text, leaf_clusters, leaf_rules
+from okforest.inspection.tree_view import Condition
+from okforest.survival.plots import plot_calibration, plot_survival
 
 __all__ = [
     "Cluster",

@@ -1,18 +1,39 @@
-"""A tree as a matplotlib figure."""
+"""A tree as a matplotlib figure, and as Graphviz source."""
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from okforest._plotting import LINE, NEUTRAL, new_axes, shade
-from okforest.inspection._layout import node_positions
-from okforest.inspection._requirements import require_leaf_outputs
-from okforest.inspection._tree_view import Node, TreeView
+from okforest._utils.plotting import LINE, NEUTRAL, new_axes, shade
+from okforest.inspection.requirements import require_leaf_outputs
+from okforest.inspection.tree_view import Node, TreeView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Text
+
+
+def node_positions(nodes: Iterable[Node]) -> dict[int, tuple[float, int]]:
+    """Return the column and row of each node.
+
+    Ends are in columns 0, 1, …, from left to right; parents are centred above their children; the
+    root is in row 0. Edges therefore never cross.
+    """
+    nodes = list(nodes)
+    columns: dict[int, float] = {}
+    for node in nodes:
+        if node.is_end:
+            columns[node.number] = float(len(columns))
+    children: dict[int, list[int]] = {}
+    for node in nodes:
+        children.setdefault(node.parent, []).append(node.number)
+    for node in reversed(nodes):  # children before their parent
+        if not node.is_end:
+            left, right = children[node.number]
+            columns[node.number] = (columns[left] + columns[right]) / 2
+    return {node.number: (columns[node.number], node.depth) for node in nodes}
+
 
 LINE_LENGTH = 18  # characters after which the condition in a box is wrapped
 MAX_FONT, MIN_FONT = 10.0, 3.0
@@ -219,3 +240,89 @@ def _room(ax: "Axes", boxes: list["Text"], box_height: float, margin: float) -> 
         for x, width in (in_row[0], in_row[-1]):
             rooms.append(2 * column * min(x - left, right - x) / width)
     return float(min(rooms))
+
+
+def export_graphviz(
+    model: Any,
+    tree: int = 0,
+    *,
+    feature_names: Sequence[str] | None = None,
+    decimals: int = 3,
+    max_depth: int | None = None,
+    filled: bool = True,
+) -> str:
+    r"""Return a tree as DOT source, for Graphviz and other tools that read it.
+
+    Inputs that satisfy the condition in a node go left. Leaves show the same as in
+    :func:`export_text`.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted tree or forest, or an OKBoost with ``base="tree"``.
+    tree : int, default=0
+        Which tree of a forest, or which round of an OKBoost, counted from 0.
+    feature_names : sequence of str, optional
+        Names of the features; by default those seen in ``fit``, or x0, x1, …
+    decimals : int, default=3
+        Maximum number of decimals.
+    max_depth : int, optional
+        Depth at which branches are cut; the leaves below are counted.
+    filled : bool, default=True
+        Whether to colour nodes: darker blue means lower variance.
+
+    Returns
+    -------
+    dot : str
+        DOT source; ``dot -Tsvg`` renders it.
+
+    See Also
+    --------
+    plot_tree : The same as a matplotlib figure.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from okforest import OKTree
+    >>> from okforest.inspection import export_graphviz
+    >>> X, y = load_diabetes(return_X_y=True, scaled=False)
+    >>> tree = OKTree(max_depth=1, random_state=0).fit(X, y)
+    >>> print(export_graphviz(tree, decimals=1, filled=False))
+    digraph tree {
+      node [shape=box, style="rounded", color="#5b6770", fontname="sans-serif"];
+      edge [color="#5b6770", fontname="sans-serif"];
+      0 [label="x8 ≤ 4.6"];
+      1 [label="leaf 1\nn = 218\nvariance 3240.8\noutput 110"];
+      0 -> 1 [label="yes"];
+      2 [label="leaf 2\nn = 224\nvariance 5135.6\noutput 192"];
+      0 -> 2 [label="no"];
+    }
+    """
+    view = TreeView(model, tree, feature_names, decimals)
+    style = '"rounded,filled"' if filled else '"rounded"'
+    lines = [
+        "digraph tree {",
+        f'  node [shape=box, style={style}, color="{LINE}", fontname="sans-serif"];',
+        f'  edge [color="{LINE}", fontname="sans-serif"];',
+    ]
+    for node in view.walk(max_depth):
+        lines.append(f"  {node.number} [{_attributes(view, node, filled)}];")
+        if node.depth > 0:
+            answer = f' [label="{"yes" if node.is_left else "no"}"]' if node.depth == 1 else ""
+            lines.append(f"  {node.parent} -> {node.number}{answer};")
+    return "\n".join([*lines, "}"])
+
+
+def _attributes(view: TreeView, node: Node, filled: bool) -> str:
+    condition = None if node.is_end else view.condition(node.number, is_left=True)
+    texts = view.describe(node.number) if condition is None else [str(condition)]
+    label = "\\n".join(map(_escape, texts))
+    attributes = f'label="{label}"'
+    if filled:
+        attributes += f', fillcolor="{shade(view.purity(node.number))}"'
+    return attributes
+
+
+def _escape(text: str) -> str:
+    """Escape the special characters of a quoted DOT string."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from okforest._typing import Floats, Outputs
-from okforest.kernels._base import OutputKernel
-from okforest.kernels._outputs import read_objects
+from okforest._utils.arrays import Floats, Outputs
+from okforest.kernels.base import OutputKernel
+from okforest.kernels.outputs import read_objects
 
 ADVICE = (
     "pass a function of two arrays of outputs that returns their Gram matrix, or "

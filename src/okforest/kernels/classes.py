@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
-from okforest._typing import Floats, Outputs
-from okforest._warnings import warn
-from okforest.kernels._base import OutputKernel
-from okforest.kernels._outputs import read_labels
+from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.errors import warn
+from okforest.kernels.base import OutputKernel
+from okforest.kernels.outputs import read_labels
 
 
 class Dirac(OutputKernel):

@@ -5,9 +5,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from okforest._typing import Floats, Outputs
-from okforest.kernels._as_kernel import as_kernel
-from okforest.kernels._base import OutputKernel
+from okforest._utils.arrays import Floats, Outputs
+from okforest.kernels.as_kernel import as_kernel
+from okforest.kernels.base import OutputKernel
 
 
 class _Pair(OutputKernel):

@@ -5,10 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from okforest._typing import Floats, Outputs
-from okforest.kernels._base import OutputKernel
-from okforest.kernels._label_sets import Form, in_form, in_order, is_frame, learnt_form
-from okforest.kernels._rankings import (
+from okforest._utils.arrays import Floats, Outputs
+from okforest.kernels.base import OutputKernel
+from okforest.kernels.label_set_forms import Form, in_form, in_order, is_frame, learnt_form
+from okforest.kernels.ranking_forms import (
     check_orders,
     check_separators,
     form_of,

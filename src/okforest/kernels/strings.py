@@ -7,12 +7,12 @@ from typing import Any, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 
-from okforest._outputs import distinct
-from okforest._typing import Floats, Outputs
-from okforest._warnings import warn
-from okforest.kernels._base import OutputKernel
-from okforest.kernels._curves import check_count
-from okforest.kernels._strings import (
+from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.distinct import distinct
+from okforest._utils.errors import warn
+from okforest.kernels.base import OutputKernel
+from okforest.kernels.curves import check_count
+from okforest.kernels.sequences import (
     Kmer,
     count_kmers,
     different_kmers,

@@ -5,10 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from okforest._typing import Floats, Outputs
-from okforest.kernels._as_kernel import as_kernel
-from okforest.kernels._base import OutputKernel
-from okforest.kernels._outputs import array_of_objects, check_collection
+from okforest._utils.arrays import Floats, Outputs
+from okforest.kernels.as_kernel import as_kernel
+from okforest.kernels.base import OutputKernel
+from okforest.kernels.outputs import array_of_objects, check_collection
 
 SAMPLE = 1000  # the variance of a part is computed from at most this number of outputs
 

@@ -9,14 +9,13 @@ import numpy as np
 import scipy.linalg as sla
 from scipy.spatial.distance import cdist
 
-from okforest._integers import is_integer
-from okforest._namespace import namespace, on_gpu
-from okforest._outputs import distinct, refuse_masked
-from okforest._threads import gram_product
-from okforest._typing import Floats, Outputs
-from okforest.kernels._as_kernel import as_kernel
-from okforest.kernels._base import OutputKernel
-from okforest.kernels._distances import (
+from okforest._utils.arrays import Floats, Outputs, namespace, on_gpu
+from okforest._utils.distinct import distinct, refuse_masked
+from okforest._utils.parameters import is_integer
+from okforest._utils.resources import gram_product
+from okforest.kernels.as_kernel import as_kernel
+from okforest.kernels.base import OutputKernel
+from okforest.kernels.distances import (
     SMALLEST,
     InPlace,
     as_rows,
@@ -31,8 +30,8 @@ from okforest.kernels._distances import (
     needs_differences,
     negative_halves,
 )
-from okforest.kernels._gram_checks import check_symmetric
-from okforest.kernels._outputs import read_numbers
+from okforest.kernels.outputs import read_numbers
+from okforest.kernels.precomputed import check_symmetric
 
 
 def _check_sigma(kernel: OutputKernel, sigma: Any) -> None:

@@ -1,16 +1,8 @@
 """Losses in feature space, with and without decoding; scorers; rankings, survival, label maps."""
 
-from okforest._step_function import StepFunction
-from okforest.metrics.alignment import kernel_alignment
-from okforest.metrics.curves import integrated_squared_error, integrated_squared_error_scorer
-from okforest.metrics.hierarchies import au_prc, au_prc_scorer
-from okforest.metrics.label_rankings import (
-    kendall_tau,
-    kendall_tau_scorer,
-    spearman_rho,
-    spearman_rho_scorer,
-)
 from okforest.metrics.label_sets import (
+    au_prc,
+    au_prc_scorer,
     example_f1_scorer,
     hamming_scorer,
     macro_f1_scorer,
@@ -22,6 +14,7 @@ from okforest.metrics.label_sets import (
     subset_accuracy_scorer,
 )
 from okforest.metrics.losses import (
+    kernel_alignment,
     kernel_loss,
     kernel_loss_samples,
     kernel_r2,
@@ -37,22 +30,27 @@ from okforest.metrics.scorers import (
     output_loss_scorer,
 )
 from okforest.metrics.segmentation import boundary_f1, intersection_over_union
-from okforest.metrics.sequences import (
+from okforest.metrics.structured import (
     edit_distance,
     edit_distance_scorer,
     exact_match,
     exact_match_scorer,
+    integrated_squared_error,
+    integrated_squared_error_scorer,
+    kendall_tau,
+    kendall_tau_scorer,
+    spearman_rho,
+    spearman_rho_scorer,
 )
-from okforest.metrics.survival import (
+from okforest.survival.estimates import StepFunction
+from okforest.survival.metrics import (
     BrierScore,
     brier_score,
     concordance_index,
     concordance_ipcw,
-    integrated_brier_score,
-)
-from okforest.metrics.survival_scorers import (
     concordance_ipcw_scorer,
     concordance_scorer,
+    integrated_brier_score,
     integrated_brier_scorer,
 )
 

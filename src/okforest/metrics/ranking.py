@@ -9,9 +9,9 @@ import numpy.typing as npt
 from sklearn.metrics import precision_recall_curve, roc_curve
 from sklearn.utils.validation import check_consistent_length
 
-from okforest._integers import is_integer
-from okforest._outputs import refuse_masked
-from okforest._typing import Floats
+from okforest._utils.arrays import Floats
+from okforest._utils.distinct import refuse_masked
+from okforest._utils.parameters import is_integer
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,11 +13,11 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from okforest._warnings import warn
+from okforest._utils.errors import warn
 from okforest.kernels import OutputKernel, as_kernel
-from okforest.kernels._parameters import kernel_was_set
-from okforest.metrics._weights import check_score_weight
+from okforest.kernels.parameters import kernel_was_set
 from okforest.metrics.losses import (
+    check_score_weight,
     check_truth,
     kernel_loss,
     kernel_r2,

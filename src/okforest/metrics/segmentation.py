@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_consistent_length
 
-from okforest._typing import Booleans, Floats
+from okforest._utils.arrays import Booleans, Floats
 
 Maps = list[npt.NDArray[Any]]
 

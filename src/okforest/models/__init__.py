@@ -10,10 +10,9 @@ from okforest.models.forests import (
     OKTotallyRandomTrees,
 )
 from okforest.models.neighbors import OKNeighbors
-from okforest.models.pruning import PruningChoice, select_ccp_alpha
 from okforest.models.ridge import OKRidge
 from okforest.models.tree import OKTree
-from okforest.models.tuning import tune_decoder
+from okforest.models.tuning import PruningChoice, select_ccp_alpha, tune_decoder
 
 __all__ = [
     "DirectionBase",

@@ -10,22 +10,20 @@ from sklearn.base import clone
 from sklearn.utils import ClassifierTags, RegressorTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
-from okforest._memory import check_memory, csr_bytes
-from okforest._namespace import like
-from okforest._output_names import output_names, with_names
-from okforest._state import FittedState
-from okforest._typing import Floats, Outputs
-from okforest._validation import check_decoded, check_kernel, check_outputs
+from okforest._utils.arrays import Floats, Outputs, like
+from okforest._utils.resources import check_memory, csr_bytes
+from okforest._utils.state import FittedState
 from okforest.decode import Decoder, TrainingSet, as_decoder
 from okforest.kernels import OutputKernel, as_kernel
-from okforest.kernels._label_sets import form_of_frame
-from okforest.kernels._parameters import NestedParametersMixin
+from okforest.kernels.label_set_forms import form_of_frame
+from okforest.kernels.parameters import NestedParametersMixin
 from okforest.metrics import kernel_r2_scorer
-from okforest.metrics._weights import check_score_weight
-from okforest.metrics.losses import check_truth
-from okforest.models._out_of_bag import tune_later
-from okforest.models._probabilities import ProbabilityMixin, accuracy, has_classes, has_numbers
-from okforest.models._survival import SurvivalMixin
+from okforest.metrics.losses import check_score_weight, check_truth
+from okforest.models.checks import check_decoded, check_kernel, check_outputs
+from okforest.models.out_of_bag import tune_later
+from okforest.models.output_names import output_names, with_names
+from okforest.models.probabilities import ProbabilityMixin, accuracy, has_classes, has_numbers
+from okforest.survival.prediction import SurvivalMixin
 from okforest.weights import Span, WeightMatrix, as_weights
 
 

@@ -8,8 +8,8 @@ from sklearn.base import clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from okforest._typing import Floats
-from okforest._validation import adopt_inputs
+from okforest._utils.arrays import Floats
+from okforest._utils.inputs import adopt_inputs
 from okforest.models.base import OKModel
 from okforest.weights import CombinedWeights, WeightMatrix
 

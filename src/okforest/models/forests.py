@@ -6,16 +6,15 @@ from inspect import signature
 from types import FunctionType
 from typing import Any, ClassVar, Literal
 
-from okforest._namespace import to_host
-from okforest._threads import thread_count
-from okforest._typing import Floats
-from okforest._validation import TrainingInputs
+from okforest._utils.arrays import Floats, to_host
+from okforest._utils.inputs import TrainingInputs
+from okforest._utils.resources import thread_count
 from okforest.decode import as_decoder
 from okforest.embedding import EmbeddingKind
 from okforest.engine import DeviceName, Trees, apply
-from okforest.models._docs import document
-from okforest.models._out_of_bag import out_of_bag, out_of_bag_weights, tune_out_of_bag
-from okforest.models._tree_model import FitPlan, Target, TreeModel
+from okforest.models.out_of_bag import out_of_bag, out_of_bag_weights, tune_out_of_bag
+from okforest.models.parameter_docs import document
+from okforest.models.tree_model import FitPlan, Target, TreeModel
 
 
 class _Forest(TreeModel):

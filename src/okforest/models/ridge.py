@@ -8,34 +8,34 @@ import numpy.typing as npt
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from okforest._compat import Interval, StrOptions, fit_context
-from okforest._typing import Floats
-from okforest._validation import (
+from okforest._utils.arrays import Floats, Inputs
+from okforest._utils.compat import Interval, StrOptions, fit_context
+from okforest._utils.inputs import (
     TrainingInputs,
     check_numbers,
     check_pairwise,
     check_weights,
     learn_numbers,
 )
-from okforest.engine.inputs import Inputs
+from okforest._utils.state import check_feature_count, check_floats, check_length
 from okforest.kernels import OutputKernel
-from okforest.kernels._gram_checks import check_symmetric
-from okforest.models._docs import document
-from okforest.models._input_kernel import (
+from okforest.kernels.precomputed import check_symmetric
+from okforest.models.base import OKModel
+from okforest.models.input_kernels import (
     CONSTRAINTS,
     InputKernel,
     input_gram,
     resolve_input_kernel,
 )
-from okforest.models._leave_one_out import ScaledOutputs, leave_one_out
-from okforest.models._spectrum import (
+from okforest.models.parameter_docs import document
+from okforest.models.spectrum import (
+    ScaledOutputs,
     ScaledRows,
     exact_spectrum,
     landmark_spectrum,
+    leave_one_out,
     solve_exactly,
 )
-from okforest.models._state import check_feature_count, check_floats, check_length
-from okforest.models.base import OKModel
 from okforest.weights import ProductWeights
 
 Positions = npt.NDArray[np.intp]

@@ -5,11 +5,11 @@ from typing import Any, Literal
 from sklearn.base import clone
 from sklearn.utils import Bunch
 
-from okforest._typing import Ints
+from okforest._utils.arrays import Ints
 from okforest.embedding import EmbeddingKind
 from okforest.engine import DeviceName, pruning_path
-from okforest.models._docs import document
-from okforest.models._tree_model import TreeModel
+from okforest.models.parameter_docs import document
+from okforest.models.tree_model import TreeModel
 
 
 @document

@@ -3,7 +3,7 @@
 Only the plots require matplotlib (the extra ``plot``).
 """
 
-from okforest.network._base import LinkPredictor
+from okforest.network.base import LinkPredictor
 from okforest.network.baselines import InputSimilarity, PairClassifier
 from okforest.network.bipartite import BipartiteCompletion
 from okforest.network.bipartite_evaluation import cross_validate_bipartite
@@ -11,13 +11,13 @@ from okforest.network.clusters import ClusterNetwork, VertexCluster, vertex_clus
 from okforest.network.comparison import (
     Comparison,
     compare_deletions,
+    compare_groups,
     compare_links,
     format_table,
+    group_importances,
 )
-from okforest.network.completion import NetworkCompletion
+from okforest.network.completion import NetworkCompletion, complete_kernel
 from okforest.network.evaluation import Evaluation, KindScores, cross_validate_links
-from okforest.network.groups import compare_groups, group_importances
-from okforest.network.kernel_completion import complete_kernel
 from okforest.network.plots import plot_clusters, plot_curves, plot_deletion, plot_groups
 
 __all__ = [

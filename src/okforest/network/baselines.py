@@ -12,10 +12,10 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from okforest._compat import HasMethods, Interval, StrOptions
-from okforest._typing import Floats
-from okforest.network._base import LinkPredictor
-from okforest.network._graphs import Graph
+from okforest._utils.arrays import Floats
+from okforest._utils.compat import HasMethods, Interval, StrOptions
+from okforest.network.base import LinkPredictor
+from okforest.network.graphs import Graph
 
 BLOCK_BYTES = 2**27  # memory for the features of the pairs scored at a time
 

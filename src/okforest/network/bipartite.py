@@ -7,17 +7,34 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from okforest._compat import Interval, fit_context
-from okforest._outputs import refuse_masked
-from okforest._sparse import check_sparse
-from okforest._state import FittedState
-from okforest._typing import Floats, Outputs
+from okforest._utils.arrays import Floats, Outputs, check_sparse
+from okforest._utils.compat import Interval, fit_context
+from okforest._utils.distinct import refuse_masked
+from okforest._utils.state import FittedState
 from okforest.kernels import as_kernel
-from okforest.network._graphs import count_rows, given_names, name_new, name_rows, order_frame
-from okforest.network._models import new_model, predicted_weights
-from okforest.network._pairs import KNOWN_KNOWN, KNOWN_NEW, NEW_NEW
-from okforest.network._ranking import RankedLinks, TopPairs, check_top, ranked_links, row_blocks
-from okforest.network._state import check_inner_model, check_matrix, check_names, check_present
+from okforest.network.base import (
+    RankedLinks,
+    TopPairs,
+    check_inner_model,
+    check_matrix,
+    check_names,
+    check_present,
+    check_top,
+    new_model,
+    predicted_weights,
+    ranked_links,
+    row_blocks,
+)
+from okforest.network.graphs import (
+    KNOWN_KNOWN,
+    KNOWN_NEW,
+    NEW_NEW,
+    count_rows,
+    given_names,
+    name_new,
+    name_rows,
+    order_frame,
+)
 from okforest.weights import WeightMatrix, as_weights
 
 

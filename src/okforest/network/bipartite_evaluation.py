@@ -6,12 +6,10 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import clone
 
-from okforest._compat import rows_of
-from okforest.network._folds import ScoredPairs, folds_of
-from okforest.network._graphs import count_rows
-from okforest.network._pairs import Positions
+from okforest._utils.compat import rows_of
 from okforest.network.bipartite import BipartiteCompletion, read_links
-from okforest.network.evaluation import KindScores, judge
+from okforest.network.evaluation import KindScores, ScoredPairs, folds_of, judge
+from okforest.network.graphs import Positions, count_rows
 
 Setting = Literal["new rows", "new columns", "both new"]
 

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from scipy.special import gammaln, logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from okforest._typing import Floats, Ints, Outputs
+from okforest._utils.arrays import Floats, Ints, Outputs
 from okforest.inspection import Rule, leaf_clusters
-from okforest.network._models import final_model
+from okforest.network.base import final_model
 from okforest.network.completion import NetworkCompletion
 
 

@@ -13,24 +13,64 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
-from okforest._compat import Interval, StrOptions
-from okforest._sparse import check_sparse
-from okforest._typing import Floats
-from okforest.kernels import Diffusion, OutputKernel
-from okforest.network._base import LinkPredictor
-from okforest.network._calibration import Calibration, calibrate, check_calibration
-from okforest.network._graphs import Graph
-from okforest.network._models import (
+from okforest._utils.arrays import Floats, check_sparse
+from okforest._utils.compat import Interval, StrOptions
+from okforest.kernels import Diffusion, OutputKernel, Precomputed
+from okforest.metrics.losses import unwrap
+from okforest.network.base import (
+    LinkPredictor,
+    check_inner_model,
+    check_matrix,
+    check_names,
+    check_present,
     final_model,
     new_model,
     predicted_weights,
     predicted_weights_by_tree,
 )
-from okforest.network._pairs import KNOWN_NEW, NEW_NEW
-from okforest.network._state import check_inner_model, check_matrix, check_names, check_present
+from okforest.network.evaluation import folds_of, join, score_fold
+from okforest.network.graphs import KNOWN_NEW, NEW_NEW, Graph, PairKind
 from okforest.weights import Span, WeightMatrix, as_weights
+
+# For each kind of pair, increasing scores and the corresponding probabilities of a link.
+Calibration = dict[PairKind, tuple[Floats, Floats]]
+
+
+def calibrate(model: LinkPredictor, X: Any, graph: Graph, n_folds: int) -> Calibration:
+    """Return, for each kind of pair, an isotonic regression of links on scores.
+
+    Vertices held out stand for new ones. Each kind of pair has its own regression because the
+    scores of different kinds are not comparable.
+    """
+    pairs = [score_fold(model, X, graph, fold) for fold in folds_of(len(graph.names), n_folds)]
+    calibration: Calibration = {}
+    for kind in (KNOWN_NEW, NEW_NEW):
+        truth, scores = join(fold[kind] for fold in pairs)
+        isotonic = IsotonicRegression(out_of_bounds="clip").fit(scores, truth)
+        calibration[kind] = isotonic.X_thresholds_, isotonic.y_thresholds_
+    return calibration
+
+
+def check_calibration(calibration: Any) -> None:
+    """Raise a ValueError if a restored calibration cannot be interpolated."""
+    kinds = {KNOWN_NEW, NEW_NEW}
+    if not isinstance(calibration, dict) or set(calibration) != kinds:
+        raise ValueError(f"calibration_ does not have the kinds {sorted(kinds)}")
+    for kind, points in calibration.items():
+        curve = isinstance(points, tuple | list) and len(points) == 2
+        if not curve or not all(_is_vector(part) for part in points):
+            raise ValueError(f"calibration_[{kind!r}] is not a pair of arrays of floats")
+        scores, probabilities = points
+        if len(scores) != len(probabilities) or (np.diff(scores) < 0).any():
+            raise ValueError(f"calibration_[{kind!r}] is not a curve over increasing scores")
+
+
+def _is_vector(values: Any) -> bool:
+    is_array = isinstance(values, np.ndarray) and values.dtype.kind == "f"
+    return is_array and values.ndim == 1 and len(values) > 0
 
 
 @dataclass(frozen=True)
@@ -284,3 +324,61 @@ class NetworkCompletion(LinkPredictor):
             check_matrix(W, f"known_weights_[{i}]", (n, n))
         if hasattr(self, "calibration_"):
             check_calibration(self.calibration_)
+
+
+def complete_kernel(
+    K_known: Any,
+    X_known: Any,
+    X_new: Any,
+    estimator: Any = None,
+    scheme: Literal["convolve", "average"] = "convolve",
+) -> Floats:
+    """Complete a Gram matrix: predict its entries for new objects from their features.
+
+    The values among known objects do not change. In the feature space of the kernel, a known object
+    is φ_i and a new one is its prediction F(x), so that k̂(i, x) = ⟨φ_i, F(x)⟩ and
+    k̂(x, z) = ⟨F(x), F(z)⟩. The result is positive semi-definite if K_known is.
+
+    Parameters
+    ----------
+    K_known : array-like of shape (n, n)
+        The Gram matrix of the known objects.
+    X_known : array-like, frame or sparse matrix of shape (n, p)
+        Features of the known objects.
+    X_new : array-like, frame or sparse matrix of shape (m, p)
+        Features of the new objects.
+    estimator : estimator, optional
+        A model of okforest, or a pipeline that ends with one; its ``kernel`` is replaced. By
+        default ``OKExtraTrees(100, max_features=0.25, min_samples_split=5)``.
+    scheme : {"convolve", "average"}, default="convolve"
+        How trees predict the kernel between new objects: see
+        :meth:`okforest.OKExtraTrees.predict_kernel`.
+
+    Returns
+    -------
+    K : ndarray of shape (n + m, n + m)
+        The Gram matrix of all objects, known ones first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.network import complete_kernel
+    >>> X = np.linspace(0.0, 1.0, 50)[:, None]
+    >>> K = np.exp(-((X - X.T) ** 2))
+    >>> known = np.arange(50) % 5 > 0
+    >>> completed = complete_kernel(K[np.ix_(known, known)], X[known], X[~known])
+    >>> bool(np.abs(completed[:40, 40:] - K[np.ix_(known, ~known)]).max() < 0.1)
+    True
+    """
+    check_sparse(X_known, "X_known")
+    check_sparse(X_new, "X_new")
+    K = np.asarray(K_known)
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"K_known has shape {K.shape}; pass the square Gram matrix of the known objects."
+        )
+    model = new_model(estimator, Precomputed(K), scheme).fit(X_known, np.arange(len(K)))
+    final, X_final = unwrap(model, X_new)
+    across = predicted_weights(final, X_final) @ K
+    new = final.predict_kernel(X_final, scheme=scheme)
+    return np.block([[K, across.T], [across, new]])

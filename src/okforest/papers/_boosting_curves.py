@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from okforest import OKBoost
-from okforest._plotting import CURVES, new_figure
-from okforest._report import Block, Figure, Heading
+from okforest._utils.plotting import CURVES, new_figure
+from okforest._utils.report import Block, Figure, Heading
 from okforest.metrics import output_loss
 from okforest.papers._boosting_network import N_VERTICES, make_kernel
 from okforest.papers._image_data import KERNEL, image_fold

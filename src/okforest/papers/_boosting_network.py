@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GridSearchCV
 
-from okforest._report import Block, Heading, Paragraph, Table
+from okforest._utils.report import Block, Heading, Paragraph, Table
 from okforest.kernels import Diffusion
 from okforest.metrics import kernel_loss
 from okforest.network import NetworkCompletion
-from okforest.network._folds import score_fold
-from okforest.network.evaluation import judge_kinds
+from okforest.network.evaluation import judge_kinds, score_fold
 from okforest.papers._formatting import mean_and_std, published
 from okforest.papers._jobs import Job, Results
 from okforest.papers._models import BOOSTED, make_boosting, make_trees

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from okforest._typing import Floats
+from okforest._utils.arrays import Floats
 
 
 def count(n: int, noun: str) -> str:

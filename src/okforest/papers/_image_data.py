@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.model_selection import PredefinedSplit
 from sklearn.utils import Bunch
 
-from okforest._typing import Floats
+from okforest._utils.arrays import Floats
 from okforest.datasets import fetch_usps
 from okforest.kernels import RBF
 

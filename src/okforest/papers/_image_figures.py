@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from okforest._plotting import new_figure
+from okforest._utils.plotting import new_figure
 from okforest.papers._image_data import HALF, fold_positions, load_images
 
 if TYPE_CHECKING:

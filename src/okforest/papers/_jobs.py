@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from okforest._typing import Floats
+from okforest._utils.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

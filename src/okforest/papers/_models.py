@@ -7,7 +7,7 @@ from sklearn.base import clone
 from okforest import OKBagging, OKBoost, OKExtraTrees, OKTree
 from okforest.kernels import Diffusion
 from okforest.network import NetworkCompletion
-from okforest.network._models import DEFAULT
+from okforest.network.base import DEFAULT
 
 TREES = ("single tree", "bagging", "extra-trees")
 BOOSTED = ("OKBoost", "OKBoost, extra-trees")

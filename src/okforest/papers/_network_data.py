@@ -16,13 +16,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from okforest._typing import Floats
+from okforest._utils.arrays import Floats
 from okforest.datasets import fetch_yeast_ppi
 from okforest.datasets._files import Source
 from okforest.datasets._tables import read_edges, read_matrix
-from okforest.network._folds import Fold, folds_of, hide_links
-from okforest.network._graphs import Graph
-from okforest.network._pairs import Positions
+from okforest.network.evaluation import Fold, folds_of, hide_links
+from okforest.network.graphs import Graph, Positions
 
 # Sets of features, as groups of columns in the data.
 FEATURE_SETS = {

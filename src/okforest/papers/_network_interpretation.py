@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from okforest import OKTree
-from okforest._plotting import new_figure
-from okforest._report import Block, Figure, Heading, Paragraph, Table
+from okforest._utils.plotting import new_figure
+from okforest._utils.report import Block, Figure, Heading, Paragraph, Table
 from okforest.network import ClusterNetwork, NetworkCompletion, plot_clusters, vertex_clusters
 from okforest.papers._jobs import Job, Results
 from okforest.papers._models import SETTINGS, make_completion

@@ -10,7 +10,7 @@ from typing import Any
 
 from sklearn.model_selection import GridSearchCV
 
-from okforest._report import Block, Heading, Paragraph, Table
+from okforest._utils.report import Block, Heading, Paragraph, Table
 from okforest.papers import _boosting_curves, _boosting_network
 from okforest.papers._formatting import count, mean_and_std, published
 from okforest.papers._image_data import (

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GridSearchCV
 
-from okforest._report import Block, Heading, Paragraph, Table
+from okforest._utils.report import Block, Heading, Paragraph, Table
 from okforest.datasets import make_friedman1
 from okforest.metrics import kernel_loss, output_loss
 from okforest.papers._formatting import mean_and_std, published

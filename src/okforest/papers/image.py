@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from okforest import OKExtraTrees, OKNeighbors, OKRidge
-from okforest._report import Block, Figure, Heading, Paragraph, Table
-from okforest._typing import Floats
+from okforest._utils.arrays import Floats
+from okforest._utils.report import Block, Figure, Heading, Paragraph, Table
 from okforest.metrics import kernel_loss, output_loss, output_loss_scorer
 from okforest.papers._formatting import count, mean_and_std, published
 from okforest.papers._image_data import (

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from okforest._report import Block, Heading, Paragraph, Table
+from okforest._utils.report import Block, Heading, Paragraph, Table
 from okforest.papers._formatting import count
 from okforest.papers._jobs import Job, Results
 from okforest.segments import RandomSubwindows, list_images

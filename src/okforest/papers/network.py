@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from okforest._plotting import new_figure
-from okforest._report import Block, Figure, Heading, Paragraph, Table
+from okforest._utils.plotting import new_figure
+from okforest._utils.report import Block, Figure, Heading, Paragraph, Table
 from okforest.metrics import AveragedCurve
 from okforest.network import Evaluation, KindScores, plot_curves, plot_deletion
-from okforest.network._folds import score_fold
-from okforest.network.evaluation import judge_kinds
+from okforest.network.evaluation import judge_kinds, score_fold
 from okforest.papers import _network_interpretation
 from okforest.papers._formatting import mean_and_std, published
 from okforest.papers._jobs import Job, Results

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from okforest._sparse import check_compressed
+from okforest._utils.arrays import check_compressed
 from okforest.engine import Trees
-from okforest.engine.validity import check_trees
+from okforest.engine.trees import check_trees
 from okforest.persistence.classes import ClassFinder
 from okforest.persistence.container import writable_dtype
 from okforest.persistence.encoding import SCALAR_TYPES, SPARSE, is_learnt

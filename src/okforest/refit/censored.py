@@ -8,25 +8,27 @@ from sklearn.base import clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from okforest._available import available_if
-from okforest._censored import read_intervals, times_only
-from okforest._compat import Interval, StrOptions, fit_context
-from okforest._state import FittedState
-from okforest._typing import Floats
-from okforest._validation import adopt_inputs
+from okforest._utils.arrays import Floats
+from okforest._utils.compat import Interval, StrOptions, fit_context
+from okforest._utils.errors import available_if
+from okforest._utils.inputs import adopt_inputs
+from okforest._utils.state import FittedState
 from okforest.kernels import Survival, as_kernel
 from okforest.metrics import concordance_index
 from okforest.models import OKExtraTrees
-from okforest.refit._adjustments import Adjust, Adjustments
-from okforest.refit._censored_growth import GrownForest, Structure, grow_censored
-from okforest.refit._convex import Norm
-from okforest.refit._interval_refit import refit_intervals
-from okforest.refit._leaf_curves import LeafCurves
-from okforest.refit._leaves import check_rows, check_trees
-from okforest.refit._points import check_priors
-from okforest.refit._scales import Scale, ScaleName
-from okforest.refit._solution import Solution, warn_unless_converged
-from okforest.refit._state import check_refit
+from okforest.refit.censored_growth import (
+    GrownForest,
+    LeafCurves,
+    Scale,
+    ScaleName,
+    Structure,
+    grow_censored,
+)
+from okforest.refit.constraints import check_priors
+from okforest.refit.convex import Norm, Solution, warn_unless_converged
+from okforest.refit.intervals import refit_intervals
+from okforest.refit.leaves import Adjust, Adjustments, check_refit, check_rows, check_trees
+from okforest.survival.outputs import read_intervals, times_only
 
 
 def _adjusts_outputs(model: Any) -> None:

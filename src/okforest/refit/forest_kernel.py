@@ -9,14 +9,14 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from okforest._compat import Interval, StrOptions, fit_context
-from okforest._memory import check_memory
-from okforest._state import FittedState
-from okforest._typing import Floats, Outputs
-from okforest._validation import adopt_inputs
+from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.compat import Interval, StrOptions, fit_context
+from okforest._utils.inputs import adopt_inputs
+from okforest._utils.resources import check_memory
+from okforest._utils.state import FittedState
 from okforest.models import OKExtraTrees
-from okforest.models._tree_model import TreeModel
-from okforest.refit._leaves import LeafExpansion, check_trees, leaves_of, warn_if_full_grown
+from okforest.models.tree_model import TreeModel
+from okforest.refit.leaves import LeafExpansion, check_trees, leaves_of, warn_if_full_grown
 
 
 class ForestKernel(TransformerMixin, FittedState):

@@ -8,7 +8,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_array
 
-from okforest._sparse import check_sparse
+from okforest._utils.arrays import check_sparse
 
 CHOICES = "'knn', a matrix, a function of X that returns one, or None"
 SMALL = 1000  # rows up to which eigenvalues are computed exactly

@@ -12,10 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
-from okforest._compat import rows_of
-from okforest._sparse import check_sparse
-from okforest._typing import Floats
-from okforest.refit._virtual_points import (
+from okforest._utils.arrays import Floats, check_sparse
+from okforest._utils.compat import rows_of
+from okforest.refit.points import (
     check_points,
     n_rows,
     numbers_of,

@@ -7,15 +7,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
-from okforest._compat import rows_of
-from okforest._sparse import check_sparse
-from okforest._typing import Floats
+from okforest._utils.arrays import Floats, check_sparse
+from okforest._utils.compat import rows_of
 from okforest.metrics import concordance_index
-from okforest.refit._adjustments import Adjustments
-from okforest.refit._interval_refit import refit_intervals
-from okforest.refit._leaves import check_rows, leaves_of
-from okforest.refit._solution import warn_unless_converged
 from okforest.refit.censored import CensoredForest
+from okforest.refit.convex import warn_unless_converged
+from okforest.refit.intervals import refit_intervals
+from okforest.refit.leaves import Adjustments, check_rows, leaves_of
 
 
 @dataclass(frozen=True)

@@ -9,27 +9,26 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from okforest._columns import as_columns
-from okforest._compat import Interval, StrOptions, fit_context, rows_of
-from okforest._typing import Booleans, Floats, Ints, Outputs
-from okforest._validation import adopt_inputs
+from okforest._utils.arrays import Booleans, Floats, Ints, Outputs
+from okforest._utils.compat import Interval, StrOptions, fit_context, rows_of
+from okforest._utils.frames import as_columns
+from okforest._utils.inputs import adopt_inputs
 from okforest.decode import as_decoder
 from okforest.kernels import Dirac, as_kernel
-from okforest.kernels._outputs import check_collection, read_array
+from okforest.kernels.outputs import check_collection, read_array
 from okforest.models import OKExtraTrees
-from okforest.models._tree_model import TreeModel
-from okforest.refit._base import RefittedModel
-from okforest.refit._labelled_growth import (
+from okforest.models.tree_model import TreeModel
+from okforest.refit.constraints import check_priors
+from okforest.refit.convex import warn_unless_converged
+from okforest.refit.labels import FORMS, labelled_rows, select, warn_about_labels
+from okforest.refit.leaves import LeafExpansion, RefittedModel, check_rows, check_trees, leaves_of
+from okforest.refit.smooth import (
     LabelledForest,
     base_weights,
     grow_labelled,
+    refit_labelled,
     solution_columns,
 )
-from okforest.refit._leaves import LeafExpansion, check_rows, check_trees, leaves_of
-from okforest.refit._points import check_priors
-from okforest.refit._smooth_refit import refit_labelled
-from okforest.refit._solution import warn_unless_converged
-from okforest.refit._unlabelled import FORMS, labelled_rows, select, warn_about_labels
 from okforest.weights import (
     CombinedWeights,
     LeafWeights,

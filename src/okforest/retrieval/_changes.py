@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from okforest._integers import is_integer
-from okforest._typing import Booleans
+from okforest._utils.arrays import Booleans
+from okforest._utils.parameters import is_integer
 from okforest.retrieval._hits import Hit
 from okforest.retrieval._pictures import DEFAULT_LIMITS, content_hash
 from okforest.retrieval._segment import SegmentBuilder, merge_segments

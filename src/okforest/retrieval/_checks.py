@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from okforest._integers import is_integer
+from okforest._utils.parameters import is_integer
 
 
 def as_integer(name: str, value: Any, least: int, most: int | None = None) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from okforest._typing import Booleans
+from okforest._utils.arrays import Booleans
 from okforest.retrieval._originals import read_original
 from okforest.retrieval._pictures import DEFAULT_LIMITS, Picture, content_hash
 from okforest.retrieval._scoring import Lookup, Words, rank

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from okforest._typing import Floats, Ints
+from okforest._utils.arrays import Floats, Ints
 from okforest.retrieval._postings import UInt32s, UInt64s
 from okforest.retrieval.vocabulary import Reached
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from okforest.retrieval._decoder import Decoder, PictureError, decode
-from okforest.segments._images import checked, require_pillow
+from okforest.segments.images import checked, require_pillow
 
 Picture = npt.NDArray[np.uint8]  # of shape (height, width, channels), one channel or three
 

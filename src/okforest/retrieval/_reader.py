@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from okforest._progress import progress_of
-from okforest._typing import Floats
+from okforest._utils.arrays import Floats
+from okforest._utils.progress import progress_of
 from okforest.retrieval._changes import positions_of
 from okforest.retrieval._checks import as_integer, as_list
 from okforest.retrieval._description import describe

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from okforest._typing import Booleans, Floats
+from okforest._utils.arrays import Booleans, Floats
 from okforest.engine import FoundPostings
 from okforest.retrieval._postings import UInt32s, UInt64s
 from okforest.retrieval._store import Snapshot

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from okforest._typing import Booleans
+from okforest._utils.arrays import Booleans
 from okforest.persistence import FileFormatError
 from okforest.persistence.atomic import remove_leftovers, replacing
 from okforest.persistence.container import read, write

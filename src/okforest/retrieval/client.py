@@ -14,8 +14,8 @@ from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 
-from okforest._available import install_extra
-from okforest._integers import is_integer
+from okforest._utils.errors import install_extra
+from okforest._utils.parameters import is_integer
 from okforest.retrieval._checks import as_integer, as_list
 from okforest.retrieval._hits import Hit, IndexChangedError, RankedHits
 from okforest.retrieval._pictures import file_content

@@ -8,9 +8,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from okforest._progress import progress_of
-from okforest._threads import thread_count
-from okforest._warnings import warn
+from okforest._utils.errors import warn
+from okforest._utils.progress import progress_of
+from okforest._utils.resources import thread_count
 from okforest.retrieval._changes import (
     Added,
     Adder,

@@ -41,7 +41,7 @@ from okforest.retrieval._service import SearchService
 from okforest.retrieval._settings import ServerSettings
 from okforest.retrieval._store import VOCABULARY, IndexBusyError
 from okforest.retrieval.index import SubwindowIndex
-from okforest.segments._images import require_pillow
+from okforest.segments.images import require_pillow
 
 # Pictures above one of these limits wait for each other, so that they do not hold up small ones.
 QUICK_BYTES, QUICK_PIXELS = 2**20, 1_000_000

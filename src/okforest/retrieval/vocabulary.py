@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from okforest._progress import progress_of
-from okforest._threads import thread_count
-from okforest._typing import Ints
+from okforest._utils.arrays import Ints
+from okforest._utils.progress import progress_of
+from okforest._utils.resources import thread_count
 from okforest.engine import are_byte_trees, reach_leaves
 from okforest.models import OKTotallyRandomTrees
 from okforest.persistence import FileFormatError

@@ -4,16 +4,15 @@ A *segmenter* cuts an object into many random segments of a fixed number of feat
 on segments, and its predictions for the segments of an object are combined.
 """
 
-from okforest.segments._base import Segmenter, Segments
 from okforest.segments.annotator import SegmentAnnotator
-from okforest.segments.classifier import SegmentClassifier
+from okforest.segments.base import Segmenter, Segments
+from okforest.segments.estimators import SegmentClassifier, SegmentRegressor
 from okforest.segments.evidence import Evidence
-from okforest.segments.files import list_images
+from okforest.segments.images import list_images
 from okforest.segments.kmers import KmerWindows
 from okforest.segments.model import SegmentModel
 from okforest.segments.neighborhoods import Neighborhoods
 from okforest.segments.pixels import PixelClassifier
-from okforest.segments.regressor import SegmentRegressor
 from okforest.segments.subseries import RandomSubseries
 from okforest.segments.subwindows import RandomSubwindows
 

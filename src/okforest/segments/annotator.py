@@ -10,14 +10,13 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from okforest._compat import Interval, StrOptions, fit_context
-from okforest._sparse import check_sparse
-from okforest._state import FittedState
-from okforest._typing import Booleans, Floats
-from okforest.segments._base import Segmenter
-from okforest.segments._batches import MAX_SEGMENTS, MaxSegments
-from okforest.segments._estimators import check_estimator
-from okforest.segments.regressor import SegmentRegressor
+from okforest._utils.arrays import Booleans, Floats, check_sparse
+from okforest._utils.compat import Interval, StrOptions, fit_context
+from okforest._utils.state import FittedState
+from okforest.segments.base import Segmenter
+from okforest.segments.estimators import SegmentRegressor
+from okforest.segments.learners import check_estimator
+from okforest.segments.model import MAX_SEGMENTS, MaxSegments
 
 
 class SegmentAnnotator(FittedState):

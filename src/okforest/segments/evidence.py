@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from okforest._plotting import new_axes
-from okforest._typing import Floats, Ints, Outputs
+from okforest._utils.arrays import Floats, Ints, Outputs
+from okforest._utils.plotting import new_axes
 from okforest.kernels import Dirac
-from okforest.segments._base import Segmenter
+from okforest.segments.base import Segmenter
 from okforest.weights import Span
 
 if TYPE_CHECKING:

@@ -7,11 +7,19 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from okforest._typing import Floats, Ints
-from okforest.segments._base import MEANS, Objects, Segmenter, Segments
-from okforest.segments._parameters import check_count, check_option
-from okforest.segments._random import below, content_seed, uniforms
-from okforest.segments._tables import listed
+from okforest._utils.arrays import Floats, Ints
+from okforest.segments.base import (
+    MEANS,
+    Objects,
+    Segmenter,
+    Segments,
+    below,
+    check_count,
+    check_option,
+    content_seed,
+    listed,
+    uniforms,
+)
 from okforest.segments.subseries import spread_intervals
 
 if TYPE_CHECKING:

@@ -10,24 +10,141 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from okforest._columns import is_frame
-from okforest._compat import StrOptions, fit_context
-from okforest._progress import ProgressBar
-from okforest._sparse import check_sparse
-from okforest._threads import thread_count
-from okforest._typing import Floats
-from okforest._validation import check_weights
-from okforest.models._state import check_floats
+from okforest._utils.arrays import Floats, check_sparse
+from okforest._utils.compat import Interval, StrOptions, fit_context
+from okforest._utils.errors import warn
+from okforest._utils.frames import is_frame
+from okforest._utils.inputs import check_weights
+from okforest._utils.progress import ProgressBar
+from okforest._utils.resources import check_memory, thread_count
+from okforest._utils.state import check_floats
+from okforest.kernels import Linear
 from okforest.models.base import OKModel
-from okforest.segments._base import Objects, Segmenter, Segments
-from okforest.segments._batches import MAX_SEGMENTS, MaxSegments, cut_in_batches, joined
-from okforest.segments._confidence import distances_from_mean
-from okforest.segments._estimators import Task, check_estimator, with_shared_parameters
-from okforest.segments._learners import Learner, make_learner
-from okforest.segments._tables import as_table, is_vector
+from okforest.segments.base import Objects, Segmenter, Segments, as_table, is_vector, some_of_each
 from okforest.segments.evidence import Evidence, read_output
+from okforest.segments.learners import (
+    Learner,
+    Task,
+    check_estimator,
+    make_learner,
+    with_shared_parameters,
+)
 from okforest.weights import Span, WeightMatrix
 from okforest.weights.grouped import group_rows, stack_rows
+
+BATCH_BYTES = 2**22  # of the segments that are made at a time, and of the files that are read
+AUTO_SEGMENTS = 1_000_000  # training segments that max_segments="auto" stands for
+
+MaxSegments = int | Literal["auto"] | None
+MAX_SEGMENTS: list[Any] = [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None]
+
+
+def cut_in_batches(
+    segmenter: Segmenter, objects: Objects, seed: int, n_threads: int
+) -> Iterator[Segments]:
+    """Yield the segments of as many objects as take about 4 MB, of at least one.
+
+    Objects that are read when they are needed, such as image files, count too.
+    """
+    in_memory = isinstance(objects, list)
+    batch: list[Any] = []
+    held, segment_bytes = 0, BATCH_BYTES  # not known before the first object is cut, alone
+    for item in objects:
+        n_segments = segmenter.count([item])
+        read = 0 if in_memory else int(getattr(item, "nbytes", 0))
+        if batch and held + read + n_segments * segment_bytes > BATCH_BYTES:
+            segments = segmenter.cut(batch, seed, n_threads)
+            yield segments
+            segment_bytes = segments.values.itemsize * segments.values.shape[1]
+            batch, held = [], 0
+        batch.append(item)
+        held += read + n_segments * segment_bytes
+    if batch:
+        yield segmenter.cut(batch, seed, n_threads)
+
+
+def joined(
+    batches: Iterator[tuple[Any, ...]], n_objects: int, total: int, max_segments: MaxSegments
+) -> tuple[Any, ...]:
+    """Return the training segments in one array, the object of each, and what else is known of it.
+
+    ``batches`` are tuples of arrays: segments, their objects, and any others with a row for each.
+    There are ``total`` segments of ``n_objects`` objects; at most ``max_segments`` are kept.
+    """
+    per_object = _kept_of_each(n_objects, total, max_segments)
+    rows = total if per_object is None else min(total, per_object * n_objects)
+    S: Any = None
+    others: list[tuple[Any, ...]] = []
+    done = 0
+    for batch in batches:
+        if per_object is not None:
+            some = some_of_each(batch[1], per_object)
+            batch = tuple(part[some] for part in batch)
+        values, *rest = batch
+        dtype = values.dtype if S is None else np.result_type(S, values)
+        if S is None or dtype != S.dtype:  # bytes, and then floats
+            check_memory(
+                dtype.itemsize * values.shape[1] * rows,
+                f"the array of {rows} segments of the training objects",
+                "Set max_segments, or use fewer or smaller segments.",
+            )
+            wider = np.empty((rows, values.shape[1]), dtype)
+            if S is not None:
+                wider[:done] = S[:done]
+            S = wider
+        S[done : done + len(values)] = values
+        others.append(tuple(rest))
+        done += len(values)
+    return S[:done], *(np.concatenate(parts) for parts in zip(*others, strict=True))
+
+
+def _kept_of_each(n_objects: int, total: int, max_segments: MaxSegments) -> int | None:
+    """Return how many segments of each object are kept, None for all of them."""
+    most = max(AUTO_SEGMENTS, n_objects) if max_segments == "auto" else max_segments
+    if most is None:
+        return None
+    if most < n_objects:
+        raise ValueError(
+            f"max_segments={most} is less than the number of objects, {n_objects}, and each "
+            f"needs a segment; set it to at least {n_objects}, or to None."
+        )
+    if total <= most:
+        return None
+    per_object = most // n_objects
+    if max_segments == "auto":
+        warn(
+            f"the {n_objects} training objects have {total} segments; the estimator is fitted to "
+            f"at most {per_object} of each, so that memory is bounded. Set max_segments={most} to "
+            "accept this without a warning, or max_segments=None to fit it to all segments.",
+            UserWarning,
+        )
+    return per_object
+
+
+SHARE = 1e-12  # of a distance, which is a rounding error
+EPS = float(np.finfo(np.float64).eps)
+
+
+def distances_from_mean(span: Span, weights: WeightMatrix, object_weight: Floats) -> Floats:
+    """Return ‖F − φ̄‖² of predictions, 0 where it is a rounding error.
+
+    Explicit features are centred first: no digits are lost to a large mean.
+    """
+    share = object_weight / object_weight.sum()
+    features = span.features
+    if features is None and isinstance(span.kernel, Linear):  # more columns than outputs
+        features = span.kernel.features(span.outputs)
+    if features is None:
+        mean = share[None, :]
+        square, norms = span.squared_norms(mean)[0], span.squared_norms(weights)
+        distances = norms - 2.0 * span.gram(weights, mean)[:, 0] + square
+        return np.where(distances > SHARE * (norms + square), distances, 0.0)
+    centred = features - share @ features
+    centred -= share @ centred  # the first mean has the rounding error of the offset
+    distances = ((weights @ centred) ** 2).sum(axis=1)
+    size, offset = (centred**2).sum(axis=1).max(), (features**2).sum(axis=1).max()
+    rounding = SHARE**2 * size + (4 * EPS) ** 2 * offset
+    return np.where(distances > rounding, distances, 0.0)
 
 
 class SegmentModel(OKModel):

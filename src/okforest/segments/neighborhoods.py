@@ -9,12 +9,19 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 from sklearn.base import clone
 
-from okforest._sparse import check_sparse
-from okforest._typing import Booleans, Floats, Ints
-from okforest.segments._base import MEANS, Objects, Segmenter, Segments, mean_of
-from okforest.segments._parameters import check_count
-from okforest.segments._random import below, content_seed, uniforms
-from okforest.segments._tables import listed
+from okforest._utils.arrays import Booleans, Floats, Ints, check_sparse
+from okforest.segments.base import (
+    MEANS,
+    Objects,
+    Segmenter,
+    Segments,
+    below,
+    check_count,
+    content_seed,
+    listed,
+    mean_of,
+    uniforms,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,21 +11,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from okforest._compat import Interval, StrOptions, fit_context
-from okforest._memory import check_memory
-from okforest._plotting import new_axes
-from okforest._progress import ProgressBar
-from okforest._state import FittedState
-from okforest._threads import thread_count
-from okforest._typing import Floats, Ints
+from okforest._utils.arrays import Floats, Ints
+from okforest._utils.compat import Interval, StrOptions, fit_context
+from okforest._utils.plotting import new_axes
+from okforest._utils.progress import ProgressBar
+from okforest._utils.resources import check_memory, thread_count
+from okforest._utils.state import FittedState
 from okforest.kernels import as_kernel
 from okforest.metrics import intersection_over_union
 from okforest.models import OKExtraTrees
 from okforest.models.base import OKModel
-from okforest.segments._base import Objects
-from okforest.segments._batches import MAX_SEGMENTS, MaxSegments, joined
-from okforest.segments._estimators import check_estimator, with_shared_parameters
-from okforest.segments._images import Image
+from okforest.segments.base import Objects
+from okforest.segments.images import Image
+from okforest.segments.learners import check_estimator, with_shared_parameters
+from okforest.segments.model import MAX_SEGMENTS, MaxSegments, joined
 from okforest.segments.subwindows import RandomSubwindows, spread_maps
 
 if TYPE_CHECKING:

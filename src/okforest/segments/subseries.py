@@ -6,13 +6,21 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from okforest._plotting import LINE
-from okforest._sparse import check_sparse
-from okforest._typing import Floats, Ints
-from okforest.segments._base import MEANS, Objects, Segmenter, Segments, mean_of
-from okforest.segments._parameters import check_count, check_range
-from okforest.segments._random import below, content_seed, uniforms
-from okforest.segments._tables import listed
+from okforest._utils.arrays import Floats, Ints, check_sparse
+from okforest._utils.plotting import LINE
+from okforest.segments.base import (
+    MEANS,
+    Objects,
+    Segmenter,
+    Segments,
+    below,
+    check_count,
+    check_range,
+    content_seed,
+    listed,
+    mean_of,
+    uniforms,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

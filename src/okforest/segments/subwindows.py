@@ -8,13 +8,22 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from okforest._typing import Booleans, Floats, Ints
+from okforest._utils.arrays import Booleans, Floats, Ints
 from okforest.engine import cut_subwindows, draw_squares, paste_subwindows
-from okforest.segments._base import MEANS, Objects, Segmenter, Segments, mean_of
-from okforest.segments._colors import Color, convert
-from okforest.segments._images import Image, check_images, largest, warn_if_rescaled
-from okforest.segments._parameters import check_count, check_option, check_range
-from okforest.segments._random import Seeds, content_seed, uniforms
+from okforest.segments.base import (
+    MEANS,
+    Objects,
+    Seeds,
+    Segmenter,
+    Segments,
+    check_count,
+    check_option,
+    check_range,
+    content_seed,
+    mean_of,
+    uniforms,
+)
+from okforest.segments.images import Color, Image, check_images, convert, largest, warn_if_rescaled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,12 +10,12 @@ from them are within the possible range.
 """
 
 from okforest.uncertainty.conformal_intervals import ConformalIntervals
-from okforest.uncertainty.conformal_sets import ConformalSets
-from okforest.uncertainty.labels import LabelProbabilities, marginals
-from okforest.uncertainty.prediction_sets import PredictionSets
+from okforest.uncertainty.conformal_sets import ConformalSets, PredictionSets
 from okforest.uncertainty.probabilities import (
+    LabelProbabilities,
     OutputProbabilities,
     entropy,
+    marginals,
     probabilities,
     variance,
 )

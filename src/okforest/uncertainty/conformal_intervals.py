@@ -5,18 +5,17 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from okforest._typing import Floats
-from okforest.uncertainty._calibration import Method, rank_of, warn_if_few_rows
-from okforest.uncertainty._conformal import Conformal
-from okforest.uncertainty._predictions import (
+from okforest._utils.arrays import Floats
+from okforest.uncertainty.calibration import Conformal, Method, rank_of, warn_if_few_rows
+from okforest.uncertainty.predictions import (
     Predictions,
     check_coverage,
     moments,
     predictions,
     spread_around,
 )
-from okforest.uncertainty._scores import FLOOR, row_blocks
 from okforest.uncertainty.quantiles import quantiles_of
+from okforest.uncertainty.scores import FLOOR, row_blocks
 
 IntervalScore = Literal["absolute", "normalized", "quantiles"]
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from okforest._typing import Floats
-from okforest.uncertainty._predictions import Predictions, check_coverage, predictions
+from okforest._utils.arrays import Floats
+from okforest.uncertainty.predictions import Predictions, check_coverage, predictions
 
 ROUNDING = 1e-12  # sums of weights may miss a level by this
 

@@ -10,17 +10,19 @@ of features.
 norms.
 """
 
-from okforest.weights._base import WeightMatrix
-from okforest.weights.combination import CombinedWeights
-from okforest.weights.dense import DenseWeights
+from okforest.weights.base import WeightMatrix
+from okforest.weights.forms import (
+    CombinedWeights,
+    DenseWeights,
+    ProductWeights,
+    SharpenedWeights,
+    SparseWeights,
+    as_weights,
+)
 from okforest.weights.grouped import GroupedWeights
-from okforest.weights.leaves import LeafWeights
+from okforest.weights.leaves import LeafWeights, SummedWeights
 from okforest.weights.output_set import OutputSet
-from okforest.weights.product import ProductWeights
-from okforest.weights.sharpened import SharpenedWeights
 from okforest.weights.span import Span, hidden_squares
-from okforest.weights.sparse import SparseWeights, as_weights
-from okforest.weights.sums import SummedWeights
 
 __all__ = [
     "CombinedWeights",

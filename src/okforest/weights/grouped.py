@@ -10,15 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from okforest._typing import Floats
-from okforest.weights._base import WeightMatrix
-from okforest.weights.combination import CombinedWeights
-from okforest.weights.dense import DenseWeights
+from okforest._utils.arrays import Floats
+from okforest.weights.base import WeightMatrix
+from okforest.weights.forms import (
+    CombinedWeights,
+    DenseWeights,
+    ProductWeights,
+    SharpenedWeights,
+    SparseWeights,
+)
 from okforest.weights.leaves import LeafWeights
-from okforest.weights.product import ProductWeights
-from okforest.weights.sharpened import SharpenedWeights
 from okforest.weights.span import Span
-from okforest.weights.sparse import SparseWeights
 
 ENTRY_BYTES = 12  # of a sparse matrix
 BLOCK_SEGMENTS = 2**15  # whose weights or values are made at a time

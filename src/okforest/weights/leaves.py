@@ -1,16 +1,19 @@
-"""Weights of tree ensembles, as the leaves that inputs reach."""
+"""Weights of tree ensembles: the leaves that inputs reach, or sums of features over them."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
-from okforest._namespace import on_gpu, to_host
-from okforest._typing import Floats, Ints
+from okforest._utils.arrays import Floats, Ints, on_gpu, to_host
 from okforest.engine import Trees, count_members, leaf_means, leaf_weights
-from okforest.weights._base import WeightMatrix
+from okforest.weights.base import WeightMatrix
+
+if TYPE_CHECKING:
+    from okforest.weights.span import Span
 
 # Below this mean number of rows per leaf, the sparse matrix is small, and its products are faster.
 SMALL_LEAF = 3
@@ -91,3 +94,50 @@ class LeafWeights(WeightMatrix):
     @cached_property
     def _matrix(self) -> sp.csr_array:
         return leaf_weights(self.trees, self.leaves, self.n_threads)
+
+
+@dataclass(frozen=True, repr=False)
+class SummedWeights(WeightMatrix):
+    """Weights of which only the predictions Σ_i w_i φ(y_i) are known, not their terms.
+
+    The trees of a forest on several machines add up such sums: they are small, while the weights
+    have an entry for every training output in a leaf.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (n, n_features)
+        The predictions in the explicit features of the kernel.
+    n_train : int
+        Number of training outputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okforest.weights import SummedWeights
+    >>> SummedWeights(np.array([[2.5]]), n_train=100).shape
+    (1, 100)
+    """
+
+    sums: Floats
+    n_train: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of predictions and of training outputs."""
+        return len(self.sums), self.n_train
+
+    def select_rows(self, rows: slice) -> "SummedWeights":
+        """Return some of the rows."""
+        return SummedWeights(self.sums[rows], self.n_train)
+
+    def feature_sums(self, span: "Span") -> Floats:
+        """Return the predictions in the span's explicit features."""
+        return self.sums
+
+    def multiply(self, values: Floats) -> NoReturn:
+        """Raise an error: the weights are not known."""
+        raise TypeError("only sums of explicit features are known, not the weights.")
+
+    def tocsr(self) -> NoReturn:
+        """Raise an error: the weights are not known."""
+        raise TypeError("only sums of explicit features are known, not the weights.")

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from okforest._namespace import on_gpu
-from okforest._typing import Outputs
+from okforest._utils.arrays import Outputs, on_gpu
 from okforest.engine import cuda
-from okforest.weights._base import WeightMatrix
+from okforest.weights.base import WeightMatrix
 from okforest.weights.leaves import LeafWeights
 from okforest.weights.output_set import OutputSet
 

@@ -14,16 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from okforest._namespace import to_host
-from okforest._typing import Floats, Outputs
+from okforest._utils.arrays import Floats, Outputs, to_host
 from okforest.engine import DeviceName, prediction_device
 from okforest.kernels import OutputKernel
-from okforest.weights._base import WeightMatrix
-from okforest.weights.dense import DenseWeights
+from okforest.weights.base import WeightMatrix
+from okforest.weights.forms import DenseWeights, SparseWeights, as_weights
 from okforest.weights.leaves import LeafWeights
 from okforest.weights.on_device import SpanOnDevice
 from okforest.weights.output_set import OutputSet
-from okforest.weights.sparse import SparseWeights, as_weights
 
 BLOCK_BYTES = 2**24  # of a block of the Gram matrix, or of products with it
 BLOCK_ROWS = 4096  # predictions whose weights are made at a time

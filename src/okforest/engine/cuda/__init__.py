@@ -1,6 +1,6 @@
 """Trees on a GPU, with CuPy: growing them as :mod:`okforest.engine.cpu` does, and predicting."""
 
-from okforest._typing import Progress
+from okforest._utils.arrays import Progress
 from okforest.engine.cuda.best import grow_best_on
 from okforest.engine.cuda.device import Device, NoDeviceError
 from okforest.engine.cuda.growing import grow_on, unsupported

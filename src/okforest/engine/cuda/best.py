@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from okforest._typing import Ints, Progress
+from okforest._utils.arrays import Ints, Progress
+from okforest.engine.cpu import draw
 from okforest.engine.cuda.best_tree import BEST_SOURCES, SORTED_AT_ONCE, TreeState
 from okforest.engine.cuda.inputs import readable
 from okforest.engine.cuda.layout import CONSTANTS, pool_bytes
@@ -23,7 +24,6 @@ from okforest.engine.cuda.records import (
     derive,
     factor_of,
 )
-from okforest.engine.drawing import draw
 from okforest.engine.plan import GrowthPlan
 from okforest.engine.trees import Trees
 

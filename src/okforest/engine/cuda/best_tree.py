@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from okforest._typing import Ints
+from okforest._utils.arrays import Ints
 from okforest.engine.cuda.layout import CONSTANTS, PLAN
 from okforest.engine.cuda.records import fill_record, rule_values
 

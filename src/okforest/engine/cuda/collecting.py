@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from okforest._typing import Ints
+from okforest._utils.arrays import Ints
 from okforest.engine.cuda.layout import ARRAYS
 from okforest.engine.plan import GrowthPlan
 from okforest.engine.trees import Trees

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from okforest._available import install_extra
+from okforest._utils.errors import install_extra
 from okforest.engine.cuda.layout import SOURCES
 
 LEAST_CAPABILITY = 80  # products of matrices in float64

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from okforest._typing import Progress
-from okforest._warnings import warn
+from okforest._utils.arrays import Progress
+from okforest._utils.errors import warn
+from okforest.engine.cpu import draw
 from okforest.engine.cuda.collecting import Collector
 from okforest.engine.cuda.device import NoDeviceError
 from okforest.engine.cuda.inputs import readable
@@ -28,7 +29,6 @@ from okforest.engine.cuda.records import (
     fill_record,
     rule_values,
 )
-from okforest.engine.drawing import draw
 from okforest.engine.plan import GrowthPlan
 from okforest.engine.trees import Trees
 

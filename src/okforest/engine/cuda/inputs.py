@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from okforest._namespace import namespace, to_host
+from okforest._utils.arrays import namespace, to_host
 
 SIGN, LEAST_NORMAL = 0x80000000, 0x00800000  # bits of float32
 BLOCK = 2**20  # numbers that are looked at together

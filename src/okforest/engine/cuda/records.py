@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from okforest._typing import Floats
+from okforest._utils.arrays import Floats
 from okforest.engine.cuda.layout import ITEM
 from okforest.engine.plan import GrowthPlan, GrowthRules
 

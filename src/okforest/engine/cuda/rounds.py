@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from okforest._typing import Floats, Ints
+from okforest._utils.arrays import Floats, Ints
 from okforest.engine.cuda.inputs import readable
 from okforest.engine.cuda.layout import CONSTANTS, ITEM, PLAN, sizes_of
 from okforest.engine.cuda.records import SHARE, Weights, empty, fill_record, rule_values

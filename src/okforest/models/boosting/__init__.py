@@ -1,6 +1,6 @@
 """Boosting in the output kernel's feature space: of trees, and of other base learners."""
 
-from okforest.models.boosting.directions import DirectionBase
+from okforest.models.boosting.bases import DirectionBase
 from okforest.models.boosting.model import OKBoost
 
 __all__ = ["DirectionBase", "OKBoost"]

@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils import Tags, get_tags
 
-from okforest._compat import Interval, StrOptions, fit_context
-from okforest._progress import progress_of
-from okforest._threads import thread_count
-from okforest._typing import Floats, Outputs
-from okforest._validation import (
+from okforest._utils.arrays import Floats, Inputs, Outputs
+from okforest._utils.compat import Interval, StrOptions, fit_context
+from okforest._utils.errors import warn
+from okforest._utils.inputs import (
     TrainingInputs,
     check_inputs,
     check_numbers,
@@ -22,20 +21,18 @@ from okforest._validation import (
     learn_numbers,
     missing_features,
 )
-from okforest._warnings import warn
+from okforest._utils.progress import progress_of
+from okforest._utils.resources import thread_count
 from okforest.embedding import EmbeddingKind, embed
 from okforest.engine import DeviceName, GrowthRules
-from okforest.engine.inputs import Inputs
 from okforest.kernels import OutputKernel
-from okforest.models._docs import document
-from okforest.models._growing import Grower, changed
 from okforest.models.boosting.bases import BaseLearner, BaseRounds, check_base, embed_vectors
-from okforest.models.boosting.early_stopping import EarlyStopping
-from okforest.models.boosting.fitting import Boosted, LearningCurve, run_rounds
-from okforest.models.boosting.plan import BoostPlan, hold_out
+from okforest.models.boosting.plan import BoostPlan, EarlyStopping, hold_out
 from okforest.models.boosting.prediction import BoostedModel
-from okforest.models.boosting.rounds import RoundLearner
+from okforest.models.boosting.rounds import Boosted, LearningCurve, RoundLearner, run_rounds
 from okforest.models.boosting.trees import TreeLearner, TreeRounds
+from okforest.models.growing import Grower, changed
+from okforest.models.parameter_docs import document
 
 
 @document

@@ -1,16 +1,55 @@
-"""A fit of boosting before its first round: validated data, rows held out, draws, and losses."""
+"""A fit of boosting before its first round: data, rows held out, residuals, early stopping."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from okforest._typing import Booleans, Floats, Outputs
-from okforest._validation import TrainingInputs
+from okforest._utils.arrays import Booleans, Floats, Outputs
+from okforest._utils.inputs import TrainingInputs
 from okforest.embedding import Embedding
 from okforest.kernels import OutputKernel
-from okforest.models.boosting.early_stopping import EarlyStopping
-from okforest.weights import hidden_squares
+from okforest.weights import WeightMatrix, hidden_squares
+
+if TYPE_CHECKING:
+    from okforest.models.boosting.rounds import Round
+    from okforest.models.boosting.trees import LeafRound
+
+
+@dataclass(frozen=True)
+class EarlyStopping:
+    """Stops when the last rounds have not reduced the validation loss by enough.
+
+    Parameters
+    ----------
+    n_iter_no_change : int
+        The number of last rounds that are compared with all before.
+    tol : float
+        The reduction that is not enough, as a fraction of the loss of the mean.
+
+    Examples
+    --------
+    >>> from okforest.models.boosting.plan import EarlyStopping
+    >>> stopping = EarlyStopping(n_iter_no_change=2, tol=0.1)
+    >>> stopping.reached([10.0, 6.0, 5.5])
+    False
+    >>> stopping.reached([10.0, 6.0, 5.5, 5.2])
+    True
+    """
+
+    n_iter_no_change: int
+    tol: float
+
+    def reached(self, losses: Sequence[float]) -> bool:
+        """Return whether to stop, given the losses of the mean and of all rounds so far."""
+        n = self.n_iter_no_change
+        if len(losses) <= n:
+            return False
+        return min(losses[-n:]) >= min(losses[:-n]) - self.tol * losses[0]
 
 
 @dataclass(frozen=True)
@@ -122,3 +161,84 @@ def hold_out(weight: Floats, fraction: float, seed: int) -> tuple[Floats, Floats
     held_out = np.zeros(len(weight), dtype=bool)
     held_out[np.random.default_rng(seed).choice(rows, n_held_out, replace=False)] = True
     return np.where(held_out, 0.0, weight), np.where(held_out, weight, 0.0)
+
+
+class VectorResiduals:
+    """Residuals φᵐ_i in the coordinates of explicit features or of a factor of the Gram matrix.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        The outputs. Its array is changed in place into the residuals.
+    initial : ndarray of shape (n,)
+        The weights of the mean, from which boosting starts.
+    """
+
+    is_gram = False
+    row_sums = None
+
+    def __init__(self, embedding: Embedding, initial: Floats):
+        self.values = embedding.values
+        self.values -= initial @ self.values
+        # Where trees fit the outputs, rounding errors are left, which trees must not fit.
+        unit = (64 + len(initial) ** 0.5) * np.finfo(np.float64).eps
+        self.row_errors = unit**2 * self.squares()
+        if embedding.errors is not None:
+            self.row_errors = np.maximum(self.row_errors, embedding.errors)
+
+    def squares(self) -> Floats:
+        """Return ‖φᵐ_i‖²."""
+        return np.einsum("ij,ij->i", self.values, self.values)
+
+    def subtract(self, step: Round) -> Floats:
+        """Subtract the predictions of a round, and return its vectors."""
+        return step.subtract(self.values)
+
+    def best_scale(self, weights: WeightMatrix, weight: Floats) -> float:
+        """Return the factor of predictions that minimises the weighted sum of squares."""
+        predicted = weights @ self.values
+        square = weight @ np.einsum("ij,ij->i", predicted, predicted)
+        product = weight @ np.einsum("ij,ij->i", predicted, self.values)
+        return float(product / square) if square > 0 else 1.0
+
+
+class GramResiduals:
+    """Residuals given by their inner products ⟨φᵐ_i, φᵐ_j⟩.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        The outputs. Its array is changed in place into that of the residuals.
+    initial : ndarray of shape (n,)
+        The weights of the mean, from which boosting starts.
+    """
+
+    is_gram = True
+    row_sums: Floats | None = None  # of the matrix, once a tree has been subtracted
+
+    def __init__(self, embedding: Embedding, initial: Floats):
+        K = embedding.values
+        inner = K @ initial
+        K -= inner[:, None]
+        K -= inner[None, :]
+        K += initial @ inner
+        self.values = K
+        self.row_errors = embedding.errors  # of the outputs: they stay
+
+    def squares(self) -> Floats:
+        """Return ‖φᵐ_i‖², at least zero in spite of rounding."""
+        return np.maximum(np.diagonal(self.values), 0.0)
+
+    def subtract(self, step: LeafRound) -> None:
+        """Subtract the means of a tree."""
+        self.row_sums = step.subtract_from_gram(self.values)
+
+
+Residuals = VectorResiduals | GramResiduals
+
+
+def initial_residuals(initial: Floats) -> Floats:
+    """Return the weights of φ − mean over the training outputs: I − 1wᵀ."""
+    residuals = np.eye(len(initial))
+    residuals -= initial
+    return residuals

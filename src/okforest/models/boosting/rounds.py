@@ -1,22 +1,15 @@
-"""Rounds of boosting: what rounds of trees and of other base learners have in common.
-
-A round predicts the residuals φᵐ_i from a few vectors v = Aφᵐ in their span: the prediction for a
-row is its coordinates times v. For a tree, v are the means of the leaves, and the coordinates pick
-the leaf that the row reaches. For any other base learner, v are the residuals themselves, and the
-coordinates are the weights that it predicts. With P the coordinates of the training rows and ν the
-scale of the round, residuals become φᵐ⁺¹ = (I − νPA)φᵐ. The same recursion, applied to any values
-of the training rows, gives their weighted sums; applied to the identity, the weights themselves.
-"""
+"""Rounds of boosting: what they have in common, and running them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from okforest._typing import Floats, Outputs
-from okforest.engine.inputs import Inputs
-from okforest.models.boosting.residuals import Residuals, initial_residuals
+from okforest._utils.arrays import Floats, Inputs, Outputs
+from okforest._utils.progress import Watchers
+from okforest.models.boosting.plan import BoostPlan, Residuals, initial_residuals
 from okforest.models.boosting.weights import BoostedWeights, FeatureWeights
 from okforest.weights import DenseWeights, Span, WeightMatrix
 
@@ -196,3 +189,73 @@ def _product(A: Floats, K: Floats) -> Floats:
     if len(A) <= size:
         return A @ K
     return np.concatenate([A[i : i + size] @ K for i in range(0, len(A), size)])
+
+
+@dataclass
+class LearningCurve:
+    """What is measured after each round; NaN where there is nothing to measure.
+
+    Parameters
+    ----------
+    train_loss : list of float
+        The mean loss of the training rows.
+    validation_loss : list of float
+        The mean loss of the rows held out.
+    oob_improvement : list of float
+        The reduction of the mean loss of the rows that were not drawn for the round.
+    """
+
+    train_loss: list[float] = field(default_factory=list)
+    validation_loss: list[float] = field(default_factory=list)
+    oob_improvement: list[float] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.train_loss)
+
+
+class Boosted(NamedTuple):
+    """The rounds of a fit and their learning curve."""
+
+    rounds: Rounds
+    curve: LearningCurve
+
+
+def run_rounds(
+    plan: BoostPlan,
+    learner: RoundLearner,
+    previous: Boosted | None = None,
+    progress: Watchers | None = None,
+) -> Boosted:
+    """Add rounds to those of a previous fit until there are enough, or they no longer help.
+
+    Parameters
+    ----------
+    plan : BoostPlan
+        The data, the number of rounds and when to stop.
+    learner : RoundLearner
+        What learns the rounds.
+    previous : Boosted, optional
+        The previous fit, on the same data.
+    progress : Watchers, optional
+        Called after each round with the number of new rounds.
+    """
+    curve, squares, initial = LearningCurve(), learner.squares(), plan.initial
+    validation_losses = [plan.validation_loss(squares)]
+    if previous is not None:
+        learner.replay(previous.rounds)
+        curve, squares = previous.curve, learner.squares()
+        validation_losses += curve.validation_loss
+    first = len(curve)
+    for m in range(first, plan.n_rounds):
+        if plan.stopping is not None and plan.stopping.reached(validation_losses):
+            break
+        weight, before = plan.draw(m), squares
+        learner.add(m, weight)
+        squares = learner.squares()
+        validation_losses.append(plan.validation_loss(squares))
+        curve.train_loss.append(float(initial @ squares))
+        curve.validation_loss.append(validation_losses[-1])
+        curve.oob_improvement.append(plan.oob_improvement(before - squares, weight))
+        if progress is not None:
+            progress(m + 1 - first)
+    return Boosted(learner.rounds(), curve)

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from okforest._categories import category_counts
-from okforest._typing import Floats, Ints
+from okforest._utils.arrays import Floats, Inputs, Ints, Layouts
+from okforest._utils.frames import category_counts
 from okforest.embedding import Embedding
 from okforest.engine import (
     DeviceName,
@@ -26,12 +26,10 @@ from okforest.engine import (
     start_rounds,
 )
 from okforest.engine.cpu import leaf_coefficients, subtract_means, subtract_means_from_gram
-from okforest.engine.inputs import Inputs, Layouts
-from okforest.models._growing import sample_count
-from okforest.models.boosting.plan import BoostPlan
-from okforest.models.boosting.residuals import GramResiduals, VectorResiduals
+from okforest.models.boosting.plan import BoostPlan, GramResiduals, VectorResiduals
 from okforest.models.boosting.rounds import Round, RoundLearner, Rounds
 from okforest.models.boosting.weights import BoostedWeights, FeatureWeights
+from okforest.models.growing import sample_count
 from okforest.weights import Span, WeightMatrix
 
 LeafNumbers = npt.NDArray[np.integer]

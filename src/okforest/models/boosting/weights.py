@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from okforest._typing import Floats
+from okforest._utils.arrays import Floats
 from okforest.weights import DenseWeights, Span, WeightMatrix
 
 if TYPE_CHECKING:

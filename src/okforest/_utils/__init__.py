@@ -1,0 +1,1 @@
+"""What every room uses: arrays, frames, inputs, parameters, model state, progress, plots."""

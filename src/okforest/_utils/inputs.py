@@ -1,0 +1,223 @@
+"""Checks of X, y and weights as users pass them; the rest of the package trusts its arrays."""
+
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_array, validate_data
+
+from okforest._utils.arrays import Booleans, Floats, Inputs, Outputs, namespace, on_gpu, to_host
+from okforest._utils.compat import check_sample_weight
+from okforest._utils.frames import (
+    Categories,
+    as_columns,
+    categorical_names,
+    encode,
+    learn_categories,
+    needs_conversion,
+)
+
+
+@dataclass(frozen=True)
+class TrainingInputs:
+    """The inputs of a fit, validated, and what is learnt from them.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, p)
+        The inputs as numbers.
+    n_features : int
+        Number of features.
+    feature_names : ndarray of shape (p,) or None
+        Their names, if X has any.
+    categories : list
+        For each feature its categories, or None if it is numeric.
+    """
+
+    X: Inputs
+    n_features: int
+    feature_names: Outputs | None
+    categories: Categories
+
+    def store(self, estimator: BaseEstimator) -> None:
+        """Set the attributes that scikit-learn expects of a fitted estimator."""
+        _store_features(estimator, self.n_features, self.feature_names)
+
+
+def learn_inputs(
+    estimator: BaseEstimator,
+    X: Any,
+    sample_weight: Any = None,
+    least_rows: int = 2,
+    *,
+    on_device: bool = False,
+) -> TrainingInputs:
+    """Validate the X of a fit, for models that take missing values and categories.
+
+    X becomes a float32, float64 or uint8 array, or a sparse matrix of floats, copied only if it is
+    not one already. Categories become codes, in a copy. It must have ``least_rows`` rows. An array
+    of numbers on a GPU stays there with ``on_device``.
+    """
+    X = as_columns(X if on_device else to_host(X))
+    categories = learn_categories(X, estimator.categorical_features, to_host(sample_weight))
+    scratch = copy(estimator)  # scikit-learn writes what it learns to the estimator
+    X = _check_trees_X(scratch, X, categories, reset=True, least_rows=least_rows)
+    return _training_inputs(scratch, X, categories)
+
+
+def adopt_inputs(estimator: BaseEstimator, fitted: BaseEstimator) -> None:
+    """Set the attributes of an estimator about its inputs to those of a fitted part of it."""
+    names = getattr(fitted, "feature_names_in_", None)
+    _store_features(estimator, fitted.n_features_in_, names)
+
+
+def continue_inputs(estimator: BaseEstimator, X: Inputs) -> TrainingInputs:
+    """Return inputs that were validated against an earlier fit, with what that fit has learnt."""
+    categories = getattr(estimator, "categories_", [None] * estimator.n_features_in_)
+    return _training_inputs(estimator, X, categories)
+
+
+def check_inputs(estimator: BaseEstimator, X: Any, *, on_device: bool = False) -> Inputs:
+    """Validate the X of a prediction in the same way, with the categories of the fit."""
+    X = as_columns(X if on_device else to_host(X))
+    return _check_trees_X(estimator, X, estimator.categories_, reset=False)
+
+
+def learn_numbers(estimator: BaseEstimator, X: Any, missing: str = "") -> TrainingInputs:
+    """Validate the X of a fit, for models that require numbers.
+
+    X becomes a float64 array or CSR array. ``missing`` is the advice in the error about missing
+    values; if it is empty, they are allowed.
+    """
+    scratch = copy(estimator)
+    X = _check_numeric_X(scratch, X, missing, reset=True)
+    return _training_inputs(scratch, X, [None] * X.shape[1])
+
+
+def check_numbers(estimator: BaseEstimator, X: Any, missing: str = "") -> Inputs:
+    """Validate the X of a prediction in the same way."""
+    return _check_numeric_X(estimator, X, missing, reset=False)
+
+
+def _store_features(estimator: BaseEstimator, n_features: int, names: Outputs | None) -> None:
+    estimator.n_features_in_ = n_features
+    if names is not None:
+        estimator.feature_names_in_ = names
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def _training_inputs(fitted: BaseEstimator, X: Inputs, categories: Categories) -> TrainingInputs:
+    names = getattr(fitted, "feature_names_in_", None)
+    return TrainingInputs(X, fitted.n_features_in_, names, categories)
+
+
+def _check_trees_X(
+    estimator: BaseEstimator, X: Any, categories: Categories, *, reset: bool, least_rows: int = 1
+) -> Inputs:
+    floats = [np.float64, np.float32]
+    rules = {
+        "dtype": floats if sp.issparse(X) else [*floats, np.uint8],
+        "ensure_all_finite": "allow-nan",
+        "ensure_min_samples": least_rows,
+    }
+    if needs_conversion(X) or any(known is not None for known in categories):
+        advice = "Name columns of text in categorical_features, or convert them to numbers."
+        if not reset:
+            advice = "There were only numbers in training."
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return check_array(encode(X, categories, advice), input_name="X", **rules)
+    if on_gpu(X):
+        return _check_trees_X_there(estimator, X, reset, least_rows)
+    X = validate_data(estimator, X, reset=reset, accept_sparse=("csr", "csc"), **rules)
+    if not sp.issparse(X) and any(stride % X.itemsize for stride in X.strides):
+        X = X.copy()  # a field of a structured array, whose strides the engine does not support
+    return X
+
+
+def _check_trees_X_there(estimator: BaseEstimator, X: Any, reset: bool, least_rows: int) -> Inputs:
+    """Check an array on a GPU; whatever is wrong is explained on the host."""
+    infinite = X.dtype.kind == "f" and bool(namespace(X).isinf(X).any())
+    if X.ndim != 2 or X.dtype.kind not in "biuf" or infinite or X.shape[0] < least_rows:
+        return _check_trees_X(estimator, to_host(X), [], reset=reset, least_rows=least_rows)
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    kept = X.dtype in (np.float64, np.float32, np.uint8)
+    checked: Inputs = X if kept else X.astype(np.float64)
+    return checked
+
+
+def _check_numeric_X(estimator: BaseEstimator, X: Any, missing: str, *, reset: bool) -> Inputs:
+    X = as_columns(to_host(X))
+    advice = (
+        f"{type(estimator).__name__} requires numbers: encode categories, for example with "
+        "scikit-learn's OneHotEncoder in a pipeline, or use trees."
+    )
+    categories = learn_categories(X, "from_dtype")
+    if any(known is not None for known in categories):
+        raise ValueError(
+            f"X has categorical or text columns: {categorical_names(X, categories)}. {advice}"
+        )
+    rules = {
+        "dtype": np.float64,
+        "ensure_all_finite": "allow-nan",
+        "ensure_min_samples": 2 if reset else 1,
+    }
+    if needs_conversion(X):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        X = check_array(encode(X, categories, advice), input_name="X", **rules)
+    else:
+        X = validate_data(estimator, X, reset=reset, accept_sparse="csr", **rules)
+    if missing and missing_features(X).any():
+        raise ValueError(f"X has missing values (NaN); {missing}")
+    return X if isinstance(X, np.ndarray) else sp.csr_array(X)
+
+
+def check_pairwise(X: Inputs, parameter: str, *, square: bool) -> None:
+    """Check an X that holds one value per pair of rows, as a parameter requires."""
+    if sp.issparse(X):
+        raise ValueError(f"X is sparse; with {parameter} it must be a dense array.")
+    if square and X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"X has shape {X.shape}; with {parameter} it must be square, with one value per pair "
+            "of training rows."
+        )
+
+
+def missing_features(X: Inputs) -> Booleans:
+    """Return which features have missing values."""
+    if X.dtype == np.uint8:
+        return np.zeros(X.shape[1], dtype=bool)
+    if on_gpu(X):
+        missing = to_host(namespace(X).isnan(X).any(axis=0))
+        return np.asarray(missing, dtype=bool)
+    if not sp.issparse(X):
+        return np.isnan(np.asarray(X)).any(axis=0, keepdims=True)[0]
+    any_missing = np.zeros(X.shape[1], dtype=bool)
+    if np.isnan(X.data).any():
+        rows = sp.csr_array(X)
+        any_missing[rows.indices[np.isnan(rows.data)]] = True
+    return any_missing
+
+
+def check_weights(sample_weight: Any, X: Inputs | Outputs) -> Floats:
+    """Return a non-negative float64 weight for each row of X, 1 by default."""
+    sample_weight = to_host(sample_weight)
+    if np.ma.is_masked(sample_weight):
+        raise ValueError("sample_weight has masked entries; pass a weight for every row.")
+    weight: Floats = to_host(
+        check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    )
+    if np.count_nonzero(weight) < 2:
+        raise ValueError(
+            f"sample_weight has {np.count_nonzero(weight)} positive entries; at least 2 rows must "
+            "have a positive weight."
+        )
+    if weight.max() > 1e100 or weight[weight > 0].min() < 1e-100:
+        raise ValueError(
+            f"sample_weight ranges from {weight[weight > 0].min():.3g} to {weight.max():.3g}; "
+            "rescale it to between 1e-100 and 1e100."
+        )
+    return weight.copy()  # models keep it

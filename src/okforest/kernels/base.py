@@ -1,0 +1,200 @@
+"""The interface of an output kernel."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from inspect import signature
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from okforest._utils.arrays import Floats, Outputs
+from okforest.kernels.parameters import NestedParametersMixin
+
+if TYPE_CHECKING:
+    from okforest.kernels.composition import Product, Scaled, Sum
+
+BLOCK = 256  # side of the Gram blocks whose diagonals the default `pairs` takes
+
+
+class OutputKernel(NestedParametersMixin, ABC):
+    """A measure k(y, y') of how similar two outputs are.
+
+    It must be symmetric and positive semi-definite, so that k(y, y') = ⟨φ(y), φ(y')⟩ for some
+    feature map φ.
+
+    To add a kernel, subclass this class and implement :meth:`check` and :meth:`__call__`. The
+    arguments of ``__init__`` are its parameters: store them unchanged, and they can be searched as
+    ``kernel__name``. The other methods have correct defaults; override them for speed.
+
+    Kernels can be added and multiplied: ``RBF(2.0) + 0.5 * Linear()``.
+
+    Attributes
+    ----------
+    known_psd : bool, default=False
+        Whether the kernel is positive semi-definite by construction. Otherwise the Gram matrix of
+        the training outputs is tested.
+    numeric : bool, default=False
+        Whether outputs are numbers or vectors of numbers, as in regression.
+    on_device : bool, default=False
+        Whether :meth:`__call__`, :meth:`diag` and :meth:`features` take arrays of CuPy, and return
+        such arrays, so that a model with ``device="cuda"`` can predict on the GPU.
+    default_decoder : str or Decoder, default="training_set"
+        What ``decoder="auto"`` means for this kernel: the name of a decoder ("mean", "majority",
+        "training_set", "support") or an object of :mod:`okforest.decode`. Set it where the output
+        nearest to a prediction has a closed form, as the mean has for the linear kernel.
+    default_min_samples_leaf : int, default=1
+        What ``min_samples_leaf="auto"`` of trees and forests means for this kernel.
+
+    Examples
+    --------
+    A kernel on sets of labels, which predicts one of the sets that support the prediction:
+
+    >>> import numpy as np
+    >>> from okforest import OKTree
+    >>> from okforest.kernels import OutputKernel
+    >>> class Overlap(OutputKernel):
+    ...     default_decoder = "support"
+    ...
+    ...     def check(self, y):
+    ...         outputs = np.empty(len(y), dtype=object)  # one entry per output, also for tuples
+    ...         outputs[:] = [frozenset(labels) for labels in y]
+    ...         return outputs
+    ...
+    ...     def __call__(self, a, b=None):
+    ...         b = a if b is None else b
+    ...         return np.array([[len(u & v) for v in b] for u in a], dtype=float)
+    >>> X = np.arange(4.0).reshape(-1, 1)
+    >>> tree = OKTree(kernel=Overlap()).fit(X, [{"sun"}, {"sun"}, {"sea", "sand"}, {"sea", "sand"}])
+    >>> sorted(tree.predict([[3.0]])[0])
+    ['sand', 'sea']
+    """
+
+    known_psd: bool = False
+    numeric: bool = False
+    on_device: bool = False
+    default_decoder: Any = "training_set"
+    default_min_samples_leaf: int = 1
+
+    @abstractmethod
+    def check(self, y: Any) -> Outputs:
+        """Return outputs in canonical form: an array with one output per entry of its first axis.
+
+        Raise a ValueError that explains what to do if y holds anything else.
+        """
+
+    @abstractmethod
+    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+        """Return the Gram matrix of a and b, or of a with itself, as a new array."""
+
+    def learn_form(self, y: Any) -> OutputKernel:
+        """Return this kernel, remembering what the canonical form of y does not hold.
+
+        A kernel that takes outputs in several forms, such as sparse and dense matrices, stores the
+        form in a parameter, and returns predictions in it by :meth:`in_form`.
+        """
+        return self
+
+    def in_form(self, outputs: Outputs) -> Any:
+        """Return predicted outputs in the form in which y was given."""
+        return outputs
+
+    def as_given(self, outputs: Outputs) -> Outputs:
+        """Return an array of outputs, each in the form in which those of y were given.
+
+        Losses of users are functions of such outputs. This differs from the canonical form if that
+        replaces single outputs, such as class paths by sets of classes.
+        """
+        return outputs
+
+    def resolve(self, y: Outputs) -> OutputKernel:
+        """Return this kernel with parameters that depend on the training outputs filled in."""
+        return self
+
+    def restrict(self, y: Outputs) -> OutputKernel:
+        """Return a kernel that stores only what it needs for these outputs.
+
+        A model's ``compact()`` calls it with the training outputs, to drop data that prediction
+        does not need. The result must agree with this kernel on y, and may raise an error for any
+        other output.
+
+        Return ``self``, the same object, if there is nothing to drop. This is the default and right
+        for a kernel that stores parameters only, or that needs all its data for any output, as a
+        kernel on the vertices of a graph does.
+        """
+        return self
+
+    def diag(self, a: Outputs) -> Floats:
+        """Return k(a_i, a_i)."""
+        return self.pairs(a, a)
+
+    def pairs(self, a: Outputs, b: Outputs) -> Floats:
+        """Return k(a_i, b_i)."""
+        blocks = [slice(i, i + BLOCK) for i in range(0, len(a), BLOCK)]
+        return np.concatenate([np.diagonal(self(a[block], b[block])) for block in blocks])
+
+    def feature_dim(self, y: Outputs) -> int | None:
+        """Return the number of explicit features, or None if the kernel has none."""
+        return None
+
+    def features(self, a: Outputs) -> Floats:
+        """Return explicit features Φ, of shape (n, feature_dim), with k(a, b) = Φ(a) Φ(b)ᵀ.
+
+        Only called on a resolved kernel. At least one of a and b is a training output.
+        """
+        raise TypeError(f"{type(self).__name__} has no explicit features")
+
+    def phases(self, a: Outputs, n: int, rng: np.random.Generator) -> Floats:
+        """Return ⟨ω_j, a_i⟩ for n random frequencies ω_j, with k(a, b) = E cos⟨ω, a − b⟩.
+
+        Random Fourier features use it; kernels that depend on a − b only can implement it.
+        """
+        raise ValueError(
+            f"embedding='fourier' needs an RBF or Laplacian kernel on vectors, but the kernel is "
+            f"{describe_kernel(self)}; use embedding='cholesky' or 'nystrom'."
+        )
+
+    def __add__(self, other: OutputKernel) -> Sum:
+        from okforest.kernels.composition import Sum
+
+        return Sum(self, other) if isinstance(other, OutputKernel) else NotImplemented
+
+    def __mul__(self, other: OutputKernel | float) -> Product | Scaled:
+        from okforest.kernels.composition import Product, Scaled
+
+        if isinstance(other, OutputKernel):
+            return Product(self, other)
+        return Scaled(self, float(other)) if isinstance(other, Real) else NotImplemented
+
+    __rmul__ = __mul__
+
+
+LONGEST = 80  # characters of a parameter's value
+
+
+def describe_kernel(kernel: OutputKernel) -> str:
+    """Return a kernel with the parameters that are not the default, such as ``RBF(sigma=2.0)``."""
+    defaults = signature(type(kernel)).parameters
+    parts = [
+        f"{name}={_shown(value)}"
+        for name, value in kernel.get_params(deep=False).items()
+        if not _is_default(value, defaults[name].default)
+    ]
+    return f"{type(kernel).__name__}({', '.join(parts)})"
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (isinstance(value, str | int | float) and value == default)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, OutputKernel):
+        return describe_kernel(value)
+    if isinstance(value, list | tuple) and all(isinstance(part, OutputKernel) for part in value):
+        return f"[{', '.join(map(describe_kernel, value))}]"
+    shape = getattr(value, "shape", None)  # of arrays, sparse matrices and frames
+    if isinstance(shape, tuple) and shape:
+        return f"<{' × '.join(map(str, shape))} matrix>" if len(shape) == 2 else f"<{shape} array>"
+    text = repr(value)
+    return text if len(text) <= LONGEST and "\n" not in text else f"<{type(value).__name__}>"

@@ -1,0 +1,274 @@
+"""Kernels on sets of labels: the outputs of multi-label classification."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+
+from okforest._utils.arrays import Booleans, Floats, Outputs
+from okforest.kernels.base import OutputKernel
+from okforest.kernels.label_set_forms import (
+    Form,
+    in_form,
+    in_order,
+    indicators_of,
+    learnt_form,
+    outputs_from,
+    read_label_sets,
+    read_weights,
+    sorted_labels,
+)
+
+
+class LabelSetKernel(OutputKernel):
+    """A kernel on sets of labels; subclasses say how two sets are compared.
+
+    Examples
+    --------
+    >>> from okforest.kernels import Jaccard, LabelSetKernel
+    >>> isinstance(Jaccard(), LabelSetKernel)
+    True
+    """
+
+    known_psd = True
+
+    def __init__(
+        self, weights: Any = None, labels: list[Any] | None = None, form: Form | None = None
+    ):
+        self.weights = weights
+        self.labels = labels
+        self.form = form
+
+    def check(self, y: Any) -> Outputs:
+        """Return sets as an array of frozensets, and indicators as a matrix of 0 and 1."""
+        outputs = read_label_sets(in_order(y, self.labels, self.form))
+        if outputs.dtype != object and self.labels and outputs.shape[1] != len(self.labels):
+            raise ValueError(
+                f"y has {outputs.shape[1]} columns; there are {len(self.labels)} labels."
+            )
+        return outputs
+
+    def learn_form(self, y: Any) -> Self:
+        """Remember whether y is an array, a sparse matrix or a frame, and the names of labels."""
+        return self._changed(**learnt_form(y, self.labels))
+
+    def in_form(self, outputs: Outputs) -> Any:
+        """Return predicted sets as y was given: as sets, an array, a sparse matrix or a frame."""
+        return in_form(outputs, self.form, self.labels)
+
+    def resolve(self, y: Outputs) -> Self:
+        """Fill in the labels, and check the weights."""
+        labels = self.labels
+        if labels is None:
+            is_sets = y.dtype == object
+            labels = sorted_labels(y) if is_sets else list(range(y.shape[1]))
+        if not labels:
+            raise ValueError("every set in y is empty; at least one must have a label.")
+        read_weights(self.weights, labels)
+        return self._changed(labels=labels)
+
+    def indicators(self, a: Outputs) -> Floats:
+        """Return which of the labels each output has, of shape (n, n_labels)."""
+        return indicators_of(a, self._labels(a))[0]
+
+    def outputs_from(self, present: Booleans, like: Outputs) -> Outputs:
+        """Return the sets of the labels present in each row, in the form of other outputs."""
+        return outputs_from(present, self._labels(like), like)
+
+    def _labels(self, a: Outputs) -> list[Any]:
+        if self.labels is not None:
+            return self.labels
+        return sorted_labels(a) if a.dtype == object else list(range(a.shape[1]))
+
+    def _changed(self, **changes: Any) -> Self:
+        return type(self)(**self.get_params(deep=False) | changes)
+
+    def _weighted(
+        self, a: Outputs, b: Outputs
+    ) -> tuple[Floats, Floats, list[frozenset[Any]], list[frozenset[Any]], Floats]:
+        """Return the indicators of two arrays of sets, their other labels, and the weights."""
+        labels = self.labels
+        if labels is None:
+            both = np.concatenate([a, b]) if a.dtype == object else a
+            labels = self._labels(both)
+        first, others = indicators_of(a, labels)
+        second, more = (first, others) if b is a else indicators_of(b, labels)
+        return first, second, others, more, read_weights(self.weights, labels)
+
+
+class Hamming(LabelSetKernel):
+    """The weighted share of labels on which two sets agree: present in both, or in neither.
+
+    Half the squared distance in feature space is the Hamming loss. Trees are those of the linear
+    kernel on indicators, and the nearest set to a prediction has the labels of probability above
+    one half.
+
+    Parameters
+    ----------
+    weights : dict or array-like of shape (n_labels,), optional
+        Positive weights of the labels, by label or in the order of ``labels``; 1 by default.
+    labels : list, optional
+        The labels, sorted; filled in when a model is fitted. They are the names of the columns if
+        y is a frame, and positions of columns if it is a matrix without names.
+    form : {"array", "sparse", "frame", "polars"}, optional
+        The form of y, in which predictions are returned; filled in when a model is fitted.
+
+    Examples
+    --------
+    >>> from okforest.kernels import Hamming
+    >>> kernel = Hamming()
+    >>> kernel(kernel.check([{"sea", "sand"}, {"sea"}, set()]))
+    array([[1. , 0.5, 0. ],
+           [0.5, 1. , 0.5],
+           [0. , 0.5, 1. ]])
+    """
+
+    default_decoder = "expected_jaccard"
+
+    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+        """Return the Gram matrix."""
+        b = a if b is None else b
+        first, second, others, more, weight = self._weighted(a, b)
+        share = weight / weight.sum()
+        K = ((2.0 * first - 1.0) * share) @ (2.0 * second - 1.0).T
+        K += 1.0
+        K *= 0.5
+        for i, j, n_shared in _shared(others, more):
+            K[i, j] += 2.0 * n_shared * share.mean()
+        return K
+
+    def pairs(self, a: Outputs, b: Outputs) -> Floats:
+        """Return k(a_i, b_i)."""
+        first, second, others, more, weight = self._weighted(a, b)
+        share = weight / weight.sum()
+        values = (first == second) @ share
+        if others and more:
+            shared = [len(u & v) for u, v in zip(others, more, strict=True)]
+            values += 2.0 * share.mean() * np.array(shared)
+        return values
+
+    def feature_dim(self, y: Outputs) -> int:
+        """Return the number of labels, plus one for a constant."""
+        return len(self._labels(y)) + 1
+
+    def features(self, a: Outputs) -> Floats:
+        """Return a constant, and ±1 for each label, weighted; other labels have no feature."""
+        labels = self._labels(a)
+        weight = read_weights(self.weights, labels)
+        signs = 2.0 * indicators_of(a, labels)[0] - 1.0
+        signs *= np.sqrt(0.5 * weight / weight.sum())
+        return np.column_stack([np.full(len(a), np.sqrt(0.5)), signs])
+
+    def marginals(self, sums: Floats) -> Floats:
+        """Return Σ w_i [label in y_i] from the sums Σ w_i φ(y_i) of features."""
+        assert self.labels is not None, "resolve first"
+        weight = read_weights(self.weights, self.labels)
+        signs = sums[:, 1:] / np.sqrt(0.5 * weight / weight.sum())
+        return 0.5 * (signs + sums[:, :1] / np.sqrt(0.5))
+
+
+class _Overlap(LabelSetKernel):
+    """A ratio of the weight of the labels that two sets share and of their sizes."""
+
+    @abstractmethod
+    def _ratio(self, shared: Floats, sizes: Floats) -> Floats:
+        """Return the kernel from the size of intersections and the sum of the two sizes."""
+
+    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+        """Return the Gram matrix."""
+        b = a if b is None else b
+        first, second, others, more, weight = self._weighted(a, b)
+        shared = (first * weight) @ second.T
+        for i, j, n_shared in _shared(others, more):
+            shared[i, j] += n_shared * weight.mean()
+        sizes = np.add.outer(_sizes(first, others, weight), _sizes(second, more, weight))
+        return self._ratio(shared, sizes)
+
+    def diag(self, a: Outputs) -> Floats:
+        """Return ones."""
+        return np.ones(len(a))
+
+    def pairs(self, a: Outputs, b: Outputs) -> Floats:
+        """Return k(a_i, b_i)."""
+        first, second, others, more, weight = self._weighted(a, b)
+        shared = (first * second) @ weight
+        if others and more:
+            extra = [len(u & v) for u, v in zip(others, more, strict=True)]
+            shared += weight.mean() * np.array(extra)
+        return self._ratio(shared, _sizes(first, others, weight) + _sizes(second, more, weight))
+
+
+class Jaccard(_Overlap):
+    """The weight of the labels that two sets share, divided by that of the labels in either.
+
+    Two empty sets are equal: the kernel is 1.
+
+    Parameters
+    ----------
+    weights : dict or array-like of shape (n_labels,), optional
+        Positive weights of the labels, by label or in the order of ``labels``; 1 by default.
+    labels : list, optional
+        The labels, sorted; filled in when a model is fitted.
+    form : {"array", "sparse", "frame", "polars"}, optional
+        The form of y, in which predictions are returned; filled in when a model is fitted.
+
+    Examples
+    --------
+    >>> from okforest.kernels import Jaccard
+    >>> kernel = Jaccard()
+    >>> kernel(kernel.check([{"sea", "sand"}, {"sea"}, set()]))
+    array([[1. , 0.5, 0. ],
+           [0.5, 1. , 0. ],
+           [0. , 0. , 1. ]])
+    """
+
+    def _ratio(self, shared: Floats, sizes: Floats) -> Floats:
+        either = sizes - shared
+        return np.divide(shared, either, out=np.ones_like(shared), where=sizes > 0)
+
+
+class Dice(_Overlap):
+    """Twice the weight of the labels that two sets share, divided by the sum of their weights.
+
+    It is the F1 score of one set as a prediction of the other. Two empty sets are equal: the kernel
+    is 1.
+
+    Parameters
+    ----------
+    weights : dict or array-like of shape (n_labels,), optional
+        Positive weights of the labels, by label or in the order of ``labels``; 1 by default.
+    labels : list, optional
+        The labels, sorted; filled in when a model is fitted.
+    form : {"array", "sparse", "frame", "polars"}, optional
+        The form of y, in which predictions are returned; filled in when a model is fitted.
+
+    Examples
+    --------
+    >>> from okforest.kernels import Dice
+    >>> kernel = Dice()
+    >>> kernel(kernel.check([{"sea", "sand"}, {"sea"}, set()])).round(3)
+    array([[1.   , 0.667, 0.   ],
+           [0.667, 1.   , 0.   ],
+           [0.   , 0.   , 1.   ]])
+    """
+
+    default_decoder = "expected_jaccard"
+
+    def _ratio(self, shared: Floats, sizes: Floats) -> Floats:
+        return np.divide(2.0 * shared, sizes, out=np.ones_like(shared), where=sizes > 0)
+
+
+def _sizes(present: Floats, others: list[frozenset[Any]], weight: Floats) -> Floats:
+    sizes = present @ weight
+    if others:
+        sizes += weight.mean() * np.array([len(labels) for labels in others])
+    return sizes
+
+
+def _shared(others: list[frozenset[Any]], more: list[frozenset[Any]]) -> list[tuple[int, int, int]]:
+    """Return the pairs of sets that share labels that were not in the training sets."""
+    rows = [(i, labels) for i, labels in enumerate(others) if labels]
+    columns = [(j, labels) for j, labels in enumerate(more) if labels]
+    return [(i, j, len(u & v)) for i, u in rows for j, v in columns if u & v]

@@ -1,0 +1,63 @@
+"""Checks of what kernels and decoders return, which may be classes of a user."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_consistent_length
+
+from okforest._utils.arrays import Outputs, on_gpu, to_host
+from okforest.kernels import FromCallable, OutputKernel
+
+AS_OBJECTS = ": outputs = np.empty(len(y), dtype=object); outputs[:] = values, a list."
+
+
+def check_outputs(estimator: BaseEstimator, kernel: OutputKernel, X: Any, y: Any) -> Outputs:
+    """Return the outputs of X's rows in the kernel's canonical form."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+    outputs = to_host(kernel.check(y))  # models hold arrays of NumPy
+    name = type(kernel).__name__
+    if not isinstance(outputs, np.ndarray):
+        raise ValueError(
+            f"{name}.check returned an object of type {type(outputs).__name__}; return an array "
+            f"with one output per entry{AS_OBJECTS}"
+        )
+    if outputs.dtype == object and outputs.ndim != 1:
+        raise ValueError(
+            f"{name}.check returned an array of objects of shape {outputs.shape}, as NumPy makes "
+            f"of tuples and lists of one length; return an array of shape ({len(outputs)},)"
+            f"{AS_OBJECTS}"
+        )
+    check_consistent_length(X, outputs)
+    return outputs
+
+
+def check_kernel(kernel: OutputKernel, outputs: Outputs) -> None:
+    """Raise a ValueError if a kernel, which may be a user's, returns a matrix of a wrong shape."""
+    if kernel.known_psd or isinstance(kernel, FromCallable):  # which checks every matrix itself
+        return
+    a, b = outputs[:2], outputs[:1]
+    shape, expected = np.shape(kernel(a, b)), (len(a), len(b))
+    if shape != expected:
+        raise ValueError(
+            f"{type(kernel).__name__}.__call__ returned an array of shape {shape} for {len(a)} and "
+            f"{len(b)} outputs; the shape must be {expected}."
+        )
+
+
+def check_decoded(decoder: Any, decoded: Any, n: int) -> Outputs:
+    """Return what a decoder, which may be a user's, returned: one output for each row."""
+    if on_gpu(decoded):
+        return decoded
+    if not isinstance(decoded, np.ndarray) or decoded.ndim < 1 or len(decoded) != n:
+        returned = f"an object of type {type(decoded).__name__}"
+        if isinstance(decoded, np.ndarray):
+            returned = f"an array of shape {decoded.shape}"
+        raise ValueError(
+            f"{type(decoder).__name__}.decode returned {returned} for {n} rows of weights; return "
+            "an array with one output for each row."
+        )
+    return decoded

@@ -1,0 +1,1 @@
+"""Survival analysis: censored times as outputs, from the kernel to measures and plots."""
