@@ -20,7 +20,7 @@ from okforest.weights import (
     SparseWeights,
     WeightMatrix,
     as_weights,
-    product,
+    forms,
 )
 
 
@@ -95,7 +95,7 @@ def test_products_in_blocks(monkeypatch):
     """Large products are computed some rows at a time, so that they can be interrupted."""
     rng = np.random.default_rng(0)
     left, right = rng.normal(size=(10, 30)), rng.normal(size=(30, 12))
-    monkeypatch.setattr(product, "BLOCK_PRODUCTS", 3 * right.size)
+    monkeypatch.setattr(forms, "BLOCK_PRODUCTS", 3 * right.size)
     np.testing.assert_allclose(ProductWeights(left, right).entries(), left @ right)
 
 
