@@ -6,7 +6,7 @@ NATIVE := $(shell find native -type f)
 CUDA   := $(wildcard src/okforest/engine/cuda/*.cu* tests/cuda_host/*.cu*)
 
 .PHONY: help demo demo-search test test-all test-cuda test-page sanitize races cross lint format figures
-.PHONY: docs bench bench-full conformal outputs scaling asv wheel clean
+.PHONY: docs reproduce bench bench-full conformal outputs scaling asv wheel clean
 
 help:
 	@echo "make demo        complete handwritten digits: a table and a figure (a few minutes with the setup)"
@@ -22,6 +22,8 @@ help:
 	@echo "make format      format the Python and C++ code"
 	@echo "make docs        build the documentation site in build/docs, with the gallery"
 	@echo "make figures     run the examples in docs/ and update their output, figures and tables"
+	@echo "make reproduce   run the experiments of the papers (an hour); EXPERIMENT=friedman: one of them;"
+	@echo "                 needs the data sets in the folder named by OKFOREST_DATA"
 	@echo "make bench       time okforest against other libraries; writes benchmarks/RESULTS.md"
 	@echo "make bench-full  the same with 100 trees and a large forest (slow)"
 	@echo "make conformal   measure the coverage of prediction sets in several output spaces"
@@ -101,7 +103,7 @@ sanitize: $(VENV)/.test
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 		$(SANITIZED)/venv/bin/python -m pytest -n auto --timeout 1200 \
-		--ignore tests/papers/test_runs.py --ignore tests/cli/test_reproduce.py
+		--ignore tests/papers/test_runs.py --ignore tests/papers/test_command.py
 
 races:
 	@sh tools/races.sh
@@ -137,6 +139,11 @@ docs: $(VENV)/.docs
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m sphinx -b html -d build/doctrees -W --keep-going \
 		--quiet docs build/docs
 	$(PY) docs/check_site.py build/docs
+
+# The group of the tests has the packages of the command line.
+EXPERIMENT := all
+reproduce: $(VENV)/.test
+	$(PY) -m papers $(EXPERIMENT)
 
 bench: $(VENV)/.bench
 	$(PY) -m benchmarks.compare.report

@@ -8,7 +8,6 @@ LAZY = (
     "datasets",
     "inspection",
     "network",
-    "papers",
     "refit",
     "retrieval",
     "segments",

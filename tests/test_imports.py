@@ -77,4 +77,4 @@ print(json.dumps([[*with_models], [*set(sys.modules) - before]]))
     with_models, with_submodules = map(set, json.loads(run.stdout))
     assert not with_models & {f"okforest.{name}" for name in LAZY}
     assert "okforest.network" in with_submodules
-    assert not with_submodules & (OPTIONAL | {"okforest.papers"})
+    assert not with_submodules & OPTIONAL

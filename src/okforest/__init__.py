@@ -39,7 +39,6 @@ _MODULES = (
     "metrics",
     "models",
     "network",
-    "papers",
     "persistence",
     "refit",
     "retrieval",

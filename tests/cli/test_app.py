@@ -41,7 +41,7 @@ def test_without_the_extra():
 
 
 COMMANDS = [
-    *([], ["network"], ["info"], ["reproduce"], ["index"]),
+    *([], ["network"], ["info"], ["index"]),
     *(["index", one.name] for one in index.registered_commands),
 ]
 
@@ -87,10 +87,9 @@ print(sorted(slow & set(sys.modules)))
     assert run.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("command", ["network", "reproduce"])
-def test_commands_share_their_options(command):
-    """The same names and the same words."""
-    result = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"})
+def test_options():
+    """The words of the options that several commands share."""
+    result = CliRunner().invoke(app, ["network", "--help"], env={"COLUMNS": "200"})
     for words in (
         "--out",
         "Folder for the results; created if it does not exist.",

@@ -3,26 +3,23 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from papers.jobs import Cache, run
 from sklearn.utils import Bunch
 
 from okforest._utils.report import Figure, Table, save_figures
 from okforest.datasets import make_textures
 from okforest.network.graphs import Graph
-from okforest.papers import (
+from papers import (
     EXPERIMENTS,
-    Cache,
-    _boosting_curves,
-    _boosting_network,
-    _image_data,
-    _image_figures,
-    _network_data,
-    _network_interpretation,
     boosting,
+    boosting_curves,
+    boosting_network,
+    data,
     friedman,
     image,
     irma,
     network,
-    run,
+    network_interpretation,
 )
 from reference.network import make_network
 
@@ -66,7 +63,7 @@ def own_copies(monkeypatch, tmp_path):
     small = make_network(60)
     folder = tmp_path / "enzymes"
     folder.mkdir()
-    for group in _network_data.ENZYME_GROUPS:
+    for group in data.ENZYME_GROUPS:
         columns = ",".join(f"{group} {j}" for j in range(small.X.shape[1]))
         rows = [
             ",".join([f"e{i}", *map(str, row + rng.normal(0, 0.1, len(row)))])
@@ -90,21 +87,21 @@ def synthetic(monkeypatch):
     def load_network(features="all", network="proteins"):
         names = [f"x{i}" for i in range(12)]
         X = np.hstack([small.X] * 4)[:, :12]
-        return _network_data.ProteinNetwork(X, Graph(small.graph, small.names), names)
+        return data.ProteinNetwork(X, Graph(small.graph, small.names), names)
 
-    for module in (_image_data, _image_figures, image, boosting):
+    for module in (data, image, boosting):
         monkeypatch.setattr(module, "load_images", lambda: images)
-    for module in (_network_data, network, _network_interpretation):
+    for module in (data, network, network_interpretation):
         monkeypatch.setattr(module, "load_network", load_network)
     for module in (image, boosting):
         monkeypatch.setattr(module, "load_usps", lambda: Bunch(files=[]))
     for module in (network, boosting):
         monkeypatch.setattr(module, "load_yeast", lambda: Bunch(files=[]))
-    for module in (_boosting_network, _boosting_curves):
+    for module in (boosting_network, boosting_curves):
         monkeypatch.setattr(module, "N_VERTICES", 30)
-    _network_interpretation._clusters.cache_clear()
+    network_interpretation._clusters.cache_clear()
     yield
-    _network_interpretation._clusters.cache_clear()
+    network_interpretation._clusters.cache_clear()
 
 
 @pytest.mark.usefixtures("synthetic")
@@ -138,7 +135,7 @@ def test_experiment(tmp_path, name, request):
 
 def test_own_copy_of_the_enzymes(tmp_path, own_copies, monkeypatch):
     """A folder with the enzymes adds their jobs, and a table with the published values."""
-    assert len(_network_data.load_enzymes().files) == 4
+    assert len(data.load_enzymes().files) == 4
     monkeypatch.setattr(network, "load_yeast", lambda: Bunch(files=["yeast"]))
     assert len(network.load()) == 5
     jobs = [job for job in network.jobs(SIZES["network"]) if "network" in job.arguments]
@@ -172,26 +169,26 @@ def test_quick_is_smaller(name):
 def test_too_few_images(monkeypatch):
     """Test images do not replace missing training images."""
     target = np.tile(np.arange(10), 110)
-    data, split = np.zeros((1100, 256)), np.repeat(["train", "test"], [999, 101])
-    usps = Bunch(data=data, target=target, split=split, files=["zip.train.gz"])
-    monkeypatch.setattr(_image_data, "load_usps", lambda: usps)
+    split = np.repeat(["train", "test"], [999, 101])
+    usps = Bunch(data=np.zeros((1100, 256)), target=target, split=split, files=["zip.train.gz"])
+    monkeypatch.setattr(data, "load_usps", lambda: usps)
     with pytest.raises(ValueError, match=r"zip.train.gz has 99 training images of the digit 9"):
-        _image_data.load_images.__wrapped__()
+        data.load_images.__wrapped__()
     usps.split = np.repeat(["test", "train"], [100, 1000])
     usps.data[100:] = 1.0
-    assert (_image_data.load_images.__wrapped__() == 1.0).all()
+    assert (data.load_images.__wrapped__() == 1.0).all()
 
 
 @pytest.mark.usefixtures("synthetic")
 def test_folds_of_images():
     """One block of 20 images of each digit is for training, or all but one."""
     for fold in range(5):
-        few, many = _image_data.image_fold(200, fold), _image_data.image_fold(800, fold)
+        few, many = data.image_fold(200, fold), data.image_fold(800, fold)
         assert few.X.shape == (200, 128)
         np.testing.assert_array_equal(few.X, many.X_test)
         np.testing.assert_array_equal(few.Y_test, many.Y)
-    block = _image_data.load_images()[3, 20:40, :128]
-    np.testing.assert_array_equal(_image_data.image_fold(200, 1).X[60:80], block)
-    for train, test in _image_data.inner_folds(800).split():
+    block = data.load_images()[3, 20:40, :128]
+    np.testing.assert_array_equal(data.image_fold(200, 1).X[60:80], block)
+    for train, test in data.inner_folds(800).split():
         assert len(test) == 160
         assert len(train) == 640

@@ -9,7 +9,7 @@ import pytest
 
 from okforest import OKExtraTrees
 from okforest.metrics import kernel_loss, output_loss
-from okforest.papers import _image_data, boosting, image
+from papers import boosting, data, image
 
 pytestmark = pytest.mark.slow
 
@@ -79,14 +79,14 @@ def test_few_directions():
     """A split search in 32 directions of the outputs hardly changes the losses."""
     losses = []
     for fold in range(5):
-        data = _image_data.image_fold(200, fold)
-        model = OKExtraTrees(100, kernel=_image_data.KERNEL, search_rank=32, random_state=fold)
-        model.fit(data.X, data.Y)
-        predicted = model.predict(data.X_test)
+        digits = data.image_fold(200, fold)
+        model = OKExtraTrees(100, kernel=data.KERNEL, search_rank=32, random_state=fold)
+        model.fit(digits.X, digits.Y)
+        predicted = model.predict(digits.X_test)
         losses.append(
             (
-                kernel_loss(model, data.X_test, data.Y_test),
-                output_loss(_image_data.KERNEL, data.Y_test, predicted),
+                kernel_loss(model, digits.X_test, digits.Y_test),
+                output_loss(data.KERNEL, digits.Y_test, predicted),
             )
         )
     assert np.mean(losses, axis=0)[0] == pytest.approx(0.5164, abs=0.003)

@@ -1,9 +1,8 @@
 """Results of jobs, and numbers as text."""
 
 import numpy as np
-
-from okforest.papers import Finished, Job, Results
-from okforest.papers._formatting import count, mean_and_std, published
+from papers.jobs import Finished, Job, Results
+from papers.rows import count, mean_and_std, published
 
 
 def test_count():

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import joblib
 import pytest
+from papers.jobs import Cache, Job, Outcome, run
 
-from okforest.papers import Cache, Job, friedman, run
-from okforest.papers._runs import Outcome
+from papers import friedman
 
 WORK = """
 import time, uuid
@@ -26,7 +26,7 @@ def work(folder, number):
 SCRIPT = """
 import sys
 from pathlib import Path
-from okforest.papers import Cache, Job, run
+from papers.jobs import Cache, Job, run
 from work import work
 
 folder = Path(sys.argv[1])
@@ -34,6 +34,7 @@ jobs = [Job("row", work, {"folder": str(folder), "number": n}) for n in range(8)
 results = run(jobs, Cache(folder / "cache", "test", "1"), workers=int(sys.argv[2]))
 print([result["number"] for result in results.select("row")])
 """
+ROOT = Path(friedman.__file__).parents[1]
 FOLDER = None  # where the jobs of a test record their calls
 
 
@@ -206,11 +207,13 @@ def test_a_signal_keeps_finished_jobs(tmp_path, number):
     (tmp_path / "work.py").write_text(WORK)
     (tmp_path / "script.py").write_text(SCRIPT)
     command = [sys.executable, tmp_path / "script.py", tmp_path]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
         [*command, "2"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env=environment,
         start_new_session=True,  # so that the signal reaches the workers, as Ctrl-C does
     )
     while len(list(tmp_path.glob("cache/test-*.pkl"))) < 2:
@@ -222,6 +225,8 @@ def test_a_signal_keeps_finished_jobs(tmp_path, number):
     if number == signal.SIGINT:
         assert errors.rstrip().endswith("KeyboardInterrupt")
     assert len(list(tmp_path.glob("cache/test-*.pkl"))) < 8
-    again = subprocess.run([*command, "1"], capture_output=True, text=True, check=True)
+    again = subprocess.run(
+        [*command, "1"], env=environment, capture_output=True, text=True, check=True
+    )
     assert again.stdout.strip() == str(list(range(8)))
     assert len(list(tmp_path.glob("*.ran"))) <= 8 + 2

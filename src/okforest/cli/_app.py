@@ -16,7 +16,6 @@ from okforest.cli.index_build import add, build, vocabulary
 from okforest.cli.index_search import evaluate, explain, search
 from okforest.cli.index_serve import serve
 from okforest.cli.network import network
-from okforest.cli.reproduce import reproduce
 
 BOOLEANS = ("true", "false")
 
@@ -119,7 +118,7 @@ INDEX_COMMANDS: dict[str, Callable[..., None]] = {
     "vocabulary": vocabulary,
 }
 
-for command in (network, info, reproduce):
+for command in (network, info):
     app.command(cls=Command)(command)
 for name, subcommand in INDEX_COMMANDS.items():
     index.command(name, cls=Command)(subcommand)

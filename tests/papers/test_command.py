@@ -1,15 +1,17 @@
-"""``okforest reproduce``: the report, the cache, and error messages."""
+"""``python -m papers``: the report, the cache, and error messages."""
 
 import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+from papers.jobs import Job, run
 from typer.testing import CliRunner
 
-from okforest import papers
-from okforest.cli import reproduce as command
-from okforest.cli._app import app
-from okforest.papers import EXPERIMENTS, Job, _network_data, friedman, run
+from papers import EXPERIMENTS, data, friedman
+from papers import __main__ as command
 
 TINY = friedman.Size(trees=2, rounds=3, splits=(1, 2), samples=2, tests=2)
 N_JOBS = 14
@@ -23,7 +25,7 @@ def tiny(monkeypatch):
 
 def reproduce(*arguments, code=0):
     """Run the command and return its output on one line."""
-    result = CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+    result = CliRunner().invoke(command.app, list(map(str, arguments)), env={"COLUMNS": "200"})
     assert result.exit_code == code, result.output
     return re.sub(r"\s+", " ", result.output)
 
@@ -40,7 +42,7 @@ def test_report(tmp_path):
     assert re.fullmatch(r"\d+\.\d{3} ± \d+\.\d{3}", ours)
     assert second_ours != ours
     assert set(chosen.split(", ")) <= {"1", "2"}
-    for words in ("okforest reproduce friedman --quick", "a quick run", "scikit-learn", "seeds 0"):
+    for words in ("python -m papers friedman --quick", "a quick run", "scikit-learn", "seeds 0"):
         assert words in text
     assert f"| friedman | {N_JOBS} | 0 |" in text
     page = (tmp_path / "report.html").read_text()
@@ -79,7 +81,7 @@ def test_interrupted(tmp_path, monkeypatch):
 
     options = ("friedman", "--quick", "--out", tmp_path, "--jobs", 1)
     with monkeypatch.context() as patch:
-        patch.setattr(papers, "run", stop)
+        patch.setattr(command, "run", stop)
         output = reproduce(*options, code=130)
     assert f"interrupted; finished jobs are in {tmp_path}/cache" in output
     assert not (tmp_path / "report.md").exists()
@@ -100,7 +102,7 @@ def test_without_data(tmp_path, monkeypatch):
     """The message names the missing file and its folder, before anything runs."""
     monkeypatch.setenv("OKFOREST_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    _network_data.load_yeast.cache_clear()
+    data.load_yeast.cache_clear()
     output = reproduce("network", "--out", tmp_path / "out", code=2)
     assert output.startswith("error: there is no file yeast_ppi/nodes.csv.gz")
     assert "OKFOREST_DATA" in output
@@ -126,3 +128,31 @@ def test_bad_options(tmp_path):
     output = reproduce("friedman", "--jobs", 0, "--out", tmp_path, code=2)
     assert "--jobs is 0; use a positive number" in output
     reproduce("no such", code=2)
+
+
+def test_shared_options():
+    """The options of the command line of okforest have the same names and the same words."""
+    output = reproduce("--help")
+    for words in (
+        "--out",
+        "Folder for the results; created if it does not exist.",
+        "--jobs",
+        "Number of cores to use; -1 for all cores.",
+    ):
+        assert words in output
+    assert "bool" not in output.lower()
+
+
+def test_module(tmp_path):
+    """``python -m papers`` runs in the root of the repository."""
+    root = Path(command.__file__).parents[1]
+    run = subprocess.run(
+        [sys.executable, "-m", "papers", "irma", "--out", tmp_path],
+        cwd=root,
+        env=os.environ | {"OKFOREST_DATA": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 2
+    assert "there are no folders irma/train and irma/test" in " ".join(run.stderr.split())

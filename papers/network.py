@@ -17,11 +17,8 @@ from okforest._utils.report import Block, Figure, Heading, Paragraph, Table
 from okforest.metrics import AveragedCurve
 from okforest.network import Evaluation, KindScores, plot_curves, plot_deletion
 from okforest.network.evaluation import judge_kinds, score_fold
-from okforest.papers import _network_interpretation
-from okforest.papers._formatting import mean_and_std, published
-from okforest.papers._jobs import Job, Results
-from okforest.papers._models import SETTINGS, make_completion
-from okforest.papers._network_data import (
+from papers import network_interpretation
+from papers.data import (
     ENZYME_FEATURES,
     FEATURE_SETS,
     has_enzymes,
@@ -30,6 +27,8 @@ from okforest.papers._network_data import (
     load_yeast,
     network_fold,
 )
+from papers.jobs import Job, Results
+from papers.rows import SETTINGS, make_completion, mean_and_std, published
 
 VERSION = "1"
 
@@ -89,7 +88,7 @@ def jobs(size: Size) -> list[Job]:
                 "trees": size.trees,
             } | which
             made.append(Job(row, evaluate_completion, arguments, cost * size.trees / 100))
-    made += _network_interpretation.jobs(size.trees)
+    made += network_interpretation.jobs(size.trees)
     return made
 
 
@@ -158,7 +157,7 @@ def blocks(results: Results, size: Size) -> list[Block]:
         *_feature_blocks(results),
         *_deletion_blocks(results),
         *_enzyme_blocks(results),
-        *_network_interpretation.blocks(results),
+        *network_interpretation.blocks(results),
     ]
 
 

@@ -1,13 +1,11 @@
-"""Published tables and figures as experiments, run by ``okforest reproduce``.
+"""Published tables and figures as experiments, run by ``python -m papers`` in the repository.
 
 An experiment is a module with two sizes, ``FULL`` and ``QUICK``; a ``VERSION``, increased when its
 results change; ``load()``, which reads the data and returns the files; ``jobs(size)``, which
 returns independent jobs; and ``blocks(results, size)``, which returns a report of their results.
 """
 
-from okforest.papers import boosting, friedman, image, irma, network
-from okforest.papers._jobs import Finished, Job, Results
-from okforest.papers._runs import Cache, run
+from papers import boosting, friedman, image, irma, network
 
 EXPERIMENTS = {
     "image": image,
@@ -16,5 +14,3 @@ EXPERIMENTS = {
     "network": network,
     "irma": irma,
 }
-
-__all__ = ["EXPERIMENTS", "Cache", "Finished", "Job", "Results", "run"]

@@ -10,10 +10,9 @@ from okforest.kernels import Diffusion
 from okforest.metrics import kernel_loss
 from okforest.network import NetworkCompletion
 from okforest.network.evaluation import judge_kinds, score_fold
-from okforest.papers._formatting import mean_and_std, published
-from okforest.papers._jobs import Job, Results
-from okforest.papers._models import BOOSTED, make_boosting, make_trees
-from okforest.papers._network_data import most_connected, network_fold
+from papers.data import most_connected, network_fold
+from papers.jobs import Job, Results
+from papers.rows import BOOSTED, make_boosting, make_trees, mean_and_std, published
 
 # Table 1: losses in feature space, and AUC.
 PAPER = {

@@ -4,7 +4,6 @@ L. Wehenkel, "Regression tree ensembles in the perspective of kernel-based metho
 October 2009. The images are not available to us: the experiment runs on a copy of the user.
 """
 
-import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,10 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from okforest._utils.report import Block, Heading, Paragraph, Table
-from okforest.papers._formatting import count
-from okforest.papers._jobs import Job, Results
-from okforest.segments import RandomSubwindows, list_images
+from okforest.segments import RandomSubwindows
+from papers.data import load_irma
+from papers.jobs import Job, Results
+from papers.rows import count
 
 VERSION = "1"
 
@@ -36,27 +36,6 @@ class Size:
 
 FULL = Size()
 QUICK = Size(trees=3, subwindows=50)
-
-
-def load_irma() -> Bunch:
-    """Return the files and classes of the training and the test images."""
-    folder = Path(os.environ.get("OKFOREST_DATA", "")) / "irma"
-    parts = [folder / part for part in ("train", "test")]
-    if "OKFOREST_DATA" not in os.environ or not all(part.is_dir() for part in parts):
-        raise FileNotFoundError(
-            "there are no folders irma/train and irma/test in the folder named by the environment "
-            f"variable OKFOREST_DATA ({os.environ.get('OKFOREST_DATA', 'which is not set')}). The "
-            "images of ImageCLEFmed are not available to us. Put your copy there, each image in a "
-            "folder named by its class, as in irma/train/CLASS/IMAGE.png."
-        )
-    train, test = (list_images(part) for part in parts)
-    return Bunch(
-        train=train.paths,
-        target=train.target,
-        test=test.paths,
-        test_target=test.target,
-        files=[Path(path) for path in (*train.paths, *test.paths)],
-    )
 
 
 def load() -> list[Path]:

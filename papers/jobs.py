@@ -1,21 +1,92 @@
-"""Jobs run in parallel by joblib, with a cache of their results.
+"""The independent jobs of an experiment, run in parallel by joblib, with a cache of their results.
 
 ``joblib.Memory`` would also key results by the source of each function, so that editing a
-docstring would discard hours of work. The cache here has explicit keys instead.
+docstring would discard hours of work, and it has no checksums. The cache here has explicit keys.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple
 
 import joblib
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 import okforest
-from okforest.papers._jobs import Finished, Job, Results
+from okforest._utils.arrays import Floats
 from okforest.persistence.atomic import replacing
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A function and its arguments, such as one row of a table on one fold.
+
+    Parameters
+    ----------
+    row : str
+        Name of the row in the report.
+    work : callable
+        A module-level function, so that worker processes can import it. It returns a non-empty
+        dict of numbers, text, lists and dicts.
+    arguments : dict
+        Keyword arguments of the function: numbers, text, lists and dicts.
+    cost : float, default=1.0
+        Approximate number of seconds, used to estimate the time left. Expensive jobs run first.
+    """
+
+    row: str
+    work: Callable[..., dict[str, Any]]
+    arguments: dict[str, Any]
+    cost: float = 1.0
+
+
+class Finished(NamedTuple):
+    """A finished job, its result, its CPU time, and whether the result was in the cache."""
+
+    job: Job
+    result: dict[str, Any]
+    seconds: float
+    cached: bool
+
+
+class Results:
+    """Results of the jobs of an experiment.
+
+    Parameters
+    ----------
+    finished : list of Finished
+        The finished jobs, in the order in which the experiment lists them.
+    """
+
+    def __init__(self, finished: list[Finished]):
+        self.finished = finished
+
+    def __iter__(self) -> Iterator[Finished]:
+        return iter(self.finished)
+
+    def select(self, row: str, **arguments: Any) -> list[dict[str, Any]]:
+        """Return the results of a row whose jobs have the given arguments."""
+        return [
+            done.result
+            for done in self.finished
+            if done.job.row == row
+            and all(done.job.arguments.get(name) == value for name, value in arguments.items())
+        ]
+
+    def values(self, name: str, row: str, **arguments: Any) -> Floats:
+        """Return one number from each of the selected results."""
+        found = [result[name] for result in self.select(row, **arguments)]
+        return np.array(found, dtype=np.float64)
+
+    def by_seed(self, name: str, row: str, **arguments: Any) -> Floats:
+        """Return one number from each of the selected results, of shape (n_seeds, n_folds)."""
+        seeds = sorted(
+            {done.job.arguments["seed"] for done in self.finished if done.job.row == row}
+        )
+        return np.array([self.values(name, row, seed=seed, **arguments) for seed in seeds])
 
 
 class Outcome(NamedTuple):
@@ -40,19 +111,6 @@ class Cache:
         Name and version of the experiment.
     files : iterable of Path, optional
         The data files. Their names and contents matter, their folder does not.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from okforest.papers import Cache, Job, run
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     cache = Cache(Path(folder), "sums", "1")
-    ...     jobs = [Job("one", dict, {"total": 1})]
-    ...     for _ in range(2):
-    ...         results = run(jobs, cache, finished=lambda job: print(job.cached))
-    False
-    True
     """
 
     def __init__(self, folder: Path, experiment: str, version: str, files: Iterable[Path] = ()):
@@ -117,17 +175,6 @@ def run(
     -------
     results : Results
         The results, in the order of the jobs.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from okforest.papers import Cache, Job, run
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     jobs = [Job("one", dict, {"total": 1}), Job("two", dict, {"total": 2})]
-    ...     results = run(jobs, Cache(Path(folder), "sums", "1"))
-    >>> results.values("total", "two")
-    array([2.])
     """
     done: dict[int, Finished] = {}
 

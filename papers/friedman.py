@@ -13,9 +13,8 @@ from sklearn.model_selection import GridSearchCV
 from okforest._utils.report import Block, Heading, Paragraph, Table
 from okforest.datasets import make_friedman1
 from okforest.metrics import kernel_loss, output_loss
-from okforest.papers._formatting import mean_and_std, published
-from okforest.papers._jobs import Job, Results
-from okforest.papers._models import BOOSTED, LEARNING_RATE, make_boosting, make_trees
+from papers.jobs import Job, Results
+from papers.rows import BOOSTED, LEARNING_RATE, make_boosting, make_trees, mean_and_std, published
 
 VERSION = "2"
 

@@ -1,10 +1,12 @@
-"""The models of the papers, by the names of the rows in the tables."""
+"""The rows of the tables: models of the papers by their names, and numbers as text."""
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from okforest import OKBagging, OKBoost, OKExtraTrees, OKTree
+from okforest._utils.arrays import Floats
 from okforest.kernels import Diffusion
 from okforest.network import NetworkCompletion
 from okforest.network.base import DEFAULT
@@ -39,3 +41,24 @@ def make_completion(row: str, setting: str, trees: int, seed: int) -> NetworkCom
     model = make_trees(row, trees, random_state=seed)
     kernel = Diffusion(beta=1.0, normalized=setting == "normalized")
     return NetworkCompletion(model, kernel, normalize=0, known="predicted")
+
+
+def count(n: int, noun: str) -> str:
+    """Return a number and a noun in the singular or plural."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def mean_and_std(values: Floats, digits: int = 4) -> str:
+    """Return the mean and the sample standard deviation, or the mean alone for one value."""
+    if len(values) < 2:
+        return f"{np.mean(values):.{digits}f}"
+    return f"{np.mean(values):.{digits}f} ± {np.std(values, ddof=1):.{digits}f}"
+
+
+def published(value: float | tuple[float, float] | None, digits: int = 4) -> str:
+    """Return a published mean, with its standard deviation if known; None gives an empty cell."""
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        return f"{value[0]:.{digits}f} ± {value[1]:.{digits}f}"
+    return f"{value:.{digits}f}"

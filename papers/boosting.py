@@ -11,9 +11,8 @@ from typing import Any
 from sklearn.model_selection import GridSearchCV
 
 from okforest._utils.report import Block, Heading, Paragraph, Table
-from okforest.papers import _boosting_curves, _boosting_network
-from okforest.papers._formatting import count, mean_and_std, published
-from okforest.papers._image_data import (
+from papers import boosting_curves, boosting_network
+from papers.data import (
     FOLDS,
     KERNEL,
     SIGMA,
@@ -21,11 +20,11 @@ from okforest.papers._image_data import (
     inner_folds,
     load_images,
     load_usps,
+    load_yeast,
 )
-from okforest.papers._jobs import Job, Results
-from okforest.papers._models import BOOSTED, LEARNING_RATE, TREES, make_boosting
-from okforest.papers._network_data import load_yeast
-from okforest.papers.image import compute_losses, seed_std, trees_job
+from papers.image import compute_losses, seed_std, trees_job
+from papers.jobs import Job, Results
+from papers.rows import BOOSTED, LEARNING_RATE, TREES, count, make_boosting, mean_and_std, published
 
 VERSION = "1"
 
@@ -94,8 +93,8 @@ def jobs(size: Size) -> list[Job]:
         for seed in range(size.seeds):
             made += [trees_job(row, 200, fold, seed, size.trees) for row in TREES]
     splits = list(size.network_splits)
-    made += _boosting_network.jobs(size.trees, size.rounds, splits, size.folds)
-    made += _boosting_curves.jobs(size.image_rounds, size.network_rounds)
+    made += boosting_network.jobs(size.trees, size.rounds, splits, size.folds)
+    made += boosting_curves.jobs(size.image_rounds, size.network_rounds)
     return made
 
 
@@ -123,8 +122,8 @@ def blocks(results: Results, size: Size) -> list[Block]:
             "problem of the table, Friedman1, is a separate experiment."
         ),
         *_image_blocks(results, size),
-        *_boosting_network.blocks(results, list(size.network_splits), size.folds),
-        *_boosting_curves.blocks(results),
+        *boosting_network.blocks(results, list(size.network_splits), size.folds),
+        *boosting_curves.blocks(results),
     ]
 
 

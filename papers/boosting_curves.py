@@ -13,10 +13,9 @@ from okforest import OKBoost
 from okforest._utils.plotting import CURVES, new_figure
 from okforest._utils.report import Block, Figure, Heading
 from okforest.metrics import output_loss
-from okforest.papers._boosting_network import N_VERTICES, make_kernel
-from okforest.papers._image_data import KERNEL, image_fold
-from okforest.papers._jobs import Job, Results
-from okforest.papers._network_data import are_linked, most_connected
+from papers.boosting_network import N_VERTICES, make_kernel
+from papers.data import KERNEL, are_linked, image_fold, most_connected
+from papers.jobs import Job, Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

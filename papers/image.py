@@ -5,29 +5,32 @@ P. Geurts, L. Wehenkel, F. d'Alché-Buc, ICML 2006, section 3.1.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from okforest import OKExtraTrees, OKNeighbors, OKRidge
 from okforest._utils.arrays import Floats
+from okforest._utils.plotting import new_figure
 from okforest._utils.report import Block, Figure, Heading, Paragraph, Table
 from okforest.metrics import kernel_loss, output_loss, output_loss_scorer
-from okforest.papers._formatting import count, mean_and_std, published
-from okforest.papers._image_data import (
+from papers.data import (
     FOLDS,
     HALF,
     KERNEL,
     SIGMA,
+    fold_positions,
     image_fold,
     inner_folds,
     load_images,
     load_usps,
 )
-from okforest.papers._image_figures import draw_importances, draw_predictions
-from okforest.papers._jobs import Job, Results
-from okforest.papers._models import TREES, make_trees
+from papers.jobs import Job, Results
+from papers.rows import TREES, count, make_trees, mean_and_std, published
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 VERSION = "1"
 
@@ -46,6 +49,8 @@ N_TRAIN = (200, 800)
 BOUNDS = ("baseline", "best achievable")
 KERNEL_METHODS = ("KDE, linear", "KDE, RBF")
 LOSSES = ("support", "training_set", "feature_space")
+
+GREY = -0.6  # the missing half of an input in figure 1a
 
 # The grids of footnote 5, searched by inner cross-validation.
 NEIGHBOURS = (1, 5, 10, 15, 20)
@@ -229,7 +234,7 @@ def blocks(results: Results, size: Size) -> list[Block]:
             "image_predictions",
             "Figure 1a. Lower halves predicted from upper halves with 800 training images, fold 0: "
             "the first test image of each digit.",
-            lambda: draw_predictions(results.select("examples")[0]),
+            lambda: _draw_predictions(results.select("examples")[0]),
             wide=True,
         ),
         Figure(
@@ -237,7 +242,7 @@ def blocks(results: Results, size: Size) -> list[Block]:
             "Figure 1b. Importance of each input pixel for extra-trees on all 1,000 images; "
             "brighter pixels are more important. The most important pixels are next to the "
             "predicted half.",
-            lambda: draw_importances(results.select("importances")[0]["importances"]),
+            lambda: _draw_importances(results.select("importances")[0]["importances"]),
         ),
     ]
     return made
@@ -273,3 +278,31 @@ def _deterministic_losses(results: Results, n: int) -> str:
         f"Deterministic rows to six decimals: {', '.join(means)}. k chosen in each fold: "
         f"{', '.join(chosen)}."
     )
+
+
+def _draw_predictions(predicted: dict[str, Any]) -> "Drawing":
+    """Draw inputs, true images and predictions; ``predicted`` holds training positions."""
+    train, test = fold_positions(800, 0)
+    inputs = load_images()[:, test[0]]
+    train_lower = load_images()[:, train].reshape(-1, 2 * HALF)[:, HALF:]
+    lines = {"input": np.full((len(inputs), HALF), GREY), "truth": inputs[:, HALF:]}
+    lines |= {name: train_lower[rows] for name, rows in predicted.items()}
+    drawing = new_figure((8.0, 3.4))
+    axes = drawing.subplots(len(lines), len(inputs))
+    for line, (name, lower) in zip(axes, lines.items(), strict=True):
+        for digit, ax in enumerate(line):
+            image = np.concatenate([inputs[digit, :HALF], lower[digit]]).reshape(16, 16)
+            ax.imshow(-image, cmap="gray", vmin=-1, vmax=1)
+            ax.axhline(7.5, color="tab:orange", lw=0.8)
+            ax.set(xticks=[], yticks=[])
+        line[0].set_ylabel(name, rotation=0, ha="right", va="center")
+    return drawing
+
+
+def _draw_importances(importances: list[float]) -> "Drawing":
+    """Draw the importance of each input pixel."""
+    drawing = new_figure((4.6, 2.4))
+    ax = drawing.subplots()
+    ax.imshow(np.reshape(importances, (8, 16)), cmap="gray", vmin=0.0)
+    ax.set(xticks=[], yticks=[], xlabel="(the predicted half is below)")
+    return drawing

@@ -1,14 +1,17 @@
-"""``okforest reproduce``: the published tables and figures, with our values beside them."""
+"""``python -m papers``: the published tables and figures, with our values beside them."""
 
 import os
 import platform
 from collections.abc import Callable
+from concurrent.futures.process import BrokenProcessPool
 from datetime import UTC, datetime
 from enum import StrEnum
+from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import joblib
 import typer
 
 from okforest._utils.plotting import require_matplotlib
@@ -21,6 +24,7 @@ from okforest._utils.report import (
     to_html,
     to_markdown,
 )
+from okforest.cli._app import Command
 from okforest.cli._console import (
     Jobs,
     Out,
@@ -31,9 +35,8 @@ from okforest.cli._console import (
     print_message,
     progress,
 )
-
-if TYPE_CHECKING:
-    from okforest.papers import Cache, Finished, Job, Results
+from papers import EXPERIMENTS
+from papers.jobs import Cache, Finished, Job, Results, run
 
 TITLE = "Published tables and figures, reproduced"
 PACKAGES = ("okforest", "numpy", "scipy", "scikit-learn", "matplotlib")
@@ -51,13 +54,17 @@ class Which(StrEnum):
     all = "all"
 
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
 class Timing(NamedTuple):
     """Results of an experiment and the time of this run in seconds."""
 
-    results: "Results"
+    results: Results
     seconds: float
 
 
+@app.command(cls=Command)
 def reproduce(
     experiment: Annotated[
         Which,
@@ -88,10 +95,6 @@ def reproduce(
     Ctrl-C to interrupt: finished jobs are kept, and the same command continues from there.
     """
     with plain_errors():
-        import joblib
-
-        from okforest.papers import EXPERIMENTS, Cache
-
         # The images of "irma" are not available to us.
         every = [name for name in EXPERIMENTS if name != "irma"]
         names = every if experiment is Which.all else [experiment.value]
@@ -109,7 +112,7 @@ def reproduce(
             store = Cache(folder, name, module.VERSION, files[name])
             timings[name] = _run(name, module.jobs(size), store, workers)
             blocks += module.blocks(timings[name].results, size)
-        command = f"okforest reproduce {experiment.value}{' --quick' if quick else ''}"
+        command = f"python -m papers {experiment.value}{' --quick' if quick else ''}"
         blocks = [*_introduction(command, quick), *blocks, *_timing_blocks(timings, workers)]
         save_figures(blocks, out / "figures")
         page = to_html(TITLE, blocks, out / "figures")
@@ -118,11 +121,7 @@ def reproduce(
     print_message(f"the report is in {out}: open {out / 'report.html'}")
 
 
-def _run(name: str, jobs: "list[Job]", cache: "Cache", workers: int) -> Timing:
-    from concurrent.futures.process import BrokenProcessPool
-
-    from okforest.papers import run
-
+def _run(name: str, jobs: list[Job], cache: Cache, workers: int) -> Timing:
     start = perf_counter()
     try:
         with progress(name, len(jobs)) as update:
@@ -149,12 +148,12 @@ def _run(name: str, jobs: "list[Job]", cache: "Cache", workers: int) -> Timing:
 class _JobCounter:
     """Counts finished jobs; the share of the work is that of their costs, without cached jobs."""
 
-    def __init__(self, jobs: "list[Job]", update: Callable[..., None]):
+    def __init__(self, jobs: list[Job], update: Callable[..., None]):
         self.update = update
         self.cost, self.cost_done = sum(job.cost for job in jobs), 0.0
         self.n_done = self.n_cached = 0
 
-    def __call__(self, done: "Finished") -> None:
+    def __call__(self, done: Finished) -> None:
         self.n_done += 1
         if done.cached:
             self.n_cached += 1
@@ -167,8 +166,6 @@ class _JobCounter:
 
 
 def _introduction(command: str, quick: bool) -> list[Block]:
-    from importlib.metadata import version
-
     blocks: list[Block] = [
         Paragraph(
             f"Written by `{command}` (okforest {version('okforest')}) on "
@@ -188,8 +185,6 @@ def _introduction(command: str, quick: bool) -> list[Block]:
 
 
 def _timing_blocks(timings: dict[str, Timing], workers: int) -> list[Block]:
-    from importlib.metadata import version
-
     rows, parts = [], []
     for name, (results, seconds) in timings.items():
         done = list(results)
@@ -215,3 +210,7 @@ def _timing_blocks(timings: dict[str, Timing], workers: int) -> list[Block]:
 
 def _time(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m papers")

@@ -9,9 +9,9 @@ from okforest import OKTree
 from okforest._utils.plotting import new_figure
 from okforest._utils.report import Block, Figure, Heading, Paragraph, Table
 from okforest.network import ClusterNetwork, NetworkCompletion, plot_clusters, vertex_clusters
-from okforest.papers._jobs import Job, Results
-from okforest.papers._models import SETTINGS, make_completion
-from okforest.papers._network_data import load_network
+from papers.data import load_network
+from papers.jobs import Job, Results
+from papers.rows import SETTINGS, make_completion
 
 # The most important features for proteins, slide 44.
 PAPER_RANKING = (
