@@ -25,7 +25,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from okforest import OKRandomForest
 from okforest._utils.report import Table
-from okforest.datasets import fetch_label_ranking, fetch_multilabel, fetch_tecator
+from okforest.datasets import load_label_ranking, load_multilabel, load_tecator
 from okforest.kernels import OutputKernel, Spectrum
 from okforest.uncertainty import ConformalIntervals, ConformalSets
 
@@ -95,11 +95,11 @@ def spaces() -> Iterator[tuple[Space, Callable[[Space, int], Iterator[Result]]]]
     yield Space("numbers: diabetes", *load_diabetes(return_X_y=True), unit="wide"), numbers
     folder = Path(os.environ.get("OKFOREST_DATA", "") or "missing")
     if (folder / "tecator").exists():
-        tecator = fetch_tecator()
+        tecator = load_tecator()
         yield Space("curves: tecator", tecator.target, tecator.data, unit="wide"), bands
     if (folder / "multilabel").exists():
         for name in ("emotions", "yeast"):
-            data = fetch_multilabel(name)
+            data = load_multilabel(name)
             yield Space(f"label sets: {name}", data.data, data.target.astype(float)), outputs
     if (folder / "ocr_letters").exists():
         words, pixels = words_and_pixels()
@@ -108,7 +108,7 @@ def spaces() -> Iterator[tuple[Space, Callable[[Space, int], Iterator[Result]]]]
         yield Space("strings: words", pixels[chosen], words[chosen], kernel), outputs
     if (folder / "label_ranking").exists():
         for name, n_labels in (("vehicle", 4), ("iris", 3)):
-            data = fetch_label_ranking(name)
+            data = load_label_ranking(name)
             every = np.array(list(permutations(range(1, n_labels + 1))), dtype=float)
             yield (
                 Space(f"rankings: {name}", data.data, data.target.astype(float), candidates=every),
@@ -251,8 +251,8 @@ def missing_truths(n_splits: int) -> Iterator[list[str]]:
     folder = Path(os.environ.get("OKFOREST_DATA", "") or "missing")
     if not (folder / "label_ranking").exists() or not (folder / "multilabel").exists():
         return
-    yeast, spo = fetch_multilabel("yeast"), fetch_label_ranking("spo")
-    bibtex = fetch_multilabel("bibtex")
+    yeast, spo = load_multilabel("yeast"), load_label_ranking("spo")
+    bibtex = load_multilabel("bibtex")
     for name, X, y in (
         ("label sets: yeast", yeast.data, yeast.target),
         ("label sets: yeast, 300 rows", yeast.data[:300], yeast.target[:300]),

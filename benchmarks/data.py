@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
-from okforest.datasets import fetch_hierarchical, fetch_label_ranking, fetch_usps
+from okforest.datasets import fetch_usps, load_hierarchical, load_label_ranking
 from okforest.kernels import RBF
 
 NOISE = 0.1  # standard deviation of the noise on resampled images
@@ -86,13 +86,13 @@ def sparse(n: int, p: int, share: float, q: int) -> tuple[sp.csc_array, np.ndarr
 
 def label_ranks(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the attributes and the ranks of labels, from 0, of a label ranking data set."""
-    ranking = fetch_label_ranking(name)
+    ranking = load_label_ranking(name)
     return ranking.data, ranking.target - 1.0
 
 
 def gene_functions() -> tuple[np.ndarray, np.ndarray]:
     """Return the expression of genes and their functions, with smaller weights for deeper ones."""
-    genes = fetch_hierarchical("cellcycle")
+    genes = load_hierarchical("cellcycle")
     is_train = genes.split == "train"
     depth = np.array([name.count("/") for name in genes.target_names])
     Y = genes.target[is_train] * 0.75**depth

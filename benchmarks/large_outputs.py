@@ -19,7 +19,7 @@ from benchmarks.compare.protocol import print_progress
 
 from okforest import OKExtraTrees
 from okforest._utils.report import Table
-from okforest.datasets import fetch_ocr_letters
+from okforest.datasets import load_ocr_letters
 from okforest.embedding import embed
 from okforest.kernels import RBF
 
@@ -41,7 +41,7 @@ HEADER = [
 
 def letters(n: int) -> np.ndarray:
     """Return n images of 16 × 8 pixels, in random order."""
-    pixels = fetch_ocr_letters().data
+    pixels = load_ocr_letters().data
     return pixels[np.random.default_rng(0).permutation(len(pixels))[:n]].astype(np.float64)
 
 

@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 
 from okforest import OKBagging, OKExtraTrees, OKNeighbors, OKRidge, OKTree
 from okforest._utils.report import Table
-from okforest.datasets import fetch_cora, fetch_drug_target, fetch_yeast_ppi
+from okforest.datasets import load_cora, load_drug_target, load_yeast_ppi
 from okforest.kernels import RBF, Diffusion
 from okforest.network import (
     BipartiteCompletion,
@@ -111,7 +111,7 @@ def p_value(result: Evaluation, reference: Evaluation) -> str:
 
 def yeast_plain() -> None:
     """Compare models in the simplest setting: imputation by means, exp(−L), scores w'Kw."""
-    data = fetch_yeast_ppi()
+    data = load_yeast_ppi()
     X = SimpleImputer(keep_empty_features=True).fit_transform(data.data)
     kernel = Diffusion(beta=1.0)
     scaled = make_pipeline(StandardScaler(), ridge())
@@ -151,7 +151,7 @@ def yeast_models() -> dict:
 
 def yeast() -> None:
     """Compare all models, on all features and on each group of features."""
-    data = fetch_yeast_ppi()
+    data = load_yeast_ppi()
     results = {}
     for name, model in yeast_models().items():
         results[name] = compare_groups(model, data.data, data.graph, data.feature_groups)
@@ -203,7 +203,7 @@ def choice_models() -> dict:
 
 def yeast_choices() -> None:
     """Measure the effect of each choice in the defaults."""
-    data = fetch_yeast_ppi()
+    data = load_yeast_ppi()
     results = {}
     for name, model in choice_models().items():
         results[name] = cross_validate_links(model, data.data, data.graph)
@@ -230,7 +230,7 @@ def both(result: Evaluation) -> list[str]:
 
 def yeast_deletion() -> None:
     """Delete training links at random."""
-    data = fetch_yeast_ppi()
+    data = load_yeast_ppi()
     header = ["AUC known–new", "AUC new–new", "AUC all", "AUC of deleted links"]
     rows = {}
     for share, result in compare_deletions(completion(), data.data, data.graph).items():
@@ -243,7 +243,7 @@ def yeast_deletion() -> None:
 
 def cora() -> None:
     """Predict citations of papers from their words; 5 folds."""
-    data = fetch_cora()
+    data = load_cora()
     models = {
         "extra-trees, K = √p": completion(max_features="sqrt"),
         "nearest neighbours (k = 10)": NetworkCompletion(OKNeighbors(10, metric="cosine")),
@@ -263,10 +263,10 @@ def seconds() -> None:
     for name, fetch, models in (
         (
             "yeast",
-            fetch_yeast_ppi,
+            load_yeast_ppi,
             {"": completion(), ", Frobenius rule": completion(criterion="frobenius")},
         ),
-        ("Cora", fetch_cora, {", K = √p": completion(max_features="sqrt")}),
+        ("Cora", load_cora, {", K = √p": completion(max_features="sqrt")}),
     ):
         data = fetch()
         cv = 10 if name == "yeast" else 5
@@ -295,7 +295,7 @@ def drug_models() -> dict:
 
 def drug_data(name: str) -> tuple:
     """Return the similarities of drugs and of targets, and their interactions."""
-    data = fetch_drug_target(name)
+    data = load_drug_target(name)
     return data.drug_similarity, data.target_similarity, np.asarray(data.interactions.T)
 
 

@@ -17,7 +17,7 @@ from sklearn.semi_supervised import LabelSpreading
 
 from okforest import OKExtraTrees, OKTotallyRandomTrees
 from okforest._utils.report import Table
-from okforest.datasets import fetch_orl_faces, fetch_usps
+from okforest.datasets import fetch_usps, load_orl_faces
 from okforest.refit import (
     Bounds,
     CensoredForest,
@@ -117,7 +117,7 @@ def images(name, n_draws):
         pixels, labels, n_train, per_class = usps.data, usps.target, 2000, 10
         is_new = usps.split == "test"
     else:
-        faces = fetch_orl_faces()
+        faces = load_orl_faces()
         pixels = faces.images[:, ::4, ::4].reshape(len(faces.images), -1) / 255.0
         labels, n_train, per_class = faces.target, 320, 2
         is_new = faces.shot > 8

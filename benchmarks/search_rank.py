@@ -19,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 
 from okforest import OKExtraTrees
 from okforest._utils.report import Table
-from okforest.datasets import fetch_multilabel, fetch_usps, fetch_yeast_ppi
+from okforest.datasets import fetch_usps, load_multilabel, load_yeast_ppi
 from okforest.kernels import RBF, Laplacian, Linear, Precomputed
 from okforest.metrics import kernel_loss, output_loss
 
@@ -59,7 +59,7 @@ def spo():
 
 def yeast():
     """Attributes of genes → sets of 14 labels, as binary vectors."""
-    genes = fetch_multilabel("yeast")
+    genes = load_multilabel("yeast")
     return genes.data, genes.target.astype(float), Laplacian(), random_halves(len(genes.data))
 
 
@@ -71,7 +71,7 @@ def cellcycle():
 
 def yeast_ppi():
     """Expression and localization of proteins → a diffusion kernel on their interactions."""
-    proteins = fetch_yeast_ppi()
+    proteins = load_yeast_ppi()
     links = proteins.graph.toarray()
     diffusion = sla.expm(links - np.diag(links.sum(axis=0)))  # exp(−βL) with β = 1
     X = proteins.data.astype(float)

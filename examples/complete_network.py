@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from sklearn.utils import Bunch
 
 from okforest import OKExtraTrees, OKTree
-from okforest.datasets import fetch_yeast_ppi
+from okforest.datasets import load_yeast_ppi
 from okforest.network import (
     InputSimilarity,
     NetworkCompletion,
@@ -76,7 +76,7 @@ def main() -> None:
 def load() -> Bunch:
     """Return the yeast network or, if it is not available, a synthetic one."""
     try:
-        return fetch_yeast_ppi()
+        return load_yeast_ppi()
     except (OSError, ImportError, ValueError) as error:
         print(f"yeast_ppi is not available: {error}\nCompleting a synthetic network instead.\n")
     rng = np.random.default_rng(0)

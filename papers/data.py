@@ -23,9 +23,8 @@ from sklearn.model_selection import PredefinedSplit
 from sklearn.utils import Bunch
 
 from okforest._utils.arrays import Floats
-from okforest.datasets import fetch_usps, fetch_yeast_ppi
-from okforest.datasets._files import Source
-from okforest.datasets._tables import read_edges, read_matrix
+from okforest.datasets import fetch_usps, load_yeast_ppi
+from okforest.datasets.sources import Source, read_edges, read_matrix
 from okforest.kernels import RBF
 from okforest.network.evaluation import Fold, folds_of, hide_links
 from okforest.network.graphs import Graph, Positions
@@ -127,7 +126,7 @@ class ProteinNetwork(NamedTuple):
 @cache
 def load_yeast() -> Bunch:
     """Return the yeast proteins, read once."""
-    return fetch_yeast_ppi()
+    return load_yeast_ppi()
 
 
 def has_enzymes() -> bool:

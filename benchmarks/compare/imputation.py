@@ -23,7 +23,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from okforest import OKExtraTrees, OKRandomForest, OKTree
 from okforest._utils.report import Table
-from okforest.datasets import fetch_promoters, fetch_tecator, fetch_yeast_ppi
+from okforest.datasets import fetch_promoters, load_tecator, load_yeast_ppi
 from okforest.kernels import Dirac, Linear, Normalized, Precomputed
 from okforest.metrics import kernel_r2_scorer
 
@@ -37,7 +37,7 @@ MODELS = {
 
 def yeast_ppi():
     """Expression and functional class of proteins → a normalised diffusion kernel."""
-    proteins = fetch_yeast_ppi()
+    proteins = load_yeast_ppi()
     groups = proteins.feature_groups
     columns = slice(groups["spellman"].start, groups["eisen"].stop)
     X = pd.DataFrame(proteins.data[:, columns].astype(float)).add_prefix("expression")
@@ -62,7 +62,7 @@ def ranking(name: str):
 
 def tecator():
     """Absorbances of meat → moisture, fat and protein."""
-    meat = fetch_tecator()
+    meat = load_tecator()
     return pd.DataFrame(meat.data), meat.target, Linear()
 
 

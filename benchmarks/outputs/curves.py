@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from okforest import OKExtraTrees, OKRidge
-from okforest.datasets import fetch_tecator
+from okforest.datasets import load_tecator
 from okforest.kernels import Curves
 
 POINTS = np.linspace(850, 1050, 100)
@@ -35,7 +35,7 @@ def methods(n_trees):
 def main():
     """Print a table."""
     options = arguments("tecator", repeats=10)
-    data = fetch_tecator()
+    data = load_tecator()
     X, curves = data.target, data.data
     kernel = Curves(POINTS)
     losses = {}

@@ -22,7 +22,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.multioutput import ClassifierChain
 
 from okforest import OKBoost, OKEnsemble, OKExtraTrees, tune_decoder
-from okforest.datasets import fetch_multilabel
+from okforest.datasets import load_multilabel
 from okforest.decode import Threshold
 from okforest.metrics import set_f1_score, set_hamming_loss, subset_accuracy
 
@@ -122,7 +122,7 @@ def main():
     """Print a table for each data set."""
     options = arguments("emotions", "yeast", "bibtex")
     for name in options.data:
-        data = fetch_multilabel(name)
+        data = load_multilabel(name)
         X, Y = data.data, data.target
         found = {}
         for train, test, seed in splits(data, options.repeats):

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from okforest import OKRandomForest, OKRidge
-from okforest.datasets import fetch_label_ranking
+from okforest.datasets import load_label_ranking
 from okforest.metrics import kendall_tau
 
 NAMES = ("iris", "glass", "wine", "vehicle", "vowel", "stock", "wisconsin", "cold", "heat", "spo")
@@ -89,7 +89,7 @@ def main():
     n_trees = max(3, int(100 * options.scale))
     rows = []
     for name in options.data:
-        data = fetch_label_ranking(name)
+        data = load_label_ranking(name)
         found = {method: [] for method in METHODS}
         for train, test in folds(len(data.data), 10, options.repeats):
             for method, predict in METHODS.items():

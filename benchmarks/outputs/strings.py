@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.outputs.measure import arguments, report
 
 from okforest import OKExtraTrees
-from okforest.datasets import fetch_ocr_letters, fetch_promoters
+from okforest.datasets import fetch_promoters, load_ocr_letters
 from okforest.decode import EulerianPath
 from okforest.kernels import Normalized, Spectrum
 from okforest.weights import Span, as_weights
@@ -21,7 +21,7 @@ SIDE = 128  # pixels of a letter
 
 def words_and_pixels():
     """Return words as text, and the pixels of their letters, zero after the end."""
-    letters = fetch_ocr_letters()
+    letters = load_ocr_letters()
     ends = np.cumsum([len(word) for word in letters.words])
     pixels = []
     for word, end in zip(letters.words, ends, strict=True):

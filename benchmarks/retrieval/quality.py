@@ -18,7 +18,7 @@ from benchmarks.segments.measure import report, timed
 from sklearn.decomposition import PCA
 from sklearn.model_selection import StratifiedKFold
 
-from okforest.datasets import fetch_orl_faces, fetch_usps
+from okforest.datasets import fetch_usps, load_orl_faces
 from okforest.retrieval import SubwindowIndex, Vocabulary
 from okforest.retrieval._evaluation import quality_of
 from okforest.retrieval._scoring import rank
@@ -29,7 +29,7 @@ COLUMNS = ["", "top-1 (%)", "mAP", "build (s)", "query (ms)", "bytes an image"]
 
 def orl():
     """Return the faces, and the folds."""
-    data = fetch_orl_faces()
+    data = load_orl_faces()
     images, subject = data.images.astype(np.uint8), data.target.astype(str)
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     return images, subject, list(folds.split(images, subject))

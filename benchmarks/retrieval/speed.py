@@ -25,9 +25,9 @@ SIZES = (200, 1000)
 def faces():
     """Return 400 faces of ORL, or generated images without the data."""
     try:
-        from okforest.datasets import fetch_orl_faces
+        from okforest.datasets import load_orl_faces
 
-        return fetch_orl_faces().images.astype(np.uint8)
+        return load_orl_faces().images.astype(np.uint8)
     except OSError:
         return generated(range(400), (112, 92))
 

@@ -13,7 +13,7 @@ from benchmarks import machine
 from benchmarks.segments.measure import SEEDS, report, spread, timed
 
 from okforest import OKExtraTrees
-from okforest.datasets import fetch_orl_faces, fetch_usps
+from okforest.datasets import fetch_usps, load_orl_faces
 from okforest.metrics import kernel_loss, output_loss
 from okforest.segments import RandomSubwindows, SegmentModel
 
@@ -30,7 +30,7 @@ def digits(seed):
 
 def faces(seed):
     """Return the same for faces; lower halves have a quarter of the pixels in each direction."""
-    orl = fetch_orl_faces()
+    orl = load_orl_faces()
     lower = orl.images[:, 56:].reshape(400, 14, 4, 23, 4).mean(axis=(2, 4)) / 255.0
     return orl.images[:, :56], lower.reshape(400, -1), orl.shot != seed + 1
 

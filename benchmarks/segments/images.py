@@ -17,7 +17,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
 from okforest import OKExtraTrees
-from okforest.datasets import fetch_orl_faces, fetch_usps
+from okforest.datasets import fetch_usps, load_orl_faces
 from okforest.segments import RandomSubwindows, SegmentClassifier
 
 HEADER = ["method", "error, %", "fit, s", "predict, s"]
@@ -25,7 +25,7 @@ HEADER = ["method", "error, %", "fit, s", "predict, s"]
 
 def faces():
     """Yield training and test sets of ORL."""
-    orl = fetch_orl_faces()
+    orl = load_orl_faces()
     for shot in range(1, 11):
         test = orl.shot == shot
         yield orl.images[~test], orl.target[~test], orl.images[test], orl.target[test]

@@ -16,7 +16,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
 from okforest import OKExtraTrees
-from okforest.datasets import fetch_ucr
+from okforest.datasets import load_ucr
 from okforest.segments import RandomSubseries, SegmentClassifier
 
 NAMES = ("GunPoint", "Trace", "ItalyPowerDemand")
@@ -74,7 +74,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=len(SEEDS))
     options = parser.parse_args()
-    sets = {name: fetch_ucr(name) for name in NAMES}
+    sets = {name: load_ucr(name) for name in NAMES}
     rows = []
     for method, (make, random) in methods().items():
         if method.startswith("aeon"):

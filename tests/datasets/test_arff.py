@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.io import arff as scipy_arff
 
-from okforest.datasets._arff import read_arff
+from okforest.datasets.arff import read_arff
 
 DENSE = """% a comment
 @RELATION 'a b'

@@ -28,7 +28,7 @@ def test_tables(folder, content, cause):
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
     with pytest.raises(ValueError, match=cause) as caught:
-        datasets.fetch_tecator()
+        datasets.load_tecator()
     assert str(caught.value).startswith(f"cannot read Tecator from {path}: ")
     assert "replace it by that of the original source (StatLib" in str(caught.value)
     assert caught.value.__cause__ is not None
@@ -42,7 +42,7 @@ def test_arrays(folder, write):
     for content in (b"", b"PK\x03\x04", whole[: len(whole) // 2], b"text", whole):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=f"cannot read ORL .* from {path}: "):
-            datasets.fetch_orl_faces()
+            datasets.load_orl_faces()
 
 
 def test_a_part_without_rows(folder, write):
@@ -52,7 +52,7 @@ def test_a_part_without_rows(folder, write):
     with pytest.raises(
         ValueError, match=r"derisi_FUN.valid.arff.gz: .*no rows after its @data line"
     ):
-        datasets.fetch_hierarchical("derisi")
+        datasets.load_hierarchical("derisi")
 
 
 @pytest.mark.parametrize("position", [6, 8, 10, 20, -20, -4])
@@ -65,7 +65,7 @@ def test_zip_headers(folder, write, position):
     content[position if position < 0 else directory + position] ^= 0xFF
     path.write_bytes(content)
     with pytest.raises(ValueError, match=f"cannot read ORL .* from {path}: "):
-        datasets.fetch_orl_faces()
+        datasets.load_orl_faces()
 
 
 def test_files_that_disagree(write):
@@ -75,13 +75,13 @@ def test_files_that_disagree(write):
     write("hmc/derisi_FUN.test.arff.gz", HEADER + "1,01\n")
     before = r"derisi_FUN.train.arff.gz, derisi_FUN.valid.arff.gz"
     with pytest.raises(ValueError, match=rf"derisi_FUN.test.arff.gz: .*'07'.*\({before}\)"):
-        datasets.fetch_hierarchical("derisi")
+        datasets.load_hierarchical("derisi")
 
 
 def test_other_files_without_rows(write):
     write("ucr/P_TRAIN.ts", "@data\n")
     with pytest.raises(ValueError, match=r"P_TRAIN.ts: .*no series"):
-        datasets.fetch_ucr("P")
+        datasets.load_ucr("P")
     write("usps/zip.train.gz", "")
     with (
         pytest.warns(UserWarning, match="differs from the published file"),
@@ -92,9 +92,9 @@ def test_other_files_without_rows(write):
 
 def test_wrong_arguments_do_not_name_a_file(folder):
     with pytest.raises(ValueError, match=r"^name='seq' is unknown"):
-        datasets.fetch_hierarchical("seq")
+        datasets.load_hierarchical("seq")
 
 
 def test_files_are_listed(folder, write):
     write("tecator/tecator.csv.gz", "moisture,fat,protein,a\n1,2,3,4\n")
-    assert datasets.fetch_tecator().files == [folder / "tecator/tecator.csv.gz"]
+    assert datasets.load_tecator().files == [folder / "tecator/tecator.csv.gz"]

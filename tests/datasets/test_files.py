@@ -7,8 +7,8 @@ from pathlib import Path
 import pooch
 import pytest
 
-from okforest.datasets import fetch_cora, fetch_tecator, fetch_ucr, fetch_usps
-from okforest.datasets._files import Source
+from okforest.datasets import fetch_usps, load_cora, load_tecator, load_ucr
+from okforest.datasets.sources import Source
 
 TEXT = b"some text"
 
@@ -100,14 +100,14 @@ def test_no_pooch(folder, monkeypatch):
     with pytest.raises(ImportError, match=r"pip install 'okforest\[data\]'.*usps/zip.train.gz"):
         fetch_usps()
     with pytest.raises(FileNotFoundError, match=r"tecator/tecator.csv.gz .*OKFOREST_DATA"):
-        fetch_tecator()
+        load_tecator()
 
 
 def test_no_address(folder):
     """The error for a file without a URL names its source and where to put it."""
     message = r"no file cora/cora.npz .*source \(the archive of Shchur.*OKFOREST_DATA"
     with pytest.raises(FileNotFoundError, match=message):
-        fetch_cora()
+        load_cora()
 
 
 def test_which_folder_was_searched(tmp_path, monkeypatch):
@@ -150,7 +150,7 @@ def test_names_stay_in_the_folder(folder, name):
         place.write_text("@data\n1:1\n")
     message = "is not the plain name of a data set or file.*OKFOREST_DATA"
     with pytest.raises(ValueError, match=message):
-        fetch_ucr(name)
+        load_ucr(name)
     with pytest.raises(ValueError, match=message):
         make_source().path(name)
 

@@ -1,10 +1,12 @@
 """Every loader, on tiny files in the published format."""
 
 import sys
+from urllib.error import URLError
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.utils import Bunch
 
 from okforest import datasets
 
@@ -36,7 +38,7 @@ def test_ocr_letters(write):
         folds=np.array([0, 9], dtype=np.uint8),
         n_pixels=np.array(128),
     )
-    letters = datasets.fetch_ocr_letters()
+    letters = datasets.load_ocr_letters()
     np.testing.assert_array_equal(letters.data, pixels)
     assert letters.target.tolist() == list("azccb")
     assert letters.words.tolist() == ["az", "ccb"]
@@ -48,7 +50,7 @@ def test_orl_faces(write):
     images = np.random.default_rng(0).integers(0, 256, size=(3, 112, 92), dtype=np.uint8)
     subject, shot = np.array([1, 1, 40], dtype=np.uint8), np.array([1, 10, 2], dtype=np.uint8)
     write("orl_faces/orl_faces.npz", images=images, subject=subject, shot=shot)
-    faces = datasets.fetch_orl_faces()
+    faces = datasets.load_orl_faces()
     np.testing.assert_array_equal(faces.images, images)
     np.testing.assert_array_equal(faces.data, images.reshape(3, -1))
     assert faces.target.tolist() == [1, 1, 40]
@@ -65,7 +67,7 @@ def yeast_ppi(write):
 
 
 def test_yeast_ppi(yeast_ppi):
-    yeast = datasets.fetch_yeast_ppi()
+    yeast = datasets.load_yeast_ppi()
     nan = np.nan
     expected = [[0.5, nan, nan, 1, 1], [1, -1, 4, 0, 0], [2, 3, nan, 1, 0]]
     np.testing.assert_array_equal(yeast.data, expected)
@@ -83,24 +85,24 @@ def test_yeast_ppi(yeast_ppi):
 
 def test_yeast_ppi_as_a_frame(yeast_ppi, monkeypatch):
     """The frame has the names; without pandas, an error is raised."""
-    frame = datasets.fetch_yeast_ppi(as_frame=True).data
+    frame = datasets.load_yeast_ppi(as_frame=True).data
     assert frame.loc["Y2", "eisen: a"] == 4
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="as_frame=True needs pandas"):
-        datasets.fetch_yeast_ppi(as_frame=True)
+        datasets.load_yeast_ppi(as_frame=True)
 
 
 def test_files_that_do_not_fit(yeast_ppi, write):
     """Files whose rows have different orders are refused."""
     write("yeast_ppi/expression_eisen.csv.gz", "orf,a\nY2,4\nY1,\nY3,\n")
     with pytest.raises(ValueError, match="names of rows and columns differ between the files"):
-        datasets.fetch_yeast_ppi()
+        datasets.load_yeast_ppi()
 
 
 def test_yeast_kegg150(write):
     write("yeast_kegg150/adjacency.csv.gz", "orf,Y1,Y2\nY1,0,1\nY2,1,0\n")
     write("yeast_kegg150/kernel.csv.gz", "orf,Y1,Y2\nY1,1,0.25\nY2,0.25,1\n")
-    yeast = datasets.fetch_yeast_kegg150()
+    yeast = datasets.load_yeast_kegg150()
     assert dense(yeast) == [[0, 1], [1, 0]]
     assert yeast.kernel.tolist() == [[1, 0.25], [0.25, 1]]
     assert yeast.names.tolist() == ["Y1", "Y2"]
@@ -113,14 +115,14 @@ def test_drug_target(write):
         "\tD1\tD2\tD3\nD1\t1\t0.2\t0\nD2\t0.4\t1\t0\nD3\t0\t0\t1\n",
     )
     write("drug_target/nr_simmat_dg.txt.gz", "\thsa1\thsa2\nhsa1\t1\t0.5\nhsa2\t0.5\t1\n")
-    drugs = datasets.fetch_drug_target("nr")
+    drugs = datasets.load_drug_target("nr")
     assert drugs.interactions.tolist() == [[0, 1, 0], [1, 1, 0]]
     np.testing.assert_allclose(drugs.drug_similarity, [[1, 0.3, 0], [0.3, 1, 0], [0, 0, 1]])
     assert drugs.target_similarity.tolist() == [[1, 0.5], [0.5, 1]]
     assert drugs.drug_names.tolist() == ["D1", "D2", "D3"]
     assert drugs.target_names.tolist() == ["hsa1", "hsa2"]
     with pytest.raises(ValueError, match="name='ic' is unknown; use 'nr' or 'gpcr'"):
-        datasets.fetch_drug_target("ic")
+        datasets.load_drug_target("ic")
 
 
 def test_cora(write):
@@ -133,7 +135,7 @@ def test_cora(write):
         n_attributes=np.array(4),
         labels=np.array([6, 0, 1], dtype=np.int16),
     )
-    cora = datasets.fetch_cora()
+    cora = datasets.load_cora()
     assert dense(cora) == [[0, 1, 1], [1, 0, 0], [1, 0, 0]]
     assert cora.data.toarray().tolist() == [[0, 0, 0, 1], [0, 0, 0, 0], [1, 0, 0, 0]]
     assert cora.target.tolist() == [6, 0, 1]
@@ -151,7 +153,7 @@ def test_multilabel(write):
     zeros = ",".join(["0"] * 13)
     rows = f"1,{zeros},0.5,0.25\n0,{zeros},-1,2"
     write("multilabel/yeast.arff.gz", arff([*labels, "A numeric", "B numeric"], rows))
-    yeast = datasets.fetch_multilabel("yeast")
+    yeast = datasets.load_multilabel("yeast")
     assert yeast.data.tolist() == [[0.5, 0.25], [-1, 2]]
     assert yeast.target.sum(axis=0).tolist() == [1] + [0] * 13
     assert yeast.feature_names == ["A", "B"]
@@ -160,7 +162,7 @@ def test_multilabel(write):
 
     rows = "0.5," + ",".join("100101")
     write("multilabel/emotions.arff.gz", arff(["A numeric", *labels[:6]], rows))
-    emotions = datasets.fetch_multilabel("emotions")
+    emotions = datasets.load_multilabel("emotions")
     assert emotions.data.tolist() == [[0.5]]
     assert emotions.target.tolist() == [[1, 0, 0, 1, 0, 1]]
     assert "split" not in emotions
@@ -168,13 +170,13 @@ def test_multilabel(write):
     names = ["w1 {0,1}", "w2 {0,1}", *(f"TAG_{i} {{0,1}}" for i in range(159))]
     write("multilabel/bibtex-train.arff.gz", arff(names, "{1 1,2 1}\n{0 1,160 1}"))
     write("multilabel/bibtex-test.arff.gz", arff(names, "{}"))
-    bibtex = datasets.fetch_multilabel("bibtex")
+    bibtex = datasets.load_multilabel("bibtex")
     assert sp.issparse(bibtex.data)
     assert bibtex.data.toarray().tolist() == [[0, 1], [1, 0], [0, 0]]
     assert np.argwhere(bibtex.target).tolist() == [[0, 0], [1, 158]]
     assert bibtex.split.tolist() == ["train", "train", "test"]
     with pytest.raises(ValueError, match="name='scene' is unknown; use one of yeast, emotions"):
-        datasets.fetch_multilabel("scene")
+        datasets.load_multilabel("scene")
 
 
 def test_hierarchical(write):
@@ -186,7 +188,7 @@ def test_hierarchical(write):
         ("test", "3,01/02\n4,01"),
     ):
         write(f"hmc/derisi_FUN.{split}.arff.gz", arff(names, rows))
-    genes = datasets.fetch_hierarchical("derisi")
+    genes = datasets.load_hierarchical("derisi")
     np.testing.assert_array_equal(genes.data, [[np.nan], [2], [3], [4]])
     assert genes.target_names == ["01", "01/02", "01/02/03", "10", "10/01"]
     assert genes.parents.tolist() == [-1, 0, 1, -1, 3]
@@ -195,18 +197,18 @@ def test_hierarchical(write):
     assert genes.labels.tolist() == ["01/02/03@10/01", "01", "01/02", "01"]
     assert genes.split.tolist() == ["train", "valid", "test", "test"]
     with pytest.raises(ValueError, match="use one of cellcycle, derisi"):
-        datasets.fetch_hierarchical("seq")
+        datasets.load_hierarchical("seq")
 
 
 def test_label_ranking(write):
     """Labels are sorted by number, and rank 1 is the most preferred."""
     write("label_ranking/spo.csv.gz", "0.5,  -1,L10>L2>L1\n1,2,L1>L2>L10\n")
-    spo = datasets.fetch_label_ranking("spo")
+    spo = datasets.load_label_ranking("spo")
     assert spo.data.tolist() == [[0.5, -1], [1, 2]]
     assert spo.target_names == ["L1", "L2", "L10"]
     assert spo.target.tolist() == [[3, 2, 1], [1, 2, 3]]
     with pytest.raises(ValueError, match="name='spooky' is unknown; use one of iris"):
-        datasets.fetch_label_ranking("spooky")
+        datasets.load_label_ranking("spooky")
 
 
 @pytest.mark.parametrize("ending", [".ts", ".ts.gz", ".txt", ".txt.gz"])
@@ -220,7 +222,7 @@ def test_ucr(write, ending):
         test = "1.0 3 4\n"
     write(f"ucr/P_TRAIN{ending}", train)
     write(f"ucr/P_TEST{ending}", test)
-    series = datasets.fetch_ucr("P")
+    series = datasets.load_ucr("P")
     np.testing.assert_array_equal(series.data, [[1.5, -2], [0, np.nan], [3, 4]])
     assert series.target.tolist() == ["1", "2", "1"]
     assert series.split.tolist() == ["train", "train", "test"]
@@ -231,9 +233,9 @@ def test_ucr_errors(write):
     for rows in ("1,2:1\n1:1\n", "1,2:3,4:1\n"):
         write("ucr/P_TRAIN.ts", "@data\n" + rows)
         with pytest.raises(ValueError, match="P_TRAIN has series of different lengths"):
-            datasets.fetch_ucr("P")
+            datasets.load_ucr("P")
     with pytest.raises(FileNotFoundError, match=r"no file ucr/Q_TRAIN.ts.gz or .*Q_TRAIN.txt "):
-        datasets.fetch_ucr("Q")
+        datasets.load_ucr("Q")
 
 
 def test_promoters(write):
@@ -246,9 +248,43 @@ def test_promoters(write):
     assert dna.feature_names == ["p-2", "p-1", "p1"]
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_promoters_of_openml(folder, monkeypatch, named):
+    """Without a file they come from OpenML, with the names of the sequences if it has them."""
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    table = {"class": ["+", "-"], "instance": ["S10", "867"], "p-1": ["a", "g"], "p1": ["c", "a"]}
+    frame = pandas.DataFrame(table, dtype="category")
+    asked = []
+
+    def fetch(name, version, as_frame):
+        asked.append((name, version, as_frame))
+        return Bunch(frame=frame if named else frame.drop(columns="instance"))
+
+    monkeypatch.setattr("okforest.datasets.series.fetch_openml", fetch)
+    dna = datasets.fetch_promoters()
+    assert asked == [("molecular-biology_promoters", 1, True)]
+    assert dna.sequences.tolist() == ["ac", "ga"]
+    assert dna.target.tolist() == ["+", "-"]
+    assert dna.names.tolist() == (["S10", "867"] if named else ["0", "1"])
+    assert dna.feature_names == ["p-1", "p1"]
+    assert dna.files == []
+
+
+def test_promoters_without_a_network(folder, monkeypatch):
+    """The error says where to put the file by hand."""
+
+    def fetch(*_, **__):
+        raise URLError("no network")
+
+    monkeypatch.setattr("okforest.datasets.series.fetch_openml", fetch)
+    message = r"OpenML failed: .*no network.* no file dna/promoters.csv.gz .*OKFOREST_DATA"
+    with pytest.raises(OSError, match=message):
+        datasets.fetch_promoters()
+
+
 def test_tecator(write):
     write("tecator/tecator.csv.gz", "moisture,fat,protein,abs_1,abs_2\n60.5,22.5,16.7,2.6,2.7\n")
-    meat = datasets.fetch_tecator()
+    meat = datasets.load_tecator()
     assert meat.data.tolist() == [[2.6, 2.7]]
     assert meat.target.tolist() == [[60.5, 22.5, 16.7]]
     assert meat.target_names == ["moisture", "fat", "protein"]

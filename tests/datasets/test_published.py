@@ -32,30 +32,30 @@ def test_usps():
 
 
 def test_images():
-    letters = load(datasets.fetch_ocr_letters)
+    letters = load(datasets.load_ocr_letters)
     assert letters.data.shape == (52152, 128)
     assert len(letters.words) == 6877
     assert len(set(letters.target)) == 26
     assert len(set(letters.fold)) == 10
     assert sum(map(len, letters.words)) == 52152
-    faces = load(datasets.fetch_orl_faces)
+    faces = load(datasets.load_orl_faces)
     assert faces.images.shape == (400, 112, 92)
     assert np.bincount(faces.target).tolist() == [0] + [10] * 40
 
 
 def test_networks():
-    yeast = load(datasets.fetch_yeast_ppi)
+    yeast = load(datasets.load_yeast_ppi)
     assert yeast.data.shape == (984, 77 + 79 + 24)
     assert yeast.graph.sum() == 2 * 2438
     parts = {name: yeast.data[:, columns] for name, columns in yeast.feature_groups.items()}
     assert np.isnan(parts["spellman"]).mean() == pytest.approx(0.05, abs=0.001)
     assert np.isfinite(parts["eisen"]).any(axis=1).sum() == 654
     assert parts["localization"][:, 1:].any(axis=1).sum() == 838
-    kegg = load(datasets.fetch_yeast_kegg150)
+    kegg = load(datasets.load_yeast_kegg150)
     assert kegg.graph.shape == kegg.kernel.shape == (150, 150)
     assert kegg.graph.sum() == 2 * 168
     assert np.linalg.eigvalsh(kegg.kernel)[0] > 0
-    cora = load(datasets.fetch_cora)
+    cora = load(datasets.load_cora)
     assert cora.data.shape == (2708, 1433)
     assert len(cora.citations) == 5429
     assert cora.graph.sum() == 2 * 5278
@@ -66,7 +66,7 @@ def test_networks():
     ("name", "n_targets", "n_drugs", "n_links"), [("nr", 26, 54, 90), ("gpcr", 95, 223, 635)]
 )
 def test_drug_target(name, n_targets, n_drugs, n_links):
-    drugs = load(datasets.fetch_drug_target, name)
+    drugs = load(datasets.load_drug_target, name)
     assert drugs.interactions.shape == (n_targets, n_drugs)
     assert drugs.interactions.sum() == n_links
     assert np.linalg.eigvalsh(drugs.target_similarity)[0] > 0
@@ -82,7 +82,7 @@ def test_drug_target(name, n_targets, n_drugs, n_links):
     ],
 )
 def test_multilabel(name, n, p, n_labels, mean):
-    bunch = load(datasets.fetch_multilabel, name)
+    bunch = load(datasets.load_multilabel, name)
     assert bunch.data.shape == (n, p) == (n, len(bunch.feature_names))
     assert bunch.target.shape == (n, n_labels) == (n, len(bunch.target_names))
     assert bunch.target.sum(axis=1).mean() == pytest.approx(mean, abs=0.0005)
@@ -98,7 +98,7 @@ def test_multilabel(name, n, p, n_labels, mean):
     [("cellcycle", 77, 1628, 848, 1281), ("derisi", 63, 1608, 842, 1275)],
 )
 def test_hierarchical(name, p, train, valid, test):
-    bunch = load(datasets.fetch_hierarchical, name)
+    bunch = load(datasets.load_hierarchical, name)
     assert bunch.data.shape == (train + valid + test, p)
     assert counts(bunch) == {"train": train, "valid": valid, "test": test}
     assert bunch.target.shape[1] == 499
@@ -122,7 +122,7 @@ def test_hierarchical(name, p, train, valid, test):
     ],
 )
 def test_label_ranking(name, n, p, n_labels):
-    bunch = load(datasets.fetch_label_ranking, name)
+    bunch = load(datasets.load_label_ranking, name)
     assert bunch.data.shape == (n, p)
     assert bunch.target.shape == (n, n_labels)
     assert (np.sort(bunch.target, axis=1) == np.arange(1, n_labels + 1)).all()
@@ -137,7 +137,7 @@ def test_label_ranking(name, n, p, n_labels):
     ],
 )
 def test_ucr(name, train, test, length, n_classes):
-    bunch = load(datasets.fetch_ucr, name)
+    bunch = load(datasets.load_ucr, name)
     assert bunch.data.shape == (train + test, length)
     assert counts(bunch) == {"train": train, "test": test}
     assert len(set(bunch.target)) == n_classes
@@ -148,6 +148,6 @@ def test_sequences_and_curves():
     assert dna.data.shape == (106, 57)
     assert (dna.target == "+").sum() == 53
     assert set("".join(dna.sequences)) == set("acgt")
-    meat = load(datasets.fetch_tecator)
+    meat = load(datasets.load_tecator)
     assert meat.data.shape == (215, 100)
     assert meat.target.shape == (215, 3)

@@ -8,10 +8,10 @@ import scipy.sparse as sp
 
 from okforest import OKTree
 from okforest.datasets import (
-    fetch_hierarchical,
-    fetch_label_ranking,
-    fetch_multilabel,
-    fetch_ucr,
+    load_hierarchical,
+    load_label_ranking,
+    load_multilabel,
+    load_ucr,
     read_hierarchical_arff,
     read_label_ranking,
     read_multilabel_arff,
@@ -210,18 +210,18 @@ def test_published_files(data_folder):
     """Readers and loaders read the same from published files."""
     folder = data_folder / "multilabel"
     for own, fetched in (
-        (read_multilabel_arff(folder / "yeast.arff.gz"), fetch_multilabel("yeast")),
-        (read_multilabel_arff(folder / "emotions.arff.gz", -6), fetch_multilabel("emotions")),
+        (read_multilabel_arff(folder / "yeast.arff.gz"), load_multilabel("yeast")),
+        (read_multilabel_arff(folder / "emotions.arff.gz", -6), load_multilabel("emotions")),
         (
             read_label_ranking(data_folder / "label_ranking" / "iris.csv.gz"),
-            fetch_label_ranking("iris"),
+            load_label_ranking("iris"),
         ),
     ):
         np.testing.assert_array_equal(own.data, fetched.data)
         np.testing.assert_array_equal(own.target, fetched.target)
         assert own.target_names == fetched.target_names
     files = [data_folder / "hmc" / f"derisi_FUN.{s}.arff.gz" for s in ("train", "valid", "test")]
-    own, fetched = read_hierarchical_arff(*files), fetch_hierarchical("derisi")
+    own, fetched = read_hierarchical_arff(*files), load_hierarchical("derisi")
     np.testing.assert_array_equal(own.target, fetched.target)
     series = read_ucr(data_folder / "ucr" / "GunPoint_TRAIN.ts.gz")
-    np.testing.assert_array_equal(series.data, fetch_ucr("GunPoint").data[:50])
+    np.testing.assert_array_equal(series.data, load_ucr("GunPoint").data[:50])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from okforest import OKExtraTrees
-from okforest.datasets import fetch_orl_faces, fetch_promoters, fetch_ucr, fetch_usps
+from okforest.datasets import fetch_promoters, fetch_usps, load_orl_faces, load_ucr
 from okforest.segments import KmerWindows, RandomSubseries, RandomSubwindows, SegmentClassifier
 
 pytestmark = pytest.mark.usefixtures("data_folder")
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("data_folder")
 )
 def test_series(name, largest):
     """Errors on the published test sets; 1-NN has 8.7, 24 and 4.5 %."""
-    data = fetch_ucr(name)
+    data = load_ucr(name)
     train = data.split == "train"
     model = SegmentClassifier(RandomSubseries(500), random_state=0)
     model.fit(data.data[train], data.target[train])
@@ -33,7 +33,7 @@ def test_sequences():
 @pytest.mark.slow
 def test_faces():
     """One shot of each person left out, for every shot; 1-NN has 2.25 %."""
-    orl = fetch_orl_faces()
+    orl = load_orl_faces()
     wrong = 0
     for shot in range(1, 11):
         test = orl.shot == shot

@@ -1,41 +1,43 @@
-"""Published data sets, read from a local folder or downloaded; readers of files; generators.
+"""Published data sets; readers of files; generators.
 
-Files are searched in the folder named by the environment variable ``OKFOREST_DATA``, then in the
-download cache. Those with a published URL are downloaded and their checksums verified
-(this needs the extra ``data``). For the others, an error names the source.
+Functions named ``load_*`` read files in the folder named by the environment variable
+``OKFOREST_DATA``, which cannot be downloaded; an error names their source. Functions named
+``fetch_*`` also read that folder, and download the data if there is no such file:
+``fetch_usps`` from a published URL, with verified checksums (this needs the extra ``data``), and
+``fetch_promoters`` from OpenML by :func:`sklearn.datasets.fetch_openml`.
 """
 
-from okforest.datasets.files import (
-    read_hierarchical_arff,
-    read_label_ranking,
-    read_multilabel_arff,
-    read_ucr,
-)
+from okforest.datasets.arff import read_hierarchical_arff, read_multilabel_arff
 from okforest.datasets.generators import make_friedman1, make_textures
-from okforest.datasets.images import fetch_ocr_letters, fetch_orl_faces, fetch_usps
-from okforest.datasets.labels import fetch_hierarchical, fetch_label_ranking, fetch_multilabel
-from okforest.datasets.networks import (
-    fetch_cora,
-    fetch_drug_target,
-    fetch_yeast_kegg150,
-    fetch_yeast_ppi,
+from okforest.datasets.images import fetch_usps, load_ocr_letters, load_orl_faces
+from okforest.datasets.labels import (
+    load_hierarchical,
+    load_label_ranking,
+    load_multilabel,
+    read_label_ranking,
 )
-from okforest.datasets.series import fetch_promoters, fetch_tecator, fetch_ucr
+from okforest.datasets.networks import (
+    load_cora,
+    load_drug_target,
+    load_yeast_kegg150,
+    load_yeast_ppi,
+)
+from okforest.datasets.series import fetch_promoters, load_tecator, load_ucr, read_ucr
 
 __all__ = [
-    "fetch_cora",
-    "fetch_drug_target",
-    "fetch_hierarchical",
-    "fetch_label_ranking",
-    "fetch_multilabel",
-    "fetch_ocr_letters",
-    "fetch_orl_faces",
     "fetch_promoters",
-    "fetch_tecator",
-    "fetch_ucr",
     "fetch_usps",
-    "fetch_yeast_kegg150",
-    "fetch_yeast_ppi",
+    "load_cora",
+    "load_drug_target",
+    "load_hierarchical",
+    "load_label_ranking",
+    "load_multilabel",
+    "load_ocr_letters",
+    "load_orl_faces",
+    "load_tecator",
+    "load_ucr",
+    "load_yeast_kegg150",
+    "load_yeast_ppi",
     "make_friedman1",
     "make_textures",
     "read_hierarchical_arff",

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import Bunch
 
-from okforest.datasets._files import Source
+from okforest.datasets.sources import Source
 
 URL = "https://hastie.su.domains/ElemStatLearn/datasets/"
 
@@ -96,7 +96,7 @@ def fetch_usps() -> Bunch:
 
 
 @OCR_LETTERS.loader
-def fetch_ocr_letters() -> Bunch:
+def load_ocr_letters() -> Bunch:
     """Load handwritten words, which are sequences of letters.
 
     Returns
@@ -108,8 +108,8 @@ def fetch_ocr_letters() -> Bunch:
 
     Examples
     --------
-    >>> from okforest.datasets import fetch_ocr_letters
-    >>> letters = fetch_ocr_letters()
+    >>> from okforest.datasets import load_ocr_letters
+    >>> letters = load_ocr_letters()
     >>> letters.data.shape, letters.words[:3]
     ((52152, 128), array(['ommanding', 'ommanding', 'ommanding'], dtype='<U14'))
     """
@@ -130,8 +130,10 @@ def fetch_ocr_letters() -> Bunch:
 
 
 @ORL_FACES.loader
-def fetch_orl_faces() -> Bunch:
+def load_orl_faces() -> Bunch:
     """Load the ORL faces.
+
+    :func:`sklearn.datasets.fetch_olivetti_faces` downloads the same photographs in 64 × 64 pixels.
 
     Returns
     -------
@@ -142,8 +144,8 @@ def fetch_orl_faces() -> Bunch:
 
     Examples
     --------
-    >>> from okforest.datasets import fetch_orl_faces
-    >>> fetch_orl_faces().images.shape
+    >>> from okforest.datasets import load_orl_faces
+    >>> load_orl_faces().images.shape
     (400, 112, 92)
     """
     file = ORL_FACES.arrays("orl_faces.npz")

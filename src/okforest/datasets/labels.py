@@ -1,14 +1,18 @@
 """Data sets with several labels per object: multi-label, hierarchical, label ranking."""
 
+import csv
+import re
+from collections.abc import Iterable, Sequence
+from os import PathLike
 from typing import Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from okforest.datasets._arff import read_arff
-from okforest.datasets._files import Source
-from okforest.datasets.files import hierarchical_bunch, multilabel_bunch, ranking_bunch
+from okforest.datasets.arff import hierarchical_bunch, multilabel_bunch, read_arff
+from okforest.datasets.sources import Source, open_text
+from okforest.kernels import Spearman
 
 Multilabel = Literal["yeast", "emotions", "bibtex"]
 Hierarchical = Literal["cellcycle", "derisi"]
@@ -67,8 +71,10 @@ RANKING = Source(
 
 
 @MULTILABEL.loader
-def fetch_multilabel(name: Multilabel) -> Bunch:
+def load_multilabel(name: Multilabel) -> Bunch:
     """Load a multi-label data set.
+
+    ``sklearn.datasets.fetch_openml("yeast", version=4)`` downloads yeast from OpenML.
 
     Parameters
     ----------
@@ -84,8 +90,8 @@ def fetch_multilabel(name: Multilabel) -> Bunch:
 
     Examples
     --------
-    >>> from okforest.datasets import fetch_multilabel
-    >>> emotions = fetch_multilabel("emotions")
+    >>> from okforest.datasets import load_multilabel
+    >>> emotions = load_multilabel("emotions")
     >>> emotions.data.shape, emotions.target.shape
     ((593, 72), (593, 6))
     """
@@ -113,7 +119,7 @@ def fetch_multilabel(name: Multilabel) -> Bunch:
 
 
 @HIERARCHICAL.loader
-def fetch_hierarchical(name: Hierarchical) -> Bunch:
+def load_hierarchical(name: Hierarchical) -> Bunch:
     """Load a hierarchical multi-label classification data set.
 
     Parameters
@@ -132,8 +138,8 @@ def fetch_hierarchical(name: Hierarchical) -> Bunch:
 
     Examples
     --------
-    >>> from okforest.datasets import fetch_hierarchical
-    >>> genes = fetch_hierarchical("derisi")
+    >>> from okforest.datasets import load_hierarchical
+    >>> genes = load_hierarchical("derisi")
     >>> genes.data.shape, genes.target.shape
     ((3725, 63), (3725, 499))
     >>> genes.labels[0]
@@ -152,7 +158,7 @@ def fetch_hierarchical(name: Hierarchical) -> Bunch:
 
 
 @RANKING.loader
-def fetch_label_ranking(name: Ranking) -> Bunch:
+def load_label_ranking(name: Ranking) -> Bunch:
     """Load a label ranking data set.
 
     Parameters
@@ -168,14 +174,94 @@ def fetch_label_ranking(name: Ranking) -> Bunch:
 
     Examples
     --------
-    >>> from okforest.datasets import fetch_label_ranking
-    >>> fetch_label_ranking("iris").target[:2]
+    >>> from okforest.datasets import load_label_ranking
+    >>> load_label_ranking("iris").target[:2]
     array([[1, 2, 3],
            [1, 2, 3]])
     """
     _check_name(name, Ranking)
     with RANKING.open(f"{name}.csv.gz") as file:
         return ranking_bunch(file, RANKING.text)
+
+
+def read_label_ranking(path: str | PathLike[str]) -> Bunch:
+    r"""Read a label ranking data set: attributes, then the ranking, such as ``L3>L1>L2``.
+
+    Parameters
+    ----------
+    path : path-like
+        A file of comma-separated values, which may be compressed by gzip (``.gz``). The last cell
+        of a row is its ranking, most preferred first; ``=`` ties labels, and labels may be left
+        out. Attributes are numbers, or ``?`` for a missing value. A header is recognised by cells
+        that are not numbers, and its last one, which has no ``>``.
+
+    Returns
+    -------
+    bunch : Bunch
+        ``data``; ``target`` of shape (n, n_labels), the rank of each label, 1 for the most
+        preferred, NaN for labels without a rank; ``target_names``; ``feature_names``, if there is a
+        header.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from okforest.datasets import read_label_ranking
+    >>> path = Path(mkdtemp()) / "taste.csv"
+    >>> _ = path.write_text("0.1,a>b>c\n0.7,c>a>b\n")
+    >>> read_label_ranking(path).target
+    array([[1, 2, 3],
+           [2, 3, 1]])
+    """
+    with open_text(path) as file:
+        return ranking_bunch(file)
+
+
+def ranking_bunch(file: Iterable[str], description: str | None = None) -> Bunch:
+    """Return attributes and rankings of rows of text."""
+    rows = [row for row in csv.reader(file) if row]
+    header = rows.pop(0) if rows and _is_header(rows[0]) else None
+    if not rows:
+        raise ValueError("the file is empty.")
+    kernel = Spearman()
+    rankings = kernel.check([row[-1].strip() for row in rows])
+    kernel = kernel.resolve(rankings)
+    ranks = kernel.ranks(rankings)
+    whole = not np.isnan(ranks).any() and (ranks == np.round(ranks)).all()
+    bunch = Bunch(
+        data=np.array([[_value(cell, i) for cell in row[:-1]] for i, row in enumerate(rows)]),
+        target=ranks.astype(np.int64) if whole else ranks,
+        target_names=kernel.labels,
+    )
+    if header is not None:
+        bunch.feature_names = header[:-1]
+    if description is not None:
+        bunch.DESCR = description
+    return bunch
+
+
+def _is_header(row: Sequence[str]) -> bool:
+    """Return whether a row has names: neither a ranking of several labels nor numbers only."""
+    if re.search("[>=]", row[-1]):
+        return False
+    try:
+        for cell in row[:-1]:
+            _value(cell, 0)
+    except ValueError:
+        return True
+    return False
+
+
+def _value(cell: str, i: int) -> float:
+    if cell.strip() in ("", "?"):
+        return float("nan")
+    try:
+        return float(cell)
+    except ValueError:
+        raise ValueError(
+            f"row {i + 1} has the attribute {cell!r}; attributes are numbers, and '?' is a missing "
+            "value. Encode categories as numbers."
+        ) from None
 
 
 def _check_name(name: str, names: object) -> None:

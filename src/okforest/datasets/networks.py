@@ -7,8 +7,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from okforest.datasets._files import Source
-from okforest.datasets._tables import Names, make_adjacency, read_edges, read_matrix, read_rows
+from okforest.datasets.sources import (
+    Names,
+    Source,
+    make_adjacency,
+    read_edges,
+    read_matrix,
+    read_rows,
+)
 
 YEAST_PPI = Source(
     folder="yeast_ppi",
@@ -83,7 +89,7 @@ CORA = Source(
 
 
 @YEAST_PPI.loader
-def fetch_yeast_ppi(as_frame: bool = False) -> Bunch:
+def load_yeast_ppi(as_frame: bool = False) -> Bunch:
     """Load yeast protein–protein interactions and features of the proteins.
 
     Parameters
@@ -101,8 +107,8 @@ def fetch_yeast_ppi(as_frame: bool = False) -> Bunch:
 
     Examples
     --------
-    >>> from okforest.datasets import fetch_yeast_ppi
-    >>> yeast = fetch_yeast_ppi()
+    >>> from okforest.datasets import load_yeast_ppi
+    >>> yeast = load_yeast_ppi()
     >>> yeast.data.shape, yeast.graph.shape, list(yeast.feature_groups)
     ((984, 180), (984, 984), ['spellman', 'eisen', 'localization'])
     """
@@ -133,7 +139,7 @@ def fetch_yeast_ppi(as_frame: bool = False) -> Bunch:
 
 
 @YEAST_KEGG150.loader
-def fetch_yeast_kegg150() -> Bunch:
+def load_yeast_kegg150() -> Bunch:
     """Load a part of the yeast pathway network and a kernel on the proteins.
 
     Returns
@@ -144,8 +150,8 @@ def fetch_yeast_kegg150() -> Bunch:
 
     Examples
     --------
-    >>> from okforest.datasets import fetch_yeast_kegg150
-    >>> yeast = fetch_yeast_kegg150()
+    >>> from okforest.datasets import load_yeast_kegg150
+    >>> yeast = load_yeast_kegg150()
     >>> yeast.graph.shape, yeast.kernel.shape
     ((150, 150), (150, 150))
     """
@@ -161,7 +167,7 @@ def fetch_yeast_kegg150() -> Bunch:
 
 
 @DRUG_TARGET.loader
-def fetch_drug_target(name: Literal["nr", "gpcr"] = "nr") -> Bunch:
+def load_drug_target(name: Literal["nr", "gpcr"] = "nr") -> Bunch:
     """Load drug–target interactions.
 
     Parameters
@@ -177,8 +183,8 @@ def fetch_drug_target(name: Literal["nr", "gpcr"] = "nr") -> Bunch:
 
     Examples
     --------
-    >>> from okforest.datasets import fetch_drug_target
-    >>> fetch_drug_target("nr").interactions.shape
+    >>> from okforest.datasets import load_drug_target
+    >>> load_drug_target("nr").interactions.shape
     (26, 54)
     """
     if name not in ("nr", "gpcr"):
@@ -200,7 +206,7 @@ def fetch_drug_target(name: Literal["nr", "gpcr"] = "nr") -> Bunch:
 
 
 @CORA.loader
-def fetch_cora() -> Bunch:
+def load_cora() -> Bunch:
     """Load the Cora citation graph.
 
     Returns
@@ -212,8 +218,8 @@ def fetch_cora() -> Bunch:
 
     Examples
     --------
-    >>> from okforest.datasets import fetch_cora
-    >>> cora = fetch_cora()
+    >>> from okforest.datasets import load_cora
+    >>> cora = load_cora()
     >>> cora.data.shape, cora.graph.shape
     ((2708, 1433), (2708, 2708))
     """

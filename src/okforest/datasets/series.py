@@ -1,12 +1,16 @@
 """Time series, sequences and spectra."""
 
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
 from okforest._utils.arrays import Floats
-from okforest.datasets._files import Source, check_name
-from okforest.datasets._tables import read_rows
-from okforest.datasets.files import read_series
+from okforest.datasets.sources import Source, check_name, open_text, read_rows
 
 UCR = Source(
     folder="ucr",
@@ -48,7 +52,7 @@ TECATOR = Source(
 
 
 @UCR.loader
-def fetch_ucr(name: str) -> Bunch:
+def load_ucr(name: str) -> Bunch:
     """Load a time-series classification problem of the UCR archive.
 
     Parameters
@@ -64,8 +68,8 @@ def fetch_ucr(name: str) -> Bunch:
 
     Examples
     --------
-    >>> from okforest.datasets import fetch_ucr
-    >>> fetch_ucr("GunPoint").data.shape
+    >>> from okforest.datasets import load_ucr
+    >>> load_ucr("GunPoint").data.shape
     (200, 150)
     """
     check_name(name)
@@ -84,9 +88,64 @@ def _read_ucr(stem: str) -> tuple[Floats, np.ndarray[tuple[int], np.dtype[np.str
         return read_series(file, stem)
 
 
+def read_ucr(path: str | PathLike[str]) -> Bunch:
+    r"""Read time series and their classes from a file of the UCR archive.
+
+    Parameters
+    ----------
+    path : path-like
+        A ``.ts`` file (values, then a colon and the class) or a ``.txt`` file (the class, then
+        values), which may be compressed by gzip (``.gz``).
+
+    Returns
+    -------
+    bunch : Bunch
+        ``data`` of shape (n, length), with NaN for missing values; ``target``, the classes as text.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from okforest.datasets import read_ucr
+    >>> path = Path(mkdtemp()) / "series.ts"
+    >>> _ = path.write_text("@data\n0.1,0.2,0.3:up\n0.3,0.2,0.1:down\n")
+    >>> read_ucr(path).target
+    array(['up', 'down'], dtype='<U4')
+    """
+    with open_text(path) as file:
+        data, target = read_series(file, Path(path).name)
+    return Bunch(data=data, target=target)
+
+
+def read_series(file: Iterable[str], name: str) -> tuple[Floats, Any]:
+    """Return the series and the classes of a file of the UCR archive."""
+    lines = [line.strip() for line in file if line.strip()]
+    if "@data" in map(str.lower, lines):  # .ts: values, then a colon and the class
+        begin = [line.lower() for line in lines].index("@data") + 1
+        rows = [line.rpartition(":") for line in lines[begin:]]
+        cells, labels = [row[0].split(",") for row in rows], [row[2] for row in rows]
+    else:  # .txt: the class, then values
+        rows_of_cells = [line.split() for line in lines]
+        cells = [row[1:] for row in rows_of_cells]
+        labels = [f"{float(row[0]):g}" for row in rows_of_cells]
+    if not cells:
+        raise ValueError("the file has no series.")
+    if len({len(row) for row in cells}) > 1 or any(":" in cell for row in cells for cell in row):
+        raise ValueError(
+            f"{name} has series of different lengths or several variables; only univariate series "
+            "of equal length are read."
+        )
+    values = [[np.nan if cell == "?" else float(cell) for cell in row] for row in cells]
+    return np.array(values), np.array(labels)
+
+
 @PROMOTERS.loader
 def fetch_promoters() -> Bunch:
     """Load the promoters of E. coli: DNA sequences in two classes.
+
+    Without a file in the folder named by ``OKFOREST_DATA``, the data set
+    "molecular-biology_promoters" of OpenML is downloaded by
+    :func:`sklearn.datasets.fetch_openml`, which caches it and needs pandas.
 
     Returns
     -------
@@ -102,7 +161,10 @@ def fetch_promoters() -> Bunch:
     >>> promoters.sequences[0][:20], promoters.target[0]
     ('tactagcaatacgcttgcgt', np.str_('+'))
     """
-    header, rows = read_rows(PROMOTERS.open("promoters.csv.gz"))
+    try:
+        header, rows = read_rows(PROMOTERS.open("promoters.csv.gz"))
+    except FileNotFoundError as missing:
+        header, rows = _download_promoters(missing)
     bases = np.array([row[2:] for row in rows])
     return Bunch(
         data=bases,
@@ -114,9 +176,23 @@ def fetch_promoters() -> Bunch:
     )
 
 
+def _download_promoters(missing: FileNotFoundError) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the rows of the promoters on OpenML, in the layout of the file."""
+    try:
+        table = fetch_openml("molecular-biology_promoters", version=1, as_frame=True).frame
+    except (ImportError, OSError) as error:
+        raise OSError(f"downloading from OpenML failed: {error}. {missing}") from error
+    if "instance" not in table:  # OpenML may declare it as the name of a row
+        table["instance"] = table.index
+    columns = ["class", "instance", *(name for name in table if name.startswith("p"))]
+    return columns, table[columns].astype(str).to_numpy().tolist()
+
+
 @TECATOR.loader
-def fetch_tecator() -> Bunch:
+def load_tecator() -> Bunch:
     """Load spectra of meat samples and the contents of the samples.
+
+    The data set "tecator" of OpenML also has principal components and 25 samples for extrapolation.
 
     Returns
     -------
@@ -126,8 +202,8 @@ def fetch_tecator() -> Bunch:
 
     Examples
     --------
-    >>> from okforest.datasets import fetch_tecator
-    >>> tecator = fetch_tecator()
+    >>> from okforest.datasets import load_tecator
+    >>> tecator = load_tecator()
     >>> tecator.data.shape, tecator.target_names
     ((215, 100), ['moisture', 'fat', 'protein'])
     """

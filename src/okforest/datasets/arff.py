@@ -1,21 +1,22 @@
-"""Readers of files in the layouts of published collections, for data sets of your own."""
+"""ARFF files: dense and sparse rows, sets of labels, and the hierarchical classes of Clus.
 
-import csv
-import gzip
+SciPy reads neither sparse rows nor hierarchical classes, and liac-arff no hierarchical classes.
+"""
+
 import html
-import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import Bunch
 
 from okforest._utils.arrays import Floats, Outputs
 from okforest._utils.parameters import is_integer
-from okforest.datasets._arff import Arff, nominal_values, read_arff
+from okforest.datasets.sources import open_text
 from okforest.kernels.hierarchies import (
     BETWEEN,
     SEPARATOR,
@@ -24,11 +25,43 @@ from okforest.kernels.hierarchies import (
     read_parents,
 )
 
+QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
+ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}|\S+?)(?:\s+|(?=\{{))(.+)", re.IGNORECASE)
+CELL = re.compile(rf"\s*({QUOTED}|[^,]*?)\s*,")  # of a line with a comma at its end
+ENTRY = re.compile(rf"\s*(\d+)\s+({QUOTED}|[^,]*?)\s*,")  # of a sparse row
+COMMENT = re.compile(r"\s%.*")  # after the values of a row, in files of Clus
+MISSING = "?"
 MEKA = re.compile(r"-C\s+(-?\d+)")  # the number of labels, in the name of the relation
 YES = ("1", "true", "yes", "t", "y")  # of labels of nominal type, in lower case
 NO = ("0", "false", "no", "f", "n")
 ROOT = "root"  # above the most general classes, where Clus writes a hierarchy as arcs
 LABEL = re.compile(r"""<label\s+name\s*=\s*(["'])(.+?)\1""")  # of a MULAN xml file
+
+
+@dataclass(frozen=True)
+class Arff:
+    """The contents of an ARFF file.
+
+    Parameters
+    ----------
+    names : list of str
+        Names of the attributes.
+    types : list of str
+        Types of the attributes as in the file: ``numeric``, ``{a,b}``, ``hierarchical a,a/b``.
+    values : ndarray or csr_array of shape (n, p)
+        Numeric values. A nominal value is replaced by its position in the type, unless all values
+        of the type are numbers. NaN stands for missing values and for text.
+    texts : dict of str to list of str
+        Values of text attributes, including hierarchical ones, by name.
+    relation : str
+        The name of the relation, which may hold options.
+    """
+
+    names: list[str]
+    types: list[str]
+    values: Any
+    texts: dict[str, list[str]]
+    relation: str = ""
 
 
 def read_multilabel_arff(path: str | PathLike[str], labels: Any = None) -> Bunch:
@@ -64,9 +97,9 @@ def read_multilabel_arff(path: str | PathLike[str], labels: Any = None) -> Bunch
            [0, 1]])
     """
     if isinstance(labels, str | PathLike):
-        with _open(labels) as file:
+        with open_text(labels) as file:
             labels = [html.unescape(name) for _, name in LABEL.findall(file.read())]
-    with _open(path) as file:
+    with open_text(path) as file:
         return multilabel_bunch(read_arff(file), labels)
 
 
@@ -109,85 +142,11 @@ def read_hierarchical_arff(*paths: str | PathLike[str]) -> Bunch:
         raise ValueError("pass the path of at least one file.")
     parts = []
     for path in paths:
-        with _open(path) as file:
+        with open_text(path) as file:
             parts.append(read_arff(file))
     bunch = hierarchical_bunch(parts)
     bunch.file = np.repeat(np.arange(len(parts)), [len(part.values) for part in parts])
     return bunch
-
-
-def read_label_ranking(path: str | PathLike[str]) -> Bunch:
-    r"""Read a label ranking data set: attributes, then the ranking, such as ``L3>L1>L2``.
-
-    Parameters
-    ----------
-    path : path-like
-        A file of comma-separated values, which may be compressed by gzip (``.gz``). The last cell
-        of a row is its ranking, most preferred first; ``=`` ties labels, and labels may be left
-        out. Attributes are numbers, or ``?`` for a missing value. A header is recognised by cells
-        that are not numbers, and its last one, which has no ``>``.
-
-    Returns
-    -------
-    bunch : Bunch
-        ``data``; ``target`` of shape (n, n_labels), the rank of each label, 1 for the most
-        preferred, NaN for labels without a rank; ``target_names``; ``feature_names``, if there is a
-        header.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import mkdtemp
-    >>> from okforest.datasets import read_label_ranking
-    >>> path = Path(mkdtemp()) / "taste.csv"
-    >>> _ = path.write_text("0.1,a>b>c\n0.7,c>a>b\n")
-    >>> read_label_ranking(path).target
-    array([[1, 2, 3],
-           [2, 3, 1]])
-    """
-    with _open(path) as file:
-        return ranking_bunch(file)
-
-
-def read_ucr(path: str | PathLike[str]) -> Bunch:
-    r"""Read time series and their classes from a file of the UCR archive.
-
-    Parameters
-    ----------
-    path : path-like
-        A ``.ts`` file (values, then a colon and the class) or a ``.txt`` file (the class, then
-        values), which may be compressed by gzip (``.gz``).
-
-    Returns
-    -------
-    bunch : Bunch
-        ``data`` of shape (n, length), with NaN for missing values; ``target``, the classes as text.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import mkdtemp
-    >>> from okforest.datasets import read_ucr
-    >>> path = Path(mkdtemp()) / "series.ts"
-    >>> _ = path.write_text("@data\n0.1,0.2,0.3:up\n0.3,0.2,0.1:down\n")
-    >>> read_ucr(path).target
-    array(['up', 'down'], dtype='<U4')
-    """
-    with _open(path) as file:
-        data, target = read_series(file, Path(path).name)
-    return Bunch(data=data, target=target)
-
-
-def _open(path: str | PathLike[str]) -> TextIO:
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}.")
-    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError:  # as Weka writes on some systems
-        text = content.decode("latin-1")
-    return io.StringIO(text, newline=None)
 
 
 def multilabel_bunch(arff: Arff, labels: Any) -> Bunch:
@@ -197,8 +156,8 @@ def multilabel_bunch(arff: Arff, labels: Any) -> Bunch:
     data: Any = values[:, columns[~is_label]]
     target: Any = values[:, columns[is_label]]
     target = target if isinstance(target, np.ndarray) else target.toarray()
-    for own, j in zip(target.T, np.flatnonzero(is_label).tolist(), strict=True):
-        own[:] = _indicators(own, arff.names[j], nominal_values(arff.types[j]))
+    for column, j in zip(target.T, np.flatnonzero(is_label).tolist(), strict=True):
+        column[:] = _indicators(column, arff.names[j], nominal_values(arff.types[j]))
     if not ((target == 0) | (target == 1)).all():
         raise ValueError(
             "a label has values other than 0 and 1; check which attributes are labels, and pass "
@@ -293,72 +252,133 @@ def _hierarchy(entries: Sequence[str]) -> tuple[dict[str, list[str]], bool]:
     return read_parents(parents), False
 
 
-def ranking_bunch(file: Iterable[str], description: str | None = None) -> Bunch:
-    """Return attributes and rankings of rows of text."""
-    from okforest.kernels import Spearman
-
-    rows = [row for row in csv.reader(file) if row]
-    header = rows.pop(0) if rows and _is_header(rows[0]) else None
+def read_arff(lines: Iterable[str]) -> Arff:
+    """Read the lines of an ARFF file."""
+    lines = iter(lines)
+    relation, names, types = _read_header(lines)
+    codes = [_codes(kind) for kind in types]
+    rows = [line for line in map(str.strip, lines) if line and not line.startswith("%")]
     if not rows:
-        raise ValueError("the file is empty.")
-    kernel = Spearman()
-    rankings = kernel.check([row[-1].strip() for row in rows])
-    kernel = kernel.resolve(rankings)
-    ranks = kernel.ranks(rankings)
-    whole = not np.isnan(ranks).any() and (ranks == np.round(ranks)).all()
-    bunch = Bunch(
-        data=np.array([[_value(cell, i) for cell in row[:-1]] for i, row in enumerate(rows)]),
-        target=ranks.astype(np.int64) if whole else ranks,
-        target_names=kernel.labels,
-    )
-    if header is not None:
-        bunch.feature_names = header[:-1]
-    if description is not None:
-        bunch.DESCR = description
-    return bunch
+        raise ValueError("the ARFF file has no rows after its @data line.")
+    if rows[0].startswith("{"):
+        return Arff(names, types, _read_sparse(rows, codes, names, types), {}, relation)
+    is_text = [code is None for code in codes]
+    values, texts = np.full((len(rows), len(names)), np.nan), {}
+    cells = [_cells(row) for row in rows]
+    for i, row in enumerate(cells):
+        if len(row) != len(names):
+            raise ValueError(
+                f"row {i + 1} of the ARFF file has {len(row)} values for {len(names)} attributes."
+            )
+        values[i] = _numbers(row, range(len(row)), codes, i, names, types)
+    for j in np.flatnonzero(is_text).tolist():
+        texts[names[j]] = [row[j] for row in cells]
+    return Arff(names, types, values, texts, relation)
 
 
-def _is_header(row: Sequence[str]) -> bool:
-    """Return whether a row has names: neither a ranking of several labels nor numbers only."""
-    if re.search("[>=]", row[-1]):
-        return False
+def _read_header(lines: Iterator[str]) -> tuple[str, list[str], list[str]]:
+    relation = ""
+    names: list[str] = []
+    types: list[str] = []
+    for line in map(str.strip, lines):
+        if line.lower() == "@data":
+            return relation, names, types
+        if line.lower().startswith("@relation"):
+            relation = line[len("@relation") :].strip()
+        match = ATTRIBUTE.match(line)
+        if match:
+            name, kind = match[1], match[2].strip()
+            names.append(_plain(name))
+            types.append(kind)
+    raise ValueError("the ARFF file has no @data line.")
+
+
+def _cells(line: str) -> list[str]:
+    """Return the values of a row, without quotes."""
+    if "'" in line or '"' in line:
+        return [_plain(match[1]) for match in CELL.finditer(f"{line},")]
+    return [cell.strip() for cell in COMMENT.sub("", line).split(",")]
+
+
+def _entries(line: str) -> list[tuple[str, str]]:
+    """Return the positions and values of a sparse row, without quotes."""
+    if "'" in line or '"' in line:
+        return [(match[1], _plain(match[2])) for match in ENTRY.finditer(f"{line},")]
+    pairs = [entry.split(None, 1) for entry in line.split(",") if entry.strip()]
+    return [(position, value.strip()) for position, value in pairs]
+
+
+def _plain(text: str) -> str:
+    """Return a name or value without quotes, and without the backslashes before characters."""
+    return re.sub(r"\\(.)", r"\1", text[1:-1]) if text[:1] in ("'", '"') else text
+
+
+def nominal_values(kind: str) -> list[str]:
+    """Return the values of a nominal type such as ``{a,b}``; none of another type."""
+    return _cells(kind.strip("{} ")) if kind.startswith("{") else []
+
+
+def _codes(kind: str) -> dict[str, float] | None:
+    """Map nominal values to numbers; the map is empty for numeric attributes, None for text."""
+    values = nominal_values(kind)
+    if not values:
+        return {} if kind.split()[0].lower() in ("numeric", "real", "integer") else None
     try:
-        for cell in row[:-1]:
-            _value(cell, 0)
+        return {value: float(value) for value in values}
     except ValueError:
-        return True
-    return False
+        return {value: float(i) for i, value in enumerate(values)}
 
 
-def _value(cell: str, i: int) -> float:
-    if cell.strip() in ("", "?"):
+def _numbers(
+    cells: Iterable[str],
+    columns: Iterable[int],
+    codes: Sequence[dict[str, float] | None],
+    i: int,
+    names: Sequence[str],
+    types: Sequence[str],
+) -> list[float]:
+    """Return the numbers of some values of row i."""
+    numbers = []
+    for cell, j in zip(cells, columns, strict=True):
+        try:
+            numbers.append(_number(cell, codes[j]))
+        except (KeyError, ValueError):
+            raise ValueError(
+                f"row {i + 1} of the ARFF file has the value {cell!r} of {names[j]!r}, which is of "
+                f"type {types[j]}."
+            ) from None
+    return numbers
+
+
+def _number(cell: str, codes: dict[str, float] | None) -> float:
+    if codes is None or cell == MISSING:
         return float("nan")
-    try:
-        return float(cell)
-    except ValueError:
-        raise ValueError(
-            f"row {i + 1} has the attribute {cell!r}; attributes are numbers, and '?' is a missing "
-            "value. Encode categories as numbers."
-        ) from None
+    return codes[cell] if codes else float(cell)
 
 
-def read_series(file: Iterable[str], name: str) -> tuple[Floats, Any]:
-    """Return the series and the classes of a file of the UCR archive."""
-    lines = [line.strip() for line in file if line.strip()]
-    if "@data" in map(str.lower, lines):  # .ts: values, then a colon and the class
-        begin = [line.lower() for line in lines].index("@data") + 1
-        rows = [line.rpartition(":") for line in lines[begin:]]
-        cells, labels = [row[0].split(",") for row in rows], [row[2] for row in rows]
-    else:  # .txt: the class, then values
-        rows_of_cells = [line.split() for line in lines]
-        cells = [row[1:] for row in rows_of_cells]
-        labels = [f"{float(row[0]):g}" for row in rows_of_cells]
-    if not cells:
-        raise ValueError("the file has no series.")
-    if len({len(row) for row in cells}) > 1 or any(":" in cell for row in cells for cell in row):
-        raise ValueError(
-            f"{name} has series of different lengths or several variables; only univariate series "
-            "of equal length are read."
-        )
-    values = [[np.nan if cell == "?" else float(cell) for cell in row] for row in cells]
-    return np.array(values), np.array(labels)
+def _read_sparse(
+    rows: Sequence[str],
+    codes: Sequence[dict[str, float] | None],
+    names: Sequence[str],
+    types: Sequence[str],
+) -> sp.csr_array:
+    """Read rows such as ``{0 1, 7 2.5}``: positions and values of the non-zero entries."""
+    for name, kind, numbers in zip(names, types, codes, strict=True):
+        if numbers and next(iter(numbers.values())) != 0:
+            raise ValueError(
+                f"{name!r} is of type {kind}, and sparse rows leave out its first value, which is "
+                "not 0. Reorder the values of the type, or write dense rows."
+            )
+    data: list[float] = []
+    columns: list[int] = []
+    starts = [0]
+    for i, row in enumerate(rows):
+        entries = _entries(row.strip("{} "))
+        places = [int(place) for place, _ in entries]
+        columns.extend(places)
+        data.extend(_numbers([value for _, value in entries], places, codes, i, names, types))
+        starts.append(len(data))
+    values: Floats = np.array(data, dtype=np.float64)
+    matrix = sp.csr_array((values, columns, starts), shape=(len(rows), len(codes)))
+    matrix.eliminate_zeros()
+    return matrix

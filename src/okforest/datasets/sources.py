@@ -1,4 +1,7 @@
-"""The files of data sets: in the user's folder, in the download cache, or at a published URL."""
+"""The files of data sets: where they are, and how tables, matrices and edge lists are read.
+
+A file is searched in the user's folder, then in the download cache, then at a published URL.
+"""
 
 import csv
 import gzip
@@ -12,16 +15,21 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
 from importlib import import_module
+from os import PathLike
 from pathlib import Path
 from typing import Any, ParamSpec, TextIO
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.utils import Bunch
 
+from okforest._utils.arrays import Floats
 from okforest._utils.errors import install_extra, warn
 
 P = ParamSpec("P")
-VARIABLE = "OKFOREST_DATA"  # names the user's folder
+Names = npt.NDArray[np.str_]
+VARIABLE = "OKFOREST_DATA"
 PLAIN_NAME = re.compile(r"\w[\w.+ -]*")
 # Errors of the readers on files that are truncated or have another format.
 DAMAGE = (
@@ -136,7 +144,7 @@ class Source:
         for name in names:
             if name in self.downloads:
                 return self._download(name)
-        raise FileNotFoundError(self._missing_message(names, "okforest cannot download it"))
+        raise FileNotFoundError(self._missing_message(names, "okforest has no URL for it"))
 
     def _warn_if_changed(self, path: Path) -> None:
         if path.name not in self.downloads:
@@ -188,3 +196,66 @@ class Source:
             f"there is no file {files} ({reason}). Get it from its source ({self.origin}) and put "
             f"it, under this name, into {place}."
         )
+
+
+def open_text(path: str | PathLike[str]) -> TextIO:
+    """Open a text file of the user, which may be compressed and in UTF-8 or Latin-1."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}.")
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:  # as Weka writes on some systems
+        text = content.decode("latin-1")
+    return io.StringIO(text, newline=None)
+
+
+@dataclass(frozen=True)
+class LabelledMatrix:
+    """A matrix with names of its rows and columns."""
+
+    row_names: Names
+    column_names: Names
+    values: Floats
+
+
+def read_cells(file: TextIO, delimiter: str = ",") -> list[list[str]]:
+    """Read the cells of a file row by row, skipping empty lines, and close it."""
+    with file:
+        rows = [row for row in csv.reader(file, delimiter=delimiter) if row]
+    if not rows:
+        raise ValueError("the file is empty.")
+    return rows
+
+
+def read_rows(file: TextIO, delimiter: str = ",") -> tuple[list[str], list[list[str]]]:
+    """Read the header of a file and the rows below it."""
+    header, *rows = read_cells(file, delimiter)
+    if not rows:
+        raise ValueError("the file has no rows below its header.")
+    return header, rows
+
+
+def read_matrix(file: TextIO, delimiter: str = ",") -> LabelledMatrix:
+    """Read numbers with names in the first row and column; empty cells are missing values."""
+    header, rows = read_rows(file, delimiter)
+    values = [[float(cell) if cell else np.nan for cell in row[1:]] for row in rows]
+    names = np.array([row[0] for row in rows])
+    return LabelledMatrix(names, np.array(header[1:]), np.array(values))
+
+
+def read_edges(file: TextIO, names: Names) -> sp.csr_array:
+    """Read pairs of names below a header as the adjacency matrix of an undirected graph."""
+    position = {name: i for i, name in enumerate(names.tolist())}
+    edges = [(position[a], position[b]) for a, b in read_rows(file)[1]]
+    return make_adjacency(np.array(edges).reshape(-1, 2), len(names))
+
+
+def make_adjacency(edges: npt.NDArray[np.integer], n: int) -> sp.csr_array:
+    """Return the 0-1 adjacency matrix of an undirected graph with n vertices."""
+    ends = np.concatenate([edges, edges[:, ::-1]]).T
+    adjacency = sp.csr_array((np.ones(ends.shape[1]), (ends[0], ends[1])), shape=(n, n))
+    adjacency.sum_duplicates()
+    adjacency.data[:] = 1.0
+    return adjacency
