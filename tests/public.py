@@ -12,6 +12,7 @@ LAZY = (
     "refit",
     "retrieval",
     "segments",
+    "survival",
     "uncertainty",
 )
 MODULES = (

@@ -44,6 +44,7 @@ _MODULES = (
     "refit",
     "retrieval",
     "segments",
+    "survival",
     "uncertainty",
     "weights",
 )
