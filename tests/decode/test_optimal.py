@@ -23,13 +23,12 @@ from okforest.decode import (
     Parts,
     Sharpened,
     Support,
-    SurvivalTime,
     TrainingSet,
 )
 from okforest.decode.strings import eulerian_path
 from okforest.kernels import Dirac, Hierarchy, Jaccard, Kendall, Linear, Tuples
 from okforest.kernels.sequences import kmers
-from okforest.survival import Survival
+from okforest.survival import Survival, SurvivalTime
 from okforest.weights import Span
 from reference import outputs as slow
 

@@ -21,10 +21,17 @@ from okforest.kernels.label_set_forms import form_of_frame
 from okforest.kernels.parameters import NestedParametersMixin
 from okforest.metrics import kernel_r2_scorer
 from okforest.metrics.losses import check_score_weight, check_truth
-from okforest.models.checks import check_decoded, check_kernel, check_outputs
 from okforest.models.out_of_bag import tune_later
-from okforest.models.output_names import output_names, with_names
-from okforest.models.probabilities import ProbabilityMixin, accuracy, has_classes, has_numbers
+from okforest.models.outputs import (
+    accuracy,
+    check_decoded,
+    check_kernel,
+    check_outputs,
+    has_classes,
+    has_numbers,
+    output_names,
+    with_names,
+)
 from okforest.weights import Span, WeightMatrix, as_weights
 
 # Where methods come from that not every kernel offers.
@@ -38,7 +45,7 @@ HINTS = {
 }
 
 
-class OKModel(ProbabilityMixin, NestedParametersMixin, FittedState, ABC):
+class OKModel(NestedParametersMixin, FittedState, ABC):
     """A model that predicts F(x) = Σ_i w_i(x) φ(y_i) in the feature space of an output kernel.
 
     All that a model learns is in the weights w(x) over the training outputs. To add a model,
@@ -413,10 +420,10 @@ class OKModel(ProbabilityMixin, NestedParametersMixin, FittedState, ABC):
 
         def __getattr__(self, name: str) -> Any:
             """Return a method that the kernel offers."""
-            if name.startswith("_") or "kernel" not in self.__dict__:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            if hasattr(type(self), name):  # of the class; its own error is more helpful
+            if hasattr(type(self), name):  # a property, whose own error is more helpful
                 return object.__getattribute__(self, name)
+            if name.startswith("_") or name == "kernel":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             offered = self._kernel_methods().get(name)
             if isinstance(offered, property):
                 return offered.__get__(self)

@@ -83,7 +83,7 @@ def _event_times(model: Any) -> Floats:
 
 
 def _predicted_curves(model: Any, X: Any) -> Floats:
-    return survival_curves(model.weight_matrix(X), model.span_)
+    return survival_curves(model._checked_weights(X), model.span_)
 
 
 def _curve_kernel(model: Any) -> "Survival":
@@ -101,8 +101,8 @@ class Survival(OutputKernel):
     of the training outputs, given survival so far; for an interval (lower, upper] it falls from 1
     to 0 within the interval. Differences of curves are weighted by the fall of the Kaplan–Meier
     curve at each time. (Weights of rows count in models, not in the Kaplan–Meier curve.) The
-    weighted mean of the curves is a predicted survival function. Leaves of trees and forests hold 10
-    cases or more, unless ``min_samples_leaf`` is set.
+    weighted mean of the curves is a predicted survival function. Leaves of trees and forests hold
+    10 cases or more, unless ``min_samples_leaf`` is set.
 
     Models with this kernel have more methods and an attribute; ``help(model.predict_risk)`` shows
     the parameters:
