@@ -21,8 +21,8 @@ from sklearn.model_selection import KFold
 
 from okforest import OKBoost, OKEnsemble, OKExtraTrees, OKRandomForest
 from okforest._utils.report import Table
-from okforest.metrics import concordance_index, integrated_brier_score
 from okforest.refit import CensoredForest
+from okforest.survival import concordance_index, integrated_brier_score
 from okforest.survival.estimates import censoring_survival, kaplan_meier
 
 SIX = ("veteran", "whas500", "gbsg2", "aids", "breast_cancer", "flchain")
@@ -297,7 +297,7 @@ def draw_gbsg2() -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    from okforest.inspection import plot_calibration, plot_survival
+    from okforest.survival import plot_calibration, plot_survival
 
     X, y = load("gbsg2")
     rows = np.random.default_rng(0).permutation(len(X))

@@ -19,8 +19,8 @@ from benchmarks.survival import _brier
 
 from okforest import OKExtraTrees, OKRandomForest
 from okforest._utils.report import Table
-from okforest.metrics import concordance_index
 from okforest.refit import CensoredForest
+from okforest.survival import concordance_index
 
 # Published folds, with the columns that hold categories.
 DEVELOPMENT = {

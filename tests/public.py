@@ -11,6 +11,7 @@ LAZY = (
     "refit",
     "retrieval",
     "segments",
+    "survival",
     "uncertainty",
 )
 MODULES = (

@@ -43,6 +43,7 @@ _MODULES = (
     "refit",
     "retrieval",
     "segments",
+    "survival",
     "uncertainty",
     "weights",
 )

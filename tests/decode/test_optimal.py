@@ -23,12 +23,12 @@ from okforest.decode import (
     Parts,
     Sharpened,
     Support,
-    SurvivalTime,
     TrainingSet,
 )
 from okforest.decode.strings import eulerian_path
-from okforest.kernels import Dirac, Hierarchy, Jaccard, Kendall, Linear, Survival, Tuples
+from okforest.kernels import Dirac, Hierarchy, Jaccard, Kendall, Linear, Tuples
 from okforest.kernels.sequences import kmers
+from okforest.survival import Survival, SurvivalTime
 from okforest.weights import Span
 from reference import outputs as slow
 
@@ -173,7 +173,7 @@ def test_the_mean_time_is_the_area_under_the_curve(rows, seed):
     y = [(float(t), float(t) if event else np.inf) for t, event in [*rows, (5, True)]]
     span = span_of(Survival(), np.array(y))
     w = np.random.default_rng(seed).dirichlet(np.ones(len(y)))
-    times = span.kernel.estimate.times
+    times = span.kernel.estimate.x
     area, before, height = 0.0, 0.0, 1.0
     for time, curve in zip(times, span.kernel.curves(span.outputs).T, strict=True):
         area += height * (time - before)

@@ -27,9 +27,9 @@ from okforest.kernels import (
     RegularizedLaplacian,
     Scaled,
     Sum,
-    Survival,
     as_kernel,
 )
+from okforest.survival import Survival
 
 rng = np.random.default_rng(0)
 VECTORS = rng.normal(size=(12, 3))

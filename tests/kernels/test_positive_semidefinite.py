@@ -43,10 +43,10 @@ from okforest.kernels import (
     Spearman,
     Spectrum,
     Sum,
-    Survival,
     Tuples,
     Wasserstein,
 )
+from okforest.survival import Survival
 
 NUMBERS = st.floats(-100.0, 100.0, width=32)
 VECTORS = st.integers(2, 8).flatmap(lambda n: arrays(np.float64, (n, 3), elements=NUMBERS))

@@ -8,6 +8,7 @@ import pytest
 import okforest
 from okforest import OKModel, kernels
 from okforest.kernels import Linear, OutputKernel
+from okforest.survival import Survival
 from okforest.uncertainty import ConformalIntervals, ConformalSets
 
 rng = np.random.default_rng(0)
@@ -65,7 +66,7 @@ CASES = {
     "Scaled": (2.0 * Linear(), VECTORS),
     "Normalized": (kernels.Normalized(Linear()), VECTORS),
     "Tuples": (kernels.Tuples(["linear", "dirac"]), PAIRS),
-    "Survival": (kernels.Survival(), TIMES),
+    "Survival": (Survival(), TIMES),
     "Curves": (kernels.Curves(), np.asfortranarray(np.cumsum(rng.normal(size=(N, 6)), axis=1))),
     "Wasserstein": (kernels.Wasserstein(8), SERIES),
     "GlobalAlignment": (kernels.GlobalAlignment(), SERIES),

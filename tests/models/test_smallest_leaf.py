@@ -15,7 +15,8 @@ from okforest import (
     OKTotallyRandomTrees,
     OKTree,
 )
-from okforest.kernels import Linear, Normalized, OutputKernel, Survival, Tuples
+from okforest.kernels import Linear, Normalized, OutputKernel, Tuples
+from okforest.survival import Survival
 
 MODELS = [OKTree, OKExtraTrees, OKRandomForest, OKBagging, OKTotallyRandomTrees]
 rng = np.random.default_rng(0)

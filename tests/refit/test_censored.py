@@ -15,11 +15,11 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import okforest
 from okforest import OKBoost, OKExtraTrees, OKRandomForest, OKTree
-from okforest.metrics import concordance_index, integrated_brier_scorer
 from okforest.refit import CensoredForest
 from okforest.refit.convex import Programme, solve
 from okforest.refit.intervals import IntervalLoss, minimise
 from okforest.refit.leaves import Adjustments, LeafExpansion
+from okforest.survival import concordance_index, integrated_brier_scorer
 from okforest.survival.estimates import kaplan_meier
 from reference import refit as reference
 
@@ -246,10 +246,10 @@ def test_km_structure_imputes_conditional_means():
     model = CensoredForest(structure="km", scale=None).fit(X, Y)
     estimate = kaplan_meier(Y.event, Y.time)
     i = int(np.flatnonzero(~Y.event)[3])
-    mass = -np.diff(np.concatenate([[1.0], estimate.survival]))
-    later = estimate.times > Y.time[i]
-    rest = estimate.survival[-1]  # after the last event: at the last time
-    total = (mass * estimate.times)[later].sum() + rest * Y.time.max()
+    mass = -np.diff(np.concatenate([[1.0], estimate.y]))
+    later = estimate.x > Y.time[i]
+    rest = estimate.y[-1]  # after the last event: at the last time
+    total = (mass * estimate.x)[later].sum() + rest * Y.time.max()
     expected = total / (mass[later].sum() + rest)
     assert model.estimator_.outputs_[i] == pytest.approx(expected)
 

@@ -21,7 +21,7 @@ print(f"{1 - y.event.mean():.0%} censored")
 
 # %%
 from okforest import OKRandomForest
-from okforest.metrics import concordance_index, integrated_brier_score
+from okforest.survival import concordance_index, integrated_brier_score
 
 forest = OKRandomForest(200, kernel="survival", min_samples_leaf=10, random_state=0)
 forest.fit(X[train], y[train])
@@ -34,7 +34,7 @@ print(f"integrated Brier score {integrated_brier_score(y[train], y[test], functi
 # by predicted probability, against what was observed in each group.
 import matplotlib.pyplot as plt
 
-from okforest.inspection import plot_calibration, plot_survival
+from okforest.survival import plot_calibration, plot_survival
 
 risk = forest.predict_risk(X[test])
 shown = 500 + np.argsort(risk)[[15, 150, 285]]

@@ -19,7 +19,6 @@ from okforest.decode.search import Candidates, Support, TrainingSet
 from okforest.decode.sharpness import PowerChoice, Sharpened, select_power
 from okforest.decode.strings import EulerianPath
 from okforest.decode.tuples import Parts
-from okforest.survival.decoder import SurvivalTime
 
 __all__ = [
     "Borda",
@@ -46,7 +45,6 @@ __all__ = [
     "SearchDecoder",
     "Sharpened",
     "Support",
-    "SurvivalTime",
     "Threshold",
     "TrainingSet",
     "TunableDecoder",

@@ -1,5 +1,6 @@
 """From what users pass as ``decoder=`` to a decoder."""
 
+from importlib import import_module
 from typing import Any
 
 from okforest.decode.base import Decoder
@@ -11,15 +12,14 @@ from okforest.decode.search import Support, TrainingSet
 from okforest.decode.strings import EulerianPath
 from okforest.decode.tuples import Parts
 from okforest.kernels import OutputKernel
-from okforest.survival.decoder import SurvivalTime
 
-NAMES: dict[str, type[Decoder]] = {
+NAMES: dict[str, type[Decoder] | tuple[str, str]] = {
     # for any outputs, numbers, classes and survival times
     "majority": Majority,
     "mean": Mean,
     "medoid": Medoid,
     "support": Support,
-    "survival_time": SurvivalTime,
+    "survival_time": ("okforest.survival", "SurvivalTime"),  # imported when it is used
     "training_set": TrainingSet,
     # for label sets and hierarchies
     "cardinality": Cardinality,
@@ -52,7 +52,11 @@ def as_decoder(decoder: Any, kernel: OutputKernel) -> Decoder:
     if isinstance(decoder, Decoder):
         return decoder
     if isinstance(decoder, str) and decoder in NAMES:
-        return NAMES[decoder]()
+        named = NAMES[decoder]
+        if isinstance(named, tuple):
+            module, name = named
+            named = getattr(import_module(module), name)
+        return named()
     if isinstance(decoder, type) and issubclass(decoder, Decoder):
         raise ValueError(
             f"decoder={decoder.__name__} is a class; pass an object, such as "

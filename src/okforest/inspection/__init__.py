@@ -8,7 +8,6 @@ from okforest.inspection.plots import plot_importances, plot_learning_curve
 from okforest.inspection.prototypes import prototypes
 from okforest.inspection.rules import Cluster, Rule, export_text, leaf_clusters, leaf_rules
 from okforest.inspection.tree_view import Condition
-from okforest.survival.plots import plot_calibration, plot_survival
 
 __all__ = [
     "Cluster",
@@ -18,10 +17,8 @@ __all__ = [
     "export_text",
     "leaf_clusters",
     "leaf_rules",
-    "plot_calibration",
     "plot_importances",
     "plot_learning_curve",
-    "plot_survival",
     "plot_tree",
     "prototypes",
 ]

@@ -14,7 +14,6 @@ from okforest.kernels.rankings import Kendall, Mallows, RankingKernel, Spearman
 from okforest.kernels.strings import EditDistance, GapWeighted, Mismatch, SequenceKernel, Spectrum
 from okforest.kernels.tuples import Tuples
 from okforest.kernels.vectors import RBF, Laplacian, Linear, Mahalanobis, Polynomial
-from okforest.survival.kernel import Survival
 
 __all__ = [
     "RBF",
@@ -50,7 +49,6 @@ __all__ = [
     "Spearman",
     "Spectrum",
     "Sum",
-    "Survival",
     "Tuples",
     "Wasserstein",
     "as_kernel",

@@ -1,30 +1,27 @@
 """Converting what users pass as ``kernel=`` to a kernel."""
 
+from importlib import import_module
 from typing import Any
 
 from okforest.kernels.base import OutputKernel
 
-
-def _named_kernels() -> dict[str, type[OutputKernel]]:
-    # These modules import as_kernel for their inner kernels.
-    from okforest.kernels import classes, label_sets, rankings, vectors
-    from okforest.survival import kernel as survival
-
-    return {
-        "dirac": classes.Dirac,
-        "laplacian": vectors.Laplacian,
-        "linear": vectors.Linear,
-        "mahalanobis": vectors.Mahalanobis,
-        "polynomial": vectors.Polynomial,
-        "rbf": vectors.RBF,
-        "survival": survival.Survival,
-        "dice": label_sets.Dice,
-        "hamming": label_sets.Hamming,
-        "jaccard": label_sets.Jaccard,
-        "kendall": rankings.Kendall,
-        "mallows": rankings.Mallows,
-        "spearman": rankings.Spearman,
-    }
+# Modules are imported when a name is used: they import as_kernel for their inner kernels, and
+# survival analysis is a room above this one.
+NAMES = {
+    "dirac": ("okforest.kernels.classes", "Dirac"),
+    "laplacian": ("okforest.kernels.vectors", "Laplacian"),
+    "linear": ("okforest.kernels.vectors", "Linear"),
+    "mahalanobis": ("okforest.kernels.vectors", "Mahalanobis"),
+    "polynomial": ("okforest.kernels.vectors", "Polynomial"),
+    "rbf": ("okforest.kernels.vectors", "RBF"),
+    "survival": ("okforest.survival", "Survival"),
+    "dice": ("okforest.kernels.label_sets", "Dice"),
+    "hamming": ("okforest.kernels.label_sets", "Hamming"),
+    "jaccard": ("okforest.kernels.label_sets", "Jaccard"),
+    "kendall": ("okforest.kernels.rankings", "Kendall"),
+    "mallows": ("okforest.kernels.rankings", "Mallows"),
+    "spearman": ("okforest.kernels.rankings", "Spearman"),
+}
 
 
 def _class_name(name: str) -> str | None:
@@ -32,7 +29,8 @@ def _class_name(name: str) -> str | None:
     from okforest import kernels
 
     plain = name.replace("_", "").lower()
-    return next((own for own in kernels.__all__ if own[0].isupper() and own.lower() == plain), None)
+    classes = [*kernels.__all__, *(cls for _, cls in NAMES.values())]
+    return next((cls for cls in classes if cls[0].isupper() and cls.lower() == plain), None)
 
 
 def as_kernel(kernel: Any) -> OutputKernel:
@@ -60,11 +58,12 @@ def as_kernel(kernel: Any) -> OutputKernel:
     if isinstance(kernel, OutputKernel):
         return kernel
     if isinstance(kernel, str):
-        named = _named_kernels()
-        if kernel in named:
-            return named[kernel]()
+        if kernel in NAMES:
+            module, cls = NAMES[kernel]
+            named: OutputKernel = getattr(import_module(module), cls)()
+            return named
         written = _class_name(kernel)
-        name = next((own for own, cls in named.items() if cls.__name__ == written), None)
+        name = next((known for known, (_, cls) in NAMES.items() if cls == written), None)
         if name is not None:
             raise ValueError(f"kernel={kernel!r} is not known; did you mean {name!r}?")
         if written is not None:
@@ -73,7 +72,7 @@ def as_kernel(kernel: Any) -> OutputKernel:
                 f"kernel={written}(...)."
             )
         raise ValueError(
-            f"kernel={kernel!r} is not known; use one of {', '.join(map(repr, named))}, "
+            f"kernel={kernel!r} is not known; use one of {', '.join(map(repr, NAMES))}, "
             "an object of okforest.kernels, or a function."
         )
     if isinstance(kernel, type) and issubclass(kernel, OutputKernel):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from inspect import signature
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -46,6 +47,11 @@ class OutputKernel(NestedParametersMixin, ABC):
         nearest to a prediction has a closed form, as the mean has for the linear kernel.
     default_min_samples_leaf : int, default=1
         What ``min_samples_leaf="auto"`` of trees and forests means for this kernel.
+    methods : dict, default={}
+        The methods that models with this kernel have besides their own, by name: functions of the
+        model and further arguments, such as X. A ``property`` gives an attribute.
+    methods_as_part : bool, default=False
+        Whether models have these methods also with a kernel that is composed of this one.
 
     Examples
     --------
@@ -76,6 +82,8 @@ class OutputKernel(NestedParametersMixin, ABC):
     on_device: bool = False
     default_decoder: Any = "training_set"
     default_min_samples_leaf: int = 1
+    methods: ClassVar[Mapping[str, Any]] = {}
+    methods_as_part: ClassVar[bool] = False
 
     @abstractmethod
     def check(self, y: Any) -> Outputs:
@@ -168,6 +176,17 @@ class OutputKernel(NestedParametersMixin, ABC):
         return Scaled(self, float(other)) if isinstance(other, Real) else NotImplemented
 
     __rmul__ = __mul__
+
+
+def methods_of(kernel: OutputKernel, as_part: bool = False) -> dict[str, Any]:
+    """Return the methods that a kernel, and the kernels it is composed of, offer to models."""
+    found: dict[str, Any] = {}
+    for part in kernel.get_params(deep=False).values():
+        if isinstance(part, OutputKernel):
+            found = methods_of(part, as_part=True) | found
+    if kernel.methods_as_part or not as_part:
+        found |= kernel.methods
+    return found
 
 
 LONGEST = 80  # characters of a parameter's value

@@ -1,18 +1,56 @@
 """Kernels on class labels."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
-from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.arrays import Floats, Outputs, like
 from okforest._utils.errors import warn
 from okforest.kernels.base import OutputKernel
 from okforest.kernels.outputs import read_labels
 
 
+def predict_proba(self: Any, X: Any) -> Floats:
+    """Return the probabilities of classes: the total weights of their training outputs.
+
+    Weights of boosting and ridge regression may be negative. They are then clipped at zero, and
+    divided by their sum.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p)
+        Inputs.
+
+    Returns
+    -------
+    P : ndarray of shape (n, n_classes)
+        One column for each of ``classes_``, with sum one.
+    """
+    span, W = self.span_, self._checked_weights(X)
+    if span.features is not None:  # features indicate the classes
+        P = W.feature_sums(span)
+    else:
+        P = W @ span.kernel.features(span.outputs)
+    P = np.maximum(P, 0.0)
+    total = P.sum(axis=1, keepdims=True)
+    P = np.divide(P, total, out=np.full_like(P, 1.0 / P.shape[1]), where=total > 0)
+    return like(P, X)
+
+
+def _classes(model: Any) -> Outputs:
+    kernel = vars(model).get("kernel_")
+    if not isinstance(kernel, Dirac) or kernel.classes is None:
+        raise AttributeError("there are no classes_: the model is not fitted with this kernel.")
+    return kernel.classes
+
+
 class Dirac(OutputKernel):
     """1 if two labels are equal, 0 otherwise: classification with the Gini index.
+
+    Models with this kernel are classifiers of scikit-learn: they have the method
+    ``predict_proba(X)`` and the attribute ``classes_``, the labels in order.
 
     Parameters
     ----------
@@ -31,6 +69,10 @@ class Dirac(OutputKernel):
 
     known_psd = True
     default_decoder = "majority"
+    methods: ClassVar[Mapping[str, Any]] = {
+        "predict_proba": predict_proba,
+        "classes_": property(_classes),
+    }
 
     def __init__(self, classes: Outputs | None = None):
         self.classes = classes

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from okforest._utils.arrays import Booleans, Floats, Outputs
+from okforest._utils.arrays import Booleans, Floats, Outputs, like
 from okforest.kernels.base import OutputKernel
 from okforest.kernels.label_set_forms import (
     Form,
@@ -20,10 +21,45 @@ from okforest.kernels.label_set_forms import (
     read_weights,
     sorted_labels,
 )
+from okforest.kernels.outputs import array_of_objects
+
+
+def predict_proba(self: Any, X: Any) -> Floats:
+    """Return the probabilities of the labels: the total weights of the training outputs with each.
+
+    Weights of boosting and ridge regression may be negative; probabilities are clipped to between
+    zero and one.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p)
+        Inputs.
+
+    Returns
+    -------
+    P : ndarray of shape (n, n_labels)
+        One column for each of ``classes_``, with a probability of its own.
+    """
+    span, W = self.span_, self._checked_weights(X)
+    if span.features is not None and hasattr(span.kernel, "marginals"):
+        P = span.kernel.marginals(W.feature_sums(span))
+    else:
+        P = W @ span.kernel.indicators(span.outputs)
+    return like(np.clip(P, 0.0, 1.0), X)
+
+
+def _classes(model: Any) -> Outputs:
+    kernel = vars(model).get("kernel_")
+    if not isinstance(kernel, LabelSetKernel):
+        raise AttributeError("there are no classes_: the model is not fitted with this kernel.")
+    return array_of_objects(list(kernel.labels or []))
 
 
 class LabelSetKernel(OutputKernel):
     """A kernel on sets of labels; subclasses say how two sets are compared.
+
+    Models with such a kernel have the method ``predict_proba(X)``, with a column for each label,
+    and the attribute ``classes_``, the labels.
 
     Examples
     --------
@@ -33,6 +69,10 @@ class LabelSetKernel(OutputKernel):
     """
 
     known_psd = True
+    methods: ClassVar[Mapping[str, Any]] = {
+        "predict_proba": predict_proba,
+        "classes_": property(_classes),
+    }
 
     def __init__(
         self, weights: Any = None, labels: list[Any] | None = None, form: Form | None = None

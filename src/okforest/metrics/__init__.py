@@ -1,4 +1,4 @@
-"""Losses in feature space, with and without decoding; scorers; rankings, survival, label maps."""
+"""Losses in feature space, with and without decoding; scorers; rankings, label maps."""
 
 from okforest.metrics.label_sets import (
     au_prc,
@@ -42,39 +42,19 @@ from okforest.metrics.structured import (
     spearman_rho,
     spearman_rho_scorer,
 )
-from okforest.survival.estimates import StepFunction
-from okforest.survival.metrics import (
-    BrierScore,
-    brier_score,
-    concordance_index,
-    concordance_ipcw,
-    concordance_ipcw_scorer,
-    concordance_scorer,
-    integrated_brier_score,
-    integrated_brier_scorer,
-)
 
 __all__ = [
     "AveragedCurve",
-    "BrierScore",
-    "StepFunction",
     "au_prc",
     "au_prc_scorer",
     "average_curve",
     "boundary_f1",
-    "brier_score",
-    "concordance_index",
-    "concordance_ipcw",
-    "concordance_ipcw_scorer",
-    "concordance_scorer",
     "edit_distance",
     "edit_distance_scorer",
     "exact_match",
     "exact_match_scorer",
     "example_f1_scorer",
     "hamming_scorer",
-    "integrated_brier_score",
-    "integrated_brier_scorer",
     "integrated_squared_error",
     "integrated_squared_error_scorer",
     "intersection_over_union",

@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from copy import copy
-from typing import Any, ClassVar, Literal, Self
+from types import MethodType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,19 +16,36 @@ from okforest._utils.resources import check_memory, csr_bytes
 from okforest._utils.state import FittedState
 from okforest.decode import Decoder, TrainingSet, as_decoder
 from okforest.kernels import OutputKernel, as_kernel
+from okforest.kernels.base import methods_of
 from okforest.kernels.label_set_forms import form_of_frame
 from okforest.kernels.parameters import NestedParametersMixin
 from okforest.metrics import kernel_r2_scorer
 from okforest.metrics.losses import check_score_weight, check_truth
-from okforest.models.checks import check_decoded, check_kernel, check_outputs
 from okforest.models.out_of_bag import tune_later
-from okforest.models.output_names import output_names, with_names
-from okforest.models.probabilities import ProbabilityMixin, accuracy, has_classes, has_numbers
-from okforest.survival.prediction import SurvivalMixin
+from okforest.models.outputs import (
+    accuracy,
+    check_decoded,
+    check_kernel,
+    check_outputs,
+    has_classes,
+    has_numbers,
+    output_names,
+    with_names,
+)
 from okforest.weights import Span, WeightMatrix, as_weights
 
+# Where methods come from that not every kernel offers.
+HINTS = {
+    "predict_proba": "it predicts probabilities of classes, with kernel='dirac', and of labels, "
+    "with a kernel on label sets such as 'hamming'",
+    **dict.fromkeys(
+        ("predict_survival_function", "predict_quantiles", "predict_risk"),
+        "it predicts survival only with kernel='survival'",
+    ),
+}
 
-class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, FittedState, ABC):
+
+class OKModel(NestedParametersMixin, FittedState, ABC):
     """A model that predicts F(x) = Σ_i w_i(x) φ(y_i) in the feature space of an output kernel.
 
     All that a model learns is in the weights w(x) over the training outputs. To add a model,
@@ -397,6 +415,31 @@ class OKModel(ProbabilityMixin, SurvivalMixin, NestedParametersMixin, FittedStat
         """Remove fitted attributes, if they exist."""
         for name in names:
             self.__dict__.pop(name, None)
+
+    if not TYPE_CHECKING:  # a type checker shall find misspelt names
+
+        def __getattr__(self, name: str) -> Any:
+            """Return a method that the kernel offers."""
+            if hasattr(type(self), name):  # a property, whose own error is more helpful
+                return object.__getattribute__(self, name)
+            if name.startswith("_") or name == "kernel":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            offered = self._kernel_methods().get(name)
+            if isinstance(offered, property):
+                return offered.__get__(self)
+            if offered is not None:
+                return MethodType(offered, self)
+            reason = f" with kernel={self.kernel!r}; {HINTS[name]}" if name in HINTS else ""
+            raise AttributeError(f"{type(self).__name__} has no {name}{reason}.")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._kernel_methods()})
+
+    def _kernel_methods(self) -> dict[str, Any]:
+        try:
+            return methods_of(as_kernel(self.kernel))
+        except (AttributeError, ValueError):  # not yet built, or fit raises an error that explains
+            return {}
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)

@@ -12,7 +12,7 @@ from okforest.decode.base import HeldOut
 from okforest.engine import Trees
 from okforest.kernels import Dirac
 from okforest.metrics.losses import weights_r2
-from okforest.models.probabilities import accuracy
+from okforest.models.outputs import accuracy
 from okforest.weights import LeafWeights, Span, SparseWeights
 
 # The prediction of a row that every tree was grown on, by kind of output.

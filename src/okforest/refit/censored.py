@@ -13,8 +13,7 @@ from okforest._utils.compat import Interval, StrOptions, fit_context
 from okforest._utils.errors import available_if
 from okforest._utils.inputs import adopt_inputs
 from okforest._utils.state import FittedState
-from okforest.kernels import Survival, as_kernel
-from okforest.metrics import concordance_index
+from okforest.kernels import as_kernel
 from okforest.models import OKExtraTrees
 from okforest.refit.censored_growth import (
     GrownForest,
@@ -28,6 +27,8 @@ from okforest.refit.constraints import check_priors
 from okforest.refit.convex import Norm, Solution, warn_unless_converged
 from okforest.refit.intervals import refit_intervals
 from okforest.refit.leaves import Adjust, Adjustments, check_refit, check_rows, check_trees
+from okforest.survival.kernel import Survival
+from okforest.survival.metrics import concordance_index
 from okforest.survival.outputs import read_intervals, times_only
 
 
@@ -126,7 +127,7 @@ class CensoredForest(LeafCurves, FittedState):
     See Also
     --------
     select_C_leaves : Chooses ``C_leaves`` by cross-validation.
-    okforest.kernels.Survival : Survival curves as outputs of any model.
+    okforest.survival.Survival : Survival curves as outputs of any model.
 
     References
     ----------
@@ -344,7 +345,7 @@ class CensoredForest(LeafCurves, FittedState):
         Returns
         -------
         score : float
-            See :func:`okforest.metrics.concordance_index`.
+            See :func:`okforest.survival.concordance_index`.
         """
         return concordance_index(read_intervals(y, numbers=True), self.predict_risk(X))
 

@@ -11,11 +11,15 @@ from okforest._utils.arrays import Booleans, Floats, Ints, Outputs
 from okforest._utils.compat import rows_of
 from okforest._utils.errors import warn
 from okforest._utils.inputs import check_weights
-from okforest.kernels import Survival
 from okforest.models.tree_model import TreeModel
 from okforest.refit.leaves import LeafExpansion, leaves_of, training_leaves, warn_if_full_grown
-from okforest.survival.decoder import quantile_times
-from okforest.survival.estimates import SurvivalEstimate, estimate_survival, step_functions
+from okforest.survival.estimates import (
+    StepFunction,
+    estimate_survival,
+    quantile_times,
+    step_functions,
+)
+from okforest.survival.kernel import Survival
 from okforest.survival.outputs import is_exact, is_unlabelled
 
 ScaleName = Literal["km", "log"] | None
@@ -41,7 +45,8 @@ class Scale:
     def learn(name: ScaleName, intervals: Floats) -> "Scale":
         """Return the scale for training outputs."""
         if name == "km":
-            return Scale(name, *estimate_survival(intervals))
+            estimate = estimate_survival(intervals)
+            return Scale(name, estimate.x, estimate.y)
         if name == "log" and (intervals[:, 1] <= 0).any():
             raise ValueError(
                 "scale='log' needs positive times, and y holds times that are at most 0; use "
@@ -50,9 +55,9 @@ class Scale:
         return Scale(name, np.empty(0), np.empty(0))
 
     @property
-    def estimate(self) -> SurvivalEstimate:
+    def estimate(self) -> StepFunction:
         """The Kaplan–Meier curve of the scale."""
-        return SurvivalEstimate(self.times, self.survival)
+        return StepFunction(self.times, self.survival)
 
     def forward(self, t: Floats) -> Floats:
         """Return outputs on the scale; infinite ones stay infinite."""
@@ -227,9 +232,9 @@ def _representatives(scaled: Floats) -> Floats:
 def _conditional_means(censored: Floats, intervals: Floats, scale: Scale) -> Floats:
     """Return the mean, on the scale, of the survival function of all within each interval."""
     estimate = estimate_survival(intervals)
-    last = max(estimate.times[-1], intervals[np.isfinite(intervals)].max())
-    times = np.append(estimate.times, last)
-    mass = -np.diff(np.concatenate([[1.0], estimate.survival, [0.0]]))
+    last = max(estimate.x[-1], intervals[np.isfinite(intervals)].max())
+    times = np.append(estimate.x, last)
+    mass = -np.diff(np.concatenate([[1.0], estimate.y, [0.0]]))
     within = (times > censored[:, :1]) & (times <= np.maximum(censored[:, 1:], censored[:, :1]))
     total = (within * mass).sum(axis=1)
     values = scale.forward(times)
@@ -286,7 +291,7 @@ class LeafCurves:
     @property
     def event_times_(self) -> Floats:
         """The times of the predicted survival functions."""
-        return self.curves_.estimate.times
+        return self.curves_.estimate.x
 
     def predict_quantiles(self, X: Any, quantiles: Any = 0.5) -> Floats:
         """Predict quantiles of the output, from the predicted survival functions.

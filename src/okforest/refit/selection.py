@@ -9,11 +9,11 @@ from sklearn.model_selection import check_cv
 
 from okforest._utils.arrays import Floats, check_sparse
 from okforest._utils.compat import rows_of
-from okforest.metrics import concordance_index
 from okforest.refit.censored import CensoredForest
 from okforest.refit.convex import warn_unless_converged
 from okforest.refit.intervals import refit_intervals
 from okforest.refit.leaves import Adjustments, check_rows, leaves_of
+from okforest.survival.metrics import concordance_index
 
 
 @dataclass(frozen=True)

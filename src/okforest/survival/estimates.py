@@ -1,7 +1,7 @@
 """Survival functions of exact and censored times: Kaplan–Meier, and Turnbull for intervals."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -14,29 +14,55 @@ MAX_ITERATIONS = 2000  # of the self-consistency equations
 TOLERANCE = 1e-9  # on the change of the survival function
 
 
-class SurvivalEstimate(NamedTuple):
-    """A survival function that falls at some times, ascending, and is constant between them."""
+@dataclass(frozen=True, eq=False)
+class StepFunction:
+    """A survival function that is constant between times, such as a Kaplan–Meier curve.
 
-    times: Floats
-    survival: Floats  # at each time, after its fall
+    It follows the convention of scikit-survival: ``x`` and ``y`` are its times and values, and a
+    call evaluates it.
 
-    def __call__(self, t: Floats) -> Floats:
-        """Return S(t); 0 at infinity."""
-        steps = np.concatenate([[1.0], self.survival])
-        values = steps[np.searchsorted(self.times, t, side="right")]
+    Parameters
+    ----------
+    x : ndarray of shape (m,)
+        Times, ascending.
+    y : ndarray of shape (m,)
+        Values from each time to the next. Before the first time, the value is 1; at infinity, 0.
+
+    Examples
+    --------
+    >>> from okforest.survival import StepFunction
+    >>> StepFunction(x=[2.0, 5.0], y=[0.8, 0.3])([0.0, 2.0, 4.9, 7.0])
+    array([1. , 0.8, 0.8, 0.3])
+    """
+
+    x: Floats
+    y: Floats
+
+    def __repr__(self) -> str:
+        """Return the range of times and values."""
+        if not len(self.x):
+            return "StepFunction(x=[], y=[])"
+        return (
+            f"StepFunction({len(self.x)} times from {self.x[0]:g} to {self.x[-1]:g}, values from "
+            f"{self.y[0]:g} to {self.y[-1]:g})"
+        )
+
+    def __call__(self, t: Any) -> Floats:
+        """Return the values at times t."""
+        values = evaluate(np.asarray(self.x), np.atleast_2d(self.y), t)[0]
         return np.where(np.isposinf(t), 0.0, values)
 
 
-def kaplan_meier(event: Booleans, time: Floats) -> SurvivalEstimate:
+def kaplan_meier(event: Booleans, time: Floats) -> StepFunction:
     """Return the Kaplan–Meier estimate; at equal times, events come before censoring."""
     times, group, leaving = np.unique(time, return_inverse=True, return_counts=True)
     events = np.bincount(group, weights=event, minlength=len(times))
     at_risk = leaving[::-1].cumsum()[::-1]
     fell = events > 0
-    return SurvivalEstimate(times[fell], np.cumprod(1.0 - (events / at_risk)[fell]))
+    return StepFunction(times[fell], np.cumprod(1.0 - (events / at_risk)[fell]))
 
 
-def censoring_survival(event: Booleans, time: Floats) -> SurvivalEstimate:
+def censoring_survival(event: Booleans, time: Floats) -> StepFunction:
     """Return the Kaplan–Meier estimate of the time of censoring; ties are events first."""
     times, group = np.unique(time, return_inverse=True)
     events = np.bincount(group, weights=event, minlength=len(times))
@@ -44,10 +70,10 @@ def censoring_survival(event: Booleans, time: Floats) -> SurvivalEstimate:
     at_risk = (events + censored)[::-1].cumsum()[::-1] - events
     fell = censored > 0
     steps: Floats = 1.0 - censored[fell] / at_risk[fell]
-    return SurvivalEstimate(times[fell], np.asarray(np.cumprod(steps)))
+    return StepFunction(times[fell], np.asarray(np.cumprod(steps)))
 
 
-def turnbull(intervals: Floats) -> SurvivalEstimate:
+def turnbull(intervals: Floats) -> StepFunction:
     """Return the self-consistent estimate of Turnbull (1976), whose mass is at upper bounds.
 
     An interval (lower, upper] excludes its lower bound unless both are equal. For exact and
@@ -78,7 +104,7 @@ def turnbull(intervals: Floats) -> SurvivalEstimate:
         )
     survival = np.maximum(1.0 - mass.cumsum()[:-1], 0.0)
     fell = mass[:-1] > 1e-12
-    return SurvivalEstimate(times[fell], survival[fell])
+    return StepFunction(times[fell], survival[fell])
 
 
 def _share_out(mass: Floats, first: Ints, end: Ints) -> Floats:
@@ -99,7 +125,7 @@ def _extrapolate(start: Floats, once: Floats, twice: Floats) -> Floats:
     return np.maximum(guess, 0.1 * twice)  # mass that is zero would stay zero
 
 
-def estimate_survival(intervals: Floats) -> SurvivalEstimate:
+def estimate_survival(intervals: Floats) -> StepFunction:
     """Return the estimate for any mixture of exact, censored and unlabelled times."""
     lower, upper = intervals.T
     exact = is_exact(intervals)
@@ -113,44 +139,6 @@ def estimate_survival(intervals: Floats) -> SurvivalEstimate:
     return turnbull(intervals)
 
 
-@dataclass(frozen=True, eq=False)
-class StepFunction:
-    """A survival function that is constant between times.
-
-    It follows the convention of scikit-survival: ``x`` and ``y`` are its times and values, and a
-    call evaluates it.
-
-    Parameters
-    ----------
-    x : ndarray of shape (m,)
-        Times, ascending.
-    y : ndarray of shape (m,)
-        Values from each time to the next. Before the first time, the value is 1.
-
-    Examples
-    --------
-    >>> from okforest.metrics import StepFunction
-    >>> StepFunction(x=[2.0, 5.0], y=[0.8, 0.3])([0.0, 2.0, 4.9, 7.0])
-    array([1. , 0.8, 0.8, 0.3])
-    """
-
-    x: Floats
-    y: Floats
-
-    def __repr__(self) -> str:
-        """Return the range of times and values."""
-        if not len(self.x):
-            return "StepFunction(x=[], y=[])"
-        return (
-            f"StepFunction({len(self.x)} times from {self.x[0]:g} to {self.x[-1]:g}, values from "
-            f"{self.y[0]:g} to {self.y[-1]:g})"
-        )
-
-    def __call__(self, t: Any) -> Floats:
-        """Return the values at times t."""
-        return evaluate(np.asarray(self.x), np.atleast_2d(self.y), t)[0]
-
-
 def step_functions(times: Floats, values: Floats) -> Outputs:
     """Return an array of functions from values (n, m) at m times."""
     functions = np.empty(len(values), dtype=object)
@@ -162,3 +150,18 @@ def evaluate(times: Floats, values: Floats, t: Any) -> Floats:
     """Return step functions, of values (n, m) at m times, at other times t; 1 before the first."""
     steps = np.column_stack([np.ones(len(values)), values])
     return steps[:, np.searchsorted(times, np.asarray(t, dtype=np.float64), side="right")]
+
+
+def quantile_times(times: Floats, curves: Floats, quantiles: Any) -> Floats:
+    """Return the first time at which 1 − S reaches each quantile; infinite if it does not."""
+    levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
+    if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
+        raise ValueError(f"quantiles={quantiles!r}; use numbers between 0 and 1, such as 0.5.")
+    reached = 1.0 - curves[:, :, None] >= levels - 1e-12
+    found = np.append(times, np.inf)[np.where(reached.any(axis=1), reached.argmax(axis=1), -1)]
+    return found[:, 0] if np.ndim(quantiles) == 0 else found
+
+
+def restricted_means(times: Floats, curves: Floats) -> Floats:
+    """Return the areas under survival functions up to the last time."""
+    return np.asarray(times[0] + curves[:, :-1] @ np.diff(times))

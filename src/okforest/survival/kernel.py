@@ -1,13 +1,96 @@
-"""Kernels on survival times, exact or censored: an output is its survival curve."""
+"""The kernel on survival times, exact or censored, and the methods of models that have it.
 
-from typing import Any
+An output is its survival curve. Weighted means of curves are predicted survival functions.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
 from okforest._utils.arrays import Floats, Outputs
 from okforest.kernels.base import OutputKernel
-from okforest.survival.estimates import SurvivalEstimate, estimate_survival
+from okforest.survival.estimates import (
+    StepFunction,
+    estimate_survival,
+    quantile_times,
+    step_functions,
+)
 from okforest.survival.outputs import read_intervals, times_only
+from okforest.weights import Span, WeightMatrix, as_weights
+
+
+def predict_survival_function(self: Any, X: Any, return_array: bool = False) -> Outputs:
+    """Predict survival functions.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p)
+        Inputs.
+    return_array : bool, default=False
+        Whether to return an array of values at the times ``event_times_``, or functions.
+
+    Returns
+    -------
+    survival : ndarray of n functions, or of shape (n, n_times)
+        The probability to survive beyond a time. A function has its times and values as
+        attributes ``x`` and ``y``, as in scikit-survival.
+    """
+    curves = _predicted_curves(self, X)
+    return curves if return_array else step_functions(_event_times(self), curves)
+
+
+def predict_quantiles(self: Any, X: Any, quantiles: Any = 0.5) -> Floats:
+    """Predict quantiles of the survival time.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p)
+        Inputs.
+    quantiles : float or array-like of shape (q,), default=0.5
+        Levels between 0 and 1; 0.5 is the median.
+
+    Returns
+    -------
+    times : ndarray of shape (n,) or (n, q)
+        The first time by which the event has this probability. Infinite, if the predicted
+        function does not fall that low before the last event time.
+    """
+    return quantile_times(_event_times(self), _predicted_curves(self, X), quantiles)
+
+
+def predict_risk(self: Any, X: Any) -> Floats:
+    """Predict how early the event is expected: a higher risk means an earlier event.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p)
+        Inputs.
+
+    Returns
+    -------
+    risk : ndarray of shape (n,)
+        The predicted probability that the event comes by the time of the event of a case
+        drawn at random, by the Kaplan–Meier curve of the training outputs. If many cases are
+        censored, this curve does not fall to 0, and the mean risk is below 0.5.
+    """
+    return (1.0 - _predicted_curves(self, X)) @ _curve_kernel(self).falls
+
+
+def _event_times(model: Any) -> Floats:
+    """Return the times of the predicted survival functions."""
+    return _curve_kernel(model).estimate.x
+
+
+def _predicted_curves(model: Any, X: Any) -> Floats:
+    return survival_curves(model._checked_weights(X), model.span_)
+
+
+def _curve_kernel(model: Any) -> "Survival":
+    part = survival_kernel(model.span_.kernel)
+    if part is None:
+        raise AttributeError(f"{type(model).__name__} was fitted with another kernel.")
+    return part
 
 
 class Survival(OutputKernel):
@@ -18,9 +101,16 @@ class Survival(OutputKernel):
     of the training outputs, given survival so far; for an interval (lower, upper] it falls from 1
     to 0 within the interval. Differences of curves are weighted by the fall of the Kaplan–Meier
     curve at each time. (Weights of rows count in models, not in the Kaplan–Meier curve.) The
-    weighted mean of the curves is a predicted survival function: models with this kernel have the
-    methods ``predict_survival_function``, ``predict_quantiles`` and ``predict_risk``. Leaves of
-    trees and forests hold 10 cases or more, unless ``min_samples_leaf`` is set.
+    weighted mean of the curves is a predicted survival function. Leaves of trees and forests hold
+    10 cases or more, unless ``min_samples_leaf`` is set.
+
+    Models with this kernel have more methods and an attribute; ``help(model.predict_risk)`` shows
+    the parameters:
+
+    - ``predict_survival_function(X, return_array=False)``: survival functions, or their values.
+    - ``predict_quantiles(X, quantiles=0.5)``: times, such as medians.
+    - ``predict_risk(X)``: how early the event is expected.
+    - ``event_times_``: the times of the predicted functions.
 
     Parameters
     ----------
@@ -35,7 +125,7 @@ class Survival(OutputKernel):
 
     See Also
     --------
-    okforest.metrics.concordance_index : How well risks rank the times.
+    okforest.survival.concordance_index : How well risks rank the times.
 
     Examples
     --------
@@ -43,7 +133,7 @@ class Survival(OutputKernel):
     died; the censored case has the curve of the third one from then on:
 
     >>> import numpy as np
-    >>> from okforest.kernels import Survival
+    >>> from okforest.survival import Survival
     >>> kernel = Survival()
     >>> y = kernel.check(np.rec.fromarrays([[True, True, False], [1, 3, 2]], names="event,time"))
     >>> kernel.resolve(y).curves(y)
@@ -54,6 +144,13 @@ class Survival(OutputKernel):
 
     known_psd = True
     default_decoder = "survival_time"
+    methods: ClassVar[Mapping[str, Any]] = {
+        "predict_survival_function": predict_survival_function,
+        "predict_quantiles": predict_quantiles,
+        "predict_risk": predict_risk,
+        "event_times_": property(_event_times),
+    }
+    methods_as_part = True
     default_min_samples_leaf = 10  # chosen on data sets: benchmarks/results/survival_defaults.md
 
     def __init__(
@@ -73,25 +170,25 @@ class Survival(OutputKernel):
             return self
         if self.n_times < 1:
             raise ValueError(f"n_times={self.n_times!r}; use a positive integer.")
-        times, survival = estimate_survival(y)
-        kept = _evenly_spaced(survival, int(self.n_times))
-        return Survival(self.n_times, times[kept], survival[kept])
+        estimate = estimate_survival(y)
+        kept = _evenly_spaced(estimate.y, int(self.n_times))
+        return Survival(self.n_times, estimate.x[kept], estimate.y[kept])
 
     @property
-    def estimate(self) -> SurvivalEstimate:
+    def estimate(self) -> StepFunction:
         """The survival function of the training outputs."""
         assert self.times is not None, "resolve first"
         assert self.survival is not None
-        return SurvivalEstimate(self.times, self.survival)
+        return StepFunction(self.times, self.survival)
 
     @property
     def falls(self) -> Floats:
         """The fall of the survival function at each time: the weights of the curves' values."""
-        return -np.diff(self.estimate.survival, prepend=1.0)
+        return -np.diff(self.estimate.y, prepend=1.0)
 
     def curves(self, a: Outputs) -> Floats:
         """Return the survival curves of outputs on the grid, of shape (n, m)."""
-        times, survival = self.estimate
+        times, survival = self.estimate.x, self.estimate.y
         return conditional_curves(times, np.broadcast_to(survival, (len(a), len(times))), a)
 
     def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
@@ -126,6 +223,32 @@ def conditional_curves(times: Floats, survival: Floats, a: Outputs) -> Floats:
     left = at_lower - at_upper  # the mass within the interval
     fraction = np.divide(survival - at_upper, left, out=np.ones(survival.shape), where=left > 1e-12)
     return np.where(times < lower, 1.0, np.where(times >= upper, 0.0, fraction))
+
+
+def survival_kernel(kernel: OutputKernel) -> Survival | None:
+    """Return the kernel, or the first part of a composed kernel, that knows survival curves."""
+    if isinstance(kernel, Survival):
+        return kernel
+    parts = kernel.get_params(deep=False).values()
+    found = (survival_kernel(part) for part in parts if isinstance(part, OutputKernel))
+    return next((part for part in found if part is not None), None)
+
+
+def survival_curves(W: WeightMatrix, span: Span) -> Floats:
+    """Return the predicted survival functions on the kernel's grid, of shape (n, m).
+
+    They are weighted means of the training curves. Boosting and ridge regression have negative
+    weights: their curves are made to fall from 1 to 0.
+    """
+    W, kernel = as_weights(W), span.kernel
+    if isinstance(kernel, Survival) and span.features is not None:
+        falls = np.sqrt(kernel.falls)
+        curves = W.feature_sums(span) / falls
+    else:
+        part = survival_kernel(kernel)
+        assert part is not None
+        curves = W @ part.curves(span.outputs)
+    return np.minimum.accumulate(np.clip(curves, 0.0, 1.0), axis=1)
 
 
 def _evenly_spaced(survival: Floats, n: int) -> Any:

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from okforest._utils.arrays import Booleans, Floats
 from okforest.metrics.losses import unwrap
-from okforest.survival.estimates import SurvivalEstimate, censoring_survival
+from okforest.survival.estimates import StepFunction, censoring_survival
 from okforest.survival.outputs import is_exact, read_intervals, right_censored
 
 BLOCK = 512  # rows of the table of pairs that are compared at a time
@@ -21,7 +21,7 @@ class BrierScore(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> from okforest.metrics import brier_score
+    >>> from okforest.survival import brier_score
     >>> y = np.rec.fromarrays([[True, True, True], [1.0, 2.0, 3.0]], names="event,time")
     >>> times, scores = brier_score(y, y, [[1.0, 0.0], [1.0, 0.5], [1.0, 1.0]], times=[0.5, 2.0])
     >>> scores.round(4)
@@ -62,7 +62,7 @@ def concordance_index(y: Any, risk: Any) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from okforest.metrics import concordance_index
+    >>> from okforest.survival import concordance_index
     >>> y = np.rec.fromarrays([[True, False, True], [1.0, 2.0, 3.0]], names="event,time")
     >>> concordance_index(y, [3.0, 1.0, 2.0])
     1.0
@@ -99,7 +99,7 @@ def concordance_ipcw(y_train: Any, y: Any, risk: Any, tau: float | None = None) 
     Examples
     --------
     >>> import numpy as np
-    >>> from okforest.metrics import concordance_ipcw
+    >>> from okforest.survival import concordance_ipcw
     >>> y = np.rec.fromarrays([[True, False, True], [1.0, 2.0, 3.0]], names="event,time")
     >>> concordance_ipcw(y, y, [3.0, 1.0, 2.0])
     1.0
@@ -146,7 +146,7 @@ def brier_score(y_train: Any, y: Any, survival: Any, times: Any = None) -> Brier
     Examples
     --------
     >>> import numpy as np
-    >>> from okforest.metrics import brier_score
+    >>> from okforest.survival import brier_score
     >>> y = np.rec.fromarrays([[True, True, True], [1.0, 2.0, 3.0]], names="event,time")
     >>> brier_score(y, y, [[0.0], [0.5], [1.0]], times=[2.0]).scores.round(4)
     array([0.0833])
@@ -199,7 +199,7 @@ def integrated_brier_score(y_train: Any, y: Any, survival: Any, times: Any = Non
     Examples
     --------
     >>> import numpy as np
-    >>> from okforest.metrics import integrated_brier_score
+    >>> from okforest.survival import integrated_brier_score
     >>> y = np.rec.fromarrays([[True, True, True], [1.0, 2.0, 3.0]], names="event,time")
     >>> S = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]
     >>> integrated_brier_score(y, y, S, times=[1.0, 2.0])
@@ -215,7 +215,7 @@ def _read(y: Any, what: str) -> tuple[Booleans, Floats]:
     return right_censored(read_intervals(y), what)
 
 
-def _censoring(y_train: Any) -> SurvivalEstimate:
+def _censoring(y_train: Any) -> StepFunction:
     return censoring_survival(*_read(y_train, "the distribution of censoring"))
 
 
@@ -249,7 +249,7 @@ def _concordance(intervals: Floats, risk: Floats, weight: Floats) -> float:
     return right / total
 
 
-def _brier_times(time: Floats, censoring: SurvivalEstimate, last: float) -> Floats:
+def _brier_times(time: Floats, censoring: StepFunction, last: float) -> Floats:
     times = np.unique(time)
     times = times[(times <= min(np.quantile(time, 0.9), last)) & (censoring(times) > 0)]
     if len(times) < 2:
@@ -291,7 +291,7 @@ def concordance_scorer(model: Any, X: Any, y: Any) -> float:
     --------
     >>> import numpy as np
     >>> from okforest import OKRandomForest
-    >>> from okforest.metrics import concordance_scorer
+    >>> from okforest.survival import concordance_scorer
     >>> X = np.arange(40.0)[:, None]
     >>> y = np.rec.fromarrays([np.arange(40) % 4 > 0, np.arange(1.0, 41.0)], names="event,time")
     >>> model = OKRandomForest(20, kernel="survival", random_state=0)
@@ -322,7 +322,7 @@ def concordance_ipcw_scorer(model: Any, X: Any, y: Any) -> float:
     --------
     >>> import numpy as np
     >>> from okforest import OKRandomForest
-    >>> from okforest.metrics import concordance_ipcw_scorer
+    >>> from okforest.survival import concordance_ipcw_scorer
     >>> X = np.arange(40.0)[:, None]
     >>> y = np.rec.fromarrays([np.arange(40) % 4 > 0, np.arange(1.0, 41.0)], names="event,time")
     >>> model = OKRandomForest(20, kernel="survival", random_state=0).fit(X, y)
@@ -352,7 +352,7 @@ def integrated_brier_scorer(model: Any, X: Any, y: Any) -> float:
     --------
     >>> import numpy as np
     >>> from okforest import OKRandomForest
-    >>> from okforest.metrics import integrated_brier_scorer
+    >>> from okforest.survival import integrated_brier_scorer
     >>> X = np.arange(40.0)[:, None]
     >>> y = np.rec.fromarrays([np.arange(40) % 4 > 0, np.arange(1.0, 41.0)], names="event,time")
     >>> model = OKRandomForest(20, kernel="survival", random_state=0).fit(X, y)

@@ -68,7 +68,7 @@ def right_censored(intervals: Floats, what: str) -> tuple[Booleans, Floats]:
     if not np.isposinf(others[:, 1]).all() or np.isneginf(others[:, 0]).any():
         raise ValueError(
             f"{what} is defined for exact and right-censored times, but y also holds intervals or "
-            "left-censored times. For these use okforest.metrics.concordance_index and "
+            "left-censored times. For these use okforest.survival.concordance_index and "
             "concordance_scorer, or select the rows with lower = upper or upper = inf."
         )
     return exact, intervals[:, 0]

@@ -59,7 +59,7 @@ def plot_survival(
     --------
     >>> import numpy as np
     >>> from okforest import OKRandomForest
-    >>> from okforest.inspection import plot_survival
+    >>> from okforest.survival import plot_survival
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(200, 2))
     >>> y = np.rec.fromarrays([rng.random(200) < 0.7, np.exp(X[:, 0])], names="event,time")
@@ -132,7 +132,7 @@ def plot_calibration(
     --------
     >>> import numpy as np
     >>> from okforest import OKRandomForest
-    >>> from okforest.inspection import plot_calibration
+    >>> from okforest.survival import plot_calibration
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(200, 2))
     >>> y = np.rec.fromarrays([rng.random(200) < 0.7, np.exp(X[:, 0])], names="event,time")
@@ -219,7 +219,7 @@ def _observed(intervals: Floats, t: float) -> tuple[float, float]:
     event, times = is_exact(intervals), intervals[:, 0]
     if estimate is None or not (event | np.isposinf(intervals[:, 1])).all():
         return survival, 0.0
-    before = estimate.times[estimate.times <= t]
+    before = estimate.x[estimate.x <= t]
     deaths = np.array([(event & (times == s)).sum() for s in before])
     at_risk = np.array([(times >= s).sum() for s in before])
     spread = np.divide(

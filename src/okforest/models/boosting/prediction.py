@@ -19,7 +19,7 @@ from okforest.models.boosting.bases import BaseRounds, DirectionBase
 from okforest.models.boosting.rounds import Rounds
 from okforest.models.boosting.trees import TreeRounds
 from okforest.models.growing import Grower
-from okforest.models.probabilities import accuracy, has_classes
+from okforest.models.outputs import accuracy, has_classes
 from okforest.weights import WeightMatrix
 
 

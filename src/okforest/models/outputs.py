@@ -1,4 +1,7 @@
-"""Checks of what kernels and decoders return, which may be classes of a user."""
+"""The outputs of a model: checks of what kernels and decoders return, names, classes or numbers.
+
+Kernels and decoders may be classes of a user.
+"""
 
 from typing import Any
 
@@ -6,8 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length
 
-from okforest._utils.arrays import Outputs, on_gpu, to_host
-from okforest.kernels import FromCallable, OutputKernel
+from okforest._utils.arrays import Floats, Outputs, on_gpu, to_host
+from okforest.kernels import Dirac, FromCallable, OutputKernel, as_kernel
+from okforest.kernels.label_set_forms import Form, frame_of, is_frame
 
 AS_OBJECTS = ": outputs = np.empty(len(y), dtype=object); outputs[:] = values, a list."
 
@@ -61,3 +65,56 @@ def check_decoded(decoder: Any, decoded: Any, n: int) -> Outputs:
             "an array with one output for each row."
         )
     return decoded
+
+
+def output_names(kernel: OutputKernel, y: Any, outputs: Outputs) -> list[Any] | None:
+    """Return the columns of a frame of vectors; None if outputs are not its rows, unchanged.
+
+    Curves that are resampled, and samples of numbers, have other coordinates than the frame. Label
+    sets and ranks have their own names: the labels of their kernels. Names that a saved model
+    cannot hold, such as dates, are left out.
+    """
+    if not kernel.numeric or not is_frame(y) or outputs.shape != y.shape:
+        return None
+    if not np.array_equal(outputs, y):
+        return None
+    return list(y.columns) if all(map(_is_plain, y.columns)) else None
+
+
+def _is_plain(name: Any) -> bool:
+    if isinstance(name, tuple):
+        return all(map(_is_plain, name))
+    return name is None or isinstance(name, str | int | float)
+
+
+def with_names(outputs: Any, names: list[Any] | None, form: Form) -> Any:
+    """Return predicted vectors in a frame of their library, if their coordinates have names."""
+    if names is None:
+        return outputs
+    outputs = to_host(outputs)
+    if not isinstance(outputs, np.ndarray) or outputs.shape[1:] != (len(names),):
+        return outputs
+    return frame_of(outputs, names, form)
+
+
+def has_classes(model: Any) -> bool:
+    """Return whether the outputs of a model are classes: whether its kernel is the Dirac kernel."""
+    return isinstance(_kernel(model), Dirac)
+
+
+def accuracy(true: Outputs, predicted: Any, sample_weight: Floats) -> float:
+    """Return the weighted fraction of rows whose class is predicted."""
+    return float(np.average(to_host(predicted) == true, weights=sample_weight))
+
+
+def has_numbers(model: Any) -> bool:
+    """Return whether the outputs of a model are numbers or vectors of numbers."""
+    kernel = _kernel(model)
+    return kernel is not None and kernel.numeric
+
+
+def _kernel(model: Any) -> Any:
+    try:
+        return as_kernel(model.kernel)
+    except ValueError:  # fit raises an error that explains it
+        return None

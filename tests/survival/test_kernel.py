@@ -13,8 +13,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import okforest
 from okforest import OKBoost, OKExtraTrees, OKNeighbors, OKRandomForest, OKRidge, OKTree
-from okforest.kernels import Linear, Survival
-from okforest.metrics import concordance_index, concordance_scorer
+from okforest.kernels import Linear
+from okforest.survival import Survival, concordance_index, concordance_scorer
 from okforest.survival.estimates import estimate_survival, kaplan_meier, turnbull
 from okforest.survival.outputs import read_intervals
 from reference import survival as reference
@@ -311,7 +311,7 @@ def test_order_of_rows_does_not_matter(times):
     np.testing.assert_allclose(
         Survival().resolve(y).curves(y)[order], Survival().resolve(y[order]).curves(y[order])
     )
-    assert estimate_survival(y).times.tolist() == sorted(set(times[1::2]))
+    assert estimate_survival(y).x.tolist() == sorted(set(times[1::2]))
 
 
 def test_excluded_from_below():
@@ -366,6 +366,7 @@ def test_full_grid_is_kept():
     """A grid with room for all event times has all of them."""
     y = Survival().check(Y)
     full = Survival(n_times=1000).resolve(y)
+    assert full.times.tolist() == sorted(set(Y.time[Y.event]))
     same = Survival(n_times=len(full.times)).resolve(y)
     assert same.times.tolist() == full.times.tolist()
 

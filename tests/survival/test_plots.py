@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from okforest import OKBoost, OKRandomForest, OKTree
-from okforest.inspection import plot_calibration, plot_survival
 from okforest.refit import CensoredForest
+from okforest.survival import plot_calibration, plot_survival
 from okforest.survival.estimates import turnbull
 from okforest.survival.plots import _observed
 

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from okforest import OKRandomForest, OKTree
-from okforest.metrics import (
+from okforest.survival import (
     StepFunction,
     brier_score,
     concordance_index,
@@ -168,7 +168,7 @@ def test_representation():
 
 INTERVALS = [[1.0, 2.0], [3.0, 3.0]]
 ERRORS = {
-    "intervals": (lambda: concordance_ipcw(Y, INTERVALS, [1, 2]), "use okforest.metrics.concord"),
+    "intervals": (lambda: concordance_ipcw(Y, INTERVALS, [1, 2]), "use okforest.survival.concord"),
     "overlap": (lambda: concordance_index([[1.0, 3.0], [2.0, 4.0]], [1, 2]), "intervals overlap"),
     "NaN": (lambda: concordance_index(Y[:2], [np.nan, 1.0]), "1-d array of finite numbers"),
     "length": (lambda: concordance_index(Y[:3], [1.0]), "inconsistent numbers of samples"),
