@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from okforest._utils.arrays import Floats, Outputs
-from okforest.decode.base import Decoder
+from okforest.decode.base import Decoder, Need
 from okforest.kernels import OutputKernel, Survival
 from okforest.kernels.base import describe_kernel
 from okforest.weights import Span, WeightMatrix, as_weights
@@ -75,6 +75,11 @@ class SurvivalTime(Decoder):
                 f"decoder 'survival_time' needs kernel=Survival(), and the kernel is "
                 f"{describe_kernel(span.kernel)}; use decoder='auto'."
             )
+
+    def needs(self, span: Span) -> frozenset[Need]:
+        """Return "weights", or nothing if the explicit features are the curves, scaled."""
+        are_curves = isinstance(span.kernel, Survival) and span.features is not None
+        return frozenset(() if are_curves else {"weights"})
 
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return one time for each row of W."""
