@@ -6,7 +6,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _safe_indexing as rows_of
-from sklearn.utils._param_validation import HasMethods, RealNotInt, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    RealNotInt,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
@@ -18,6 +23,7 @@ __all__ = [
     "check_sample_weight",
     "fit_context",
     "rows_of",
+    "validate_parameter_constraints",
 ]
 
 

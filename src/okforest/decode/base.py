@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,8 @@ from okforest.decode.nearest import (
 from okforest.weights import OutputSet, Span, WeightMatrix, as_weights
 
 ROWS = 4096  # predictions searched at a time, by blocks of candidates
+
+Need = Literal["weights", "training_outputs"]
 
 
 class HeldOut(NamedTuple):
@@ -72,6 +74,16 @@ class Decoder(ABC, BaseEstimator):
     def tune(self, held_out: Sequence[HeldOut], span: Span) -> "Decoder":
         """Return this decoder with its parameters chosen from held-out predictions."""
         return self
+
+    def needs(self, span: Span) -> frozenset[Need]:
+        """Return what decoding reads besides the means of explicit features.
+
+        "weights" are the weights of single training outputs; without them, ``W.feature_sums(span)``
+        is enough. "training_outputs" are all training outputs, also those without any weight.
+        A forest on several machines asks for it: weights are large, and the training outputs may be
+        in partitions. The default is right for every decoder that predicts from weighted outputs.
+        """
+        return frozenset({"weights"})
 
     @abstractmethod
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
@@ -172,6 +184,15 @@ class SearchDecoder(CandidateSearch):
         Nonzero entries of a sparse matrix are allowed; None allows all.
         """
         return None
+
+    def needs(self, span: Span) -> frozenset[Need]:
+        """Return what the candidates are chosen from: all training outputs, weights, or neither."""
+        needs: set[Need] = set()
+        if span.features is None or type(self).allowed is not SearchDecoder.allowed:
+            needs.add("weights")
+        if self.candidates(span) is span.training:
+            needs.add("training_outputs")
+        return frozenset(needs)
 
     def _search(self, W: WeightMatrix, span: Span, k: int, with_losses: bool = False) -> Found:
         """Search on the GPU where the span is there, else on the CPU."""

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from okforest._utils.arrays import Floats, Outputs
-from okforest.decode.base import CandidateSearch, Decoder
+from okforest.decode.base import CandidateSearch, Decoder, Need
 from okforest.decode.candidate_lists import CandidateLists, PerQuery
 from okforest.decode.nearest import smallest_of
 from okforest.decode.search import candidate_blocks
@@ -75,6 +75,13 @@ class ExpectedLoss(CandidateSearch):
             raise ValueError(f"loss={self.loss!r} is not a function; {ADVICE}")
         for candidates in self._candidate_blocks(span):
             self._matrix(span, span.outputs[:1], candidates.outputs[:1])
+
+    def needs(self, span: Span) -> frozenset[Need]:
+        """Return "weights", and "training_outputs" if these are the candidates."""
+        needs: set[Need] = {"weights"}
+        if self.candidates is None:
+            needs.add("training_outputs")
+        return frozenset(needs)
 
     def with_candidates(self, candidates: Any) -> Decoder:
         """Return a decoder for the same loss that searches other candidates."""

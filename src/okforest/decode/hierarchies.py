@@ -8,12 +8,14 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from okforest._utils.arrays import Booleans, Floats
+from okforest.decode.base import Need
 from okforest.decode.label_sets import (
     BLOCK_VALUES,
     ROUNDING,
     LabelSetDecoder,
     label_set_kernel,
     marginals,
+    marginals_need,
 )
 from okforest.kernels import Hierarchy
 from okforest.kernels.base import describe_kernel
@@ -75,6 +77,10 @@ class Hierarchical(LabelSetDecoder):
                 f"{type(self).__name__} predicts classes of a hierarchy, and the kernel is "
                 f"{describe_kernel(span.kernel)}; use decoder='auto', or kernel=Hierarchy(...)."
             )
+
+    def needs(self, span: Span) -> frozenset[Need]:
+        """Return "weights", or nothing if the explicit features have the probabilities."""
+        return marginals_need(span)
 
     def choose(self, W: WeightMatrix, span: Span) -> Booleans:
         """Return the classes of each prediction."""

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from okforest._utils.arrays import Booleans, Floats, Outputs
-from okforest.decode.base import Decoder, HeldOut, TunableDecoder
+from okforest.decode.base import Decoder, HeldOut, Need, TunableDecoder
 from okforest.decode.search import Support
 from okforest.kernels import Hamming, Hierarchy, Jaccard, LabelSetKernel, Linear, OutputKernel
 from okforest.kernels.base import describe_kernel
@@ -106,13 +106,16 @@ def _part(kernel: OutputKernel) -> LabelSetKernel | None:
 def marginals(W: WeightMatrix, span: Span) -> Floats:
     """Return Σ_i w_i [label in y_i] for every prediction and label."""
     W = as_weights(W)
-    kernel = _label_sets(span)
-    if span.features is not None:
-        if kernel is span.kernel and isinstance(kernel, Hamming | Hierarchy):
-            return kernel.marginals(W.feature_sums(span))
-        if isinstance(span.kernel, Linear):
-            return W.feature_sums(span)
-    return W @ kernel.indicators(span.outputs)
+    if marginals_need(span):
+        return W @ _label_sets(span).indicators(span.outputs)
+    sums = W.feature_sums(span)
+    return span.kernel.marginals(sums) if isinstance(span.kernel, Hamming | Hierarchy) else sums
+
+
+def marginals_need(span: Span) -> frozenset[Need]:
+    """Return "weights", or nothing if the explicit features have the probabilities of labels."""
+    has_marginals = isinstance(span.kernel, Hamming | Hierarchy | Linear)
+    return frozenset(() if has_marginals and span.features is not None else {"weights"})
 
 
 def _label_sets(span: Span) -> LabelSetKernel:
@@ -205,6 +208,10 @@ class Threshold(LabelSetDecoder, TunableDecoder):
                 f"threshold has shape {shape}; pass a number, or one for each of {n_labels} labels."
             )
 
+    def needs(self, span: Span) -> frozenset[Need]:
+        """Return "weights", or nothing if the explicit features have the probabilities."""
+        return marginals_need(span)
+
     def choose(self, W: WeightMatrix, span: Span) -> Booleans:
         """Return the labels whose probability exceeds the threshold."""
         return marginals(W, span) > np.asarray(self.threshold, dtype=np.float64) + ROUNDING
@@ -255,6 +262,10 @@ class Cardinality(LabelSetDecoder):
     >>> Cardinality().decode([[0.4, 0.3, 0.3]], Span(Hamming().resolve(y), y))
     array([[1, 1, 0]])
     """
+
+    def needs(self, span: Span) -> frozenset[Need]:
+        """Return "weights", or nothing if the explicit features have the probabilities."""
+        return marginals_need(span)
 
     def choose(self, W: WeightMatrix, span: Span) -> Booleans:
         """Return the most probable labels of each prediction."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from okforest._utils.arrays import Floats, Outputs
 from okforest._utils.parameters import is_integer
-from okforest.decode.base import Decoder
+from okforest.decode.base import Decoder, Need
 from okforest.decode.search import TrainingSet
 from okforest.kernels import RBF, Dirac, Linear, Wasserstein
 from okforest.kernels.base import describe_kernel
@@ -38,10 +38,15 @@ class Mean(Decoder):
                 "are numbers."
             )
 
+    def needs(self, span: Span) -> frozenset[Need]:
+        """Return "weights", or nothing if the explicit features are the outputs."""
+        are_outputs = isinstance(span.kernel, Linear) and span.features is not None
+        return frozenset(() if are_outputs else {"weights"})
+
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return W y."""
         W = as_weights(W)
-        if isinstance(span.kernel, Linear) and span.features is not None:  # these are the outputs
+        if not self.needs(span):
             means = None
             if isinstance(W, LeafWeights):  # others know these sums
                 means = span.computed_on_device(W, lambda there: there.feature_sums(W))
@@ -69,10 +74,14 @@ class Majority(Decoder):
                 f"{span.outputs.shape}; use decoder='auto'."
             )
 
+    def needs(self, span: Span) -> frozenset[Need]:
+        """Return "weights", or nothing if the explicit features indicate the classes."""
+        return frozenset({"weights"} if _indicated_classes(span) is None else ())
+
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return the label that wins each row's vote."""
-        classes = span.kernel.classes if isinstance(span.kernel, Dirac) else None
-        if classes is not None and span.features is not None:  # features indicate the classes
+        classes = _indicated_classes(span)
+        if classes is not None:
             labels, votes = classes, as_weights(W).feature_sums(span)
         else:
             (weights,), positions = span.terms(as_weights(W))
@@ -82,6 +91,12 @@ class Majority(Decoder):
         most = votes.max(axis=1, keepdims=True)
         # Votes that differ by rounding are equal; the largest may be negative.
         return labels[np.argmax(votes >= most - 1e-12 * np.abs(most), axis=1)]
+
+
+def _indicated_classes(span: Span) -> Outputs | None:
+    """Return the classes whose indicators the explicit features are, if they are."""
+    classes = span.kernel.classes if isinstance(span.kernel, Dirac) else None
+    return None if classes is None or span.features is None else classes
 
 
 class Quantiles(Decoder):
@@ -202,6 +217,10 @@ class FixedPoint(Decoder):
                 f"FixedPoint got max_iter={self.max_iter!r} and tol={self.tol!r}; use an integer "
                 "of at least 1, and a number of at least 0."
             )
+
+    def needs(self, span: Span) -> frozenset[Need]:
+        """Return "weights" and "training_outputs": the nearest one is the start."""
+        return frozenset({"weights", "training_outputs"})
 
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return one vector for each row of W."""

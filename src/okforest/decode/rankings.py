@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from okforest._utils.arrays import Floats, Outputs
-from okforest.decode.base import Decoder
+from okforest.decode.base import Decoder, Need
 from okforest.kernels import OutputKernel, RankingKernel, Spearman
 from okforest.kernels.base import describe_kernel
 from okforest.kernels.rankings import expected_ranks, pair_signs
@@ -78,16 +78,16 @@ class Borda(RankingDecoder):
     array(['a>b>c'], dtype=object)
     """
 
+    def needs(self, span: Span) -> frozenset[Need]:
+        """Return "weights", or nothing if the explicit features are the ranks."""
+        are_ranks = isinstance(span.kernel, Spearman) and span.features is not None
+        return frozenset(() if are_ranks else {"weights"})
+
     def orders(self, W: WeightMatrix, span: Span) -> Orders:
         """Return the labels by their mean rank."""
-        return _by_mean_rank(_mean_ranks(W, span))
-
-
-def _mean_ranks(W: WeightMatrix, span: Span) -> Floats:
-    kernel = _rankings(span)
-    if kernel is span.kernel and isinstance(kernel, Spearman) and span.features is not None:
-        return W.feature_sums(span)
-    return W @ expected_ranks(kernel.ranks(span.outputs))
+        if self.needs(span):
+            return _by_mean_rank(W @ expected_ranks(_rankings(span).ranks(span.outputs)))
+        return _by_mean_rank(W.feature_sums(span))
 
 
 def _by_mean_rank(means: Floats) -> Orders:

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from okforest._utils.arrays import check_sparse, on_gpu
 from okforest._utils.distinct import check_same_type
-from okforest.decode.base import Decoder, SearchDecoder
+from okforest.decode.base import Decoder, Need, SearchDecoder
 from okforest.weights import OutputSet, Span, WeightMatrix
 
 BLOCK = 2**16  # candidates that are read at a time
@@ -43,6 +43,10 @@ class Support(TrainingSet):
     >>> tree.predict([[0]])  # the mean is 2, but the output 2.0 is in another leaf
     array([1.])
     """
+
+    def needs(self, span: Span) -> frozenset[Need]:
+        """Return "weights": only outputs of nonzero weight are searched."""
+        return frozenset({"weights"})
 
     def allowed(self, W: WeightMatrix) -> sp.csr_array:
         """Return where the weights are nonzero; everything in a row of zeros."""
@@ -87,6 +91,10 @@ class Candidates(SearchDecoder):
         """Check that the candidates are like the training outputs."""
         for _ in candidate_blocks(self.outputs, span):
             pass
+
+    def needs(self, span: Span) -> frozenset[Need]:
+        """Return "weights", or nothing if the kernel has explicit features."""
+        return frozenset({"weights"} if span.features is None else ())
 
     def candidates(self, span: Span) -> OutputSet:
         """Return the given outputs."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from okforest._utils.arrays import Floats, Outputs
 from okforest.decode.as_decoder import as_decoder
-from okforest.decode.base import Decoder, HeldOut
+from okforest.decode.base import Decoder, HeldOut, Need
 from okforest.decode.search import TrainingSet
 from okforest.weights import SharpenedWeights, Span, SparseWeights, WeightMatrix, as_weights
 
@@ -64,6 +64,10 @@ class Sharpened(Decoder):
         sharpened = [HeldOut(self._sharpened(W), own, y) for W, own, y in held_out]
         decoder = as_decoder(self.decoder, span.kernel).tune(sharpened, span)
         return Sharpened(decoder, self.power)
+
+    def needs(self, span: Span) -> frozenset[Need]:
+        """Return "weights", and what the decoder needs."""
+        return as_decoder(self.decoder, span.kernel).needs(span) | {"weights"}
 
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return one output for each row of W."""

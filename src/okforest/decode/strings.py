@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from okforest._utils.arrays import Outputs
-from okforest.decode.base import Decoder
+from okforest.decode.base import Decoder, Need
 from okforest.decode.search import TrainingSet
 from okforest.kernels import Spectrum
 from okforest.kernels.outputs import array_of_objects
@@ -99,6 +99,10 @@ class EulerianPath(Decoder):
             )
         if span.kernel.k < 2:
             raise ValueError("EulerianPath needs a Spectrum kernel with k of at least 2.")
+
+    def needs(self, span: Span) -> frozenset[Need]:
+        """Return "weights" and "training_outputs", of which one replaces an impossible sequence."""
+        return frozenset({"weights", "training_outputs"})
 
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return one sequence for each row of W."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from okforest._utils.arrays import Outputs
-from okforest.decode.base import Decoder, HeldOut
+from okforest.decode.base import Decoder, HeldOut, Need
 from okforest.kernels import Tuples
 from okforest.kernels.base import describe_kernel
 from okforest.kernels.outputs import array_of_objects
@@ -62,6 +62,11 @@ class Parts(Decoder):
             ]
             tuned.append(decoder.tune(own, part))
         return Parts(tuned)
+
+    def needs(self, span: Span) -> frozenset[Need]:
+        """Return "weights", and what the decoder of any part needs."""
+        parts = self._parts(span)
+        return frozenset({"weights"}).union(*(decoder.needs(part) for decoder, part in parts))
 
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return one tuple for each row of W."""

@@ -2,6 +2,7 @@
 
 from okforest._utils.arrays import Outputs
 from okforest.decode import Decoder
+from okforest.decode.base import Need
 from okforest.kernels.base import describe_kernel
 from okforest.survival.estimates import restricted_means
 from okforest.survival.kernel import survival_curves, survival_kernel
@@ -31,6 +32,11 @@ class SurvivalTime(Decoder):
                 f"decoder 'survival_time' needs kernel=Survival(), and the kernel is "
                 f"{describe_kernel(span.kernel)}; use decoder='auto'."
             )
+
+    def needs(self, span: Span) -> frozenset[Need]:
+        """Return "weights", or nothing if the explicit features are the curves, scaled."""
+        are_curves = isinstance(span.kernel, Survival) and span.features is not None
+        return frozenset(() if are_curves else {"weights"})
 
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return one time for each row of W."""
