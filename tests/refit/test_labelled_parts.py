@@ -128,7 +128,7 @@ def test_damaged_regrown():
         model.check_state()
     model = SemiSupervisedForest(DIRAC, regrow=True).fit(XI, YI)
     model.regrown_ = OKBoost()
-    with pytest.raises(ValueError, match="regrown_ is not a forest"):
+    with pytest.raises(ValueError, match="regrown_ is of type OKBoost, not a tree or a forest"):
         model.check_state()
     model = SemiSupervisedForest(DIRAC, regrow=True).fit(XI, YI)
     model.regrown_.trees_ = None

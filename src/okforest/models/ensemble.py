@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from okforest._utils.arrays import Floats
 from okforest._utils.inputs import adopt_inputs
 from okforest.models.base import OKModel
+from okforest.models.wrapping import check_inner, clone_with_kernel
 from okforest.weights import CombinedWeights, WeightMatrix
 
 
@@ -91,7 +92,7 @@ class OKEnsemble(OKModel):
         shares = self._shares()
         fitted = []
         for estimator in self.estimators:
-            model = clone(estimator).set_params(kernel=clone(self.kernel, safe=False))
+            model = clone_with_kernel(estimator, clone(self.kernel, safe=False))
             fitted.append(model.fit(X, y, sample_weight))
         first = fitted[0]
         self.estimators_, self.shares_ = fitted, shares
@@ -155,9 +156,7 @@ class OKEnsemble(OKModel):
         if not isinstance(self.estimators_, list) or len(self.estimators_) != len(self.shares_):
             raise ValueError("estimators_ is not a list of as many models as shares_")
         for model in self.estimators_:
-            if not isinstance(model, OKModel):
-                raise ValueError("estimators_ holds something that is not a model")
-            model.check_state()
+            check_inner(model, "a model in estimators_")
             if len(model.outputs_) != len(self.outputs_):
                 raise ValueError("estimators_ were fitted to different outputs")
 

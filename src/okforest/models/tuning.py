@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
-from sklearn.pipeline import Pipeline
 
 from okforest._utils.arrays import Floats, check_sparse
 from okforest._utils.compat import rows_of
@@ -18,6 +17,7 @@ from okforest.kernels import as_kernel
 from okforest.metrics import kernel_loss
 from okforest.metrics.losses import unwrap
 from okforest.models.tree import OKTree
+from okforest.models.wrapping import final_model
 from okforest.weights import Span
 
 
@@ -61,7 +61,7 @@ def tune_decoder(model: Any, X: Any, y: Any, decoder: Any = None, cv: Any = 3) -
     array([[0, 0, 1, 1, 1]])
     """
     check_sparse(X, "X")
-    own = _last_step(model)
+    own = final_model(model)
     kernel = clone(as_kernel(own.kernel)).learn_form(y)
     outputs = kernel.check(y)
     span = Span(kernel.resolve(outputs), outputs)
@@ -74,17 +74,11 @@ def tune_decoder(model: Any, X: Any, y: Any, decoder: Any = None, cv: Any = 3) -
     held_out = []
     for train, test in check_cv(cv).split(X, outputs):
         fold = clone(model)
-        _last_step(fold).set_params(decoder="training_set")
+        final_model(fold).set_params(decoder="training_set")
         fold.fit(rows_of(X, train), rows_of(y, train))
         fitted, inputs = unwrap(fold, rows_of(X, test))
         held_out.append(HeldOut(fitted.weight_matrix(inputs), fitted.span_, outputs[test]))
     return decoder.tune(held_out, span)
-
-
-def _last_step(model: Any) -> Any:
-    while isinstance(model, Pipeline):
-        model = model[-1]
-    return model
 
 
 MAX_ALPHAS = 100  # candidates, evenly spread along the path

@@ -7,8 +7,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._utils.arrays import Booleans, Floats, Outputs, check_compressed, check_sparse
@@ -18,8 +16,8 @@ from okforest._utils.state import FittedState
 from okforest.kernels import OutputKernel
 from okforest.metrics.losses import unwrap
 from okforest.models import OKExtraTrees
-from okforest.models.base import OKModel
 from okforest.models.tree_model import TreeModel
+from okforest.models.wrapping import check_inner, clone_with_kernel, final_model
 from okforest.network.graphs import (
     KNOWN_KNOWN,
     KNOWN_NEW,
@@ -273,29 +271,14 @@ class LinkPredictor(FittedState, ABC):
 DEFAULT = OKExtraTrees(100, max_features=0.25, min_samples_split=5)
 
 
-def final_model(estimator: Any) -> Any:
-    """Return the last step of a pipeline, or the estimator itself."""
-    while isinstance(estimator, Pipeline):
-        estimator = estimator[-1]
-    return estimator
-
-
 def new_model(estimator: Any, kernel: OutputKernel, scheme: str = "convolve") -> Any:
     """Return a clone of an estimator (by default DEFAULT) with the given output kernel."""
-    estimator = DEFAULT if estimator is None else estimator
-    final = final_model(estimator)
-    if not isinstance(final, OKModel):
-        kind = f"the class {final.__name__}" if isinstance(final, type) else repr(final)
-        raise TypeError(
-            f"estimator is {kind}; use a model of okforest, such as OKExtraTrees(), or a pipeline "
-            "that ends with one."
-        )
+    model = clone_with_kernel(DEFAULT if estimator is None else estimator, kernel)
+    final = final_model(model)
     if scheme == "average" and not isinstance(final, TreeModel):
         raise ValueError(
             f"scheme='average' requires trees, and estimator is {final!r}; use scheme='convolve'."
         )
-    model = clone(estimator)
-    final_model(model).set_params(kernel=kernel)
     return model
 
 
@@ -321,11 +304,7 @@ def check_present(model: Any, *names: str) -> None:
 def check_inner_model(estimator: Any, name: str) -> int:
     """Check the model inside a model, or at the end of a pipeline; return its number of outputs."""
     final = final_model(estimator)
-    if not isinstance(final, OKModel):
-        raise ValueError(f"{name} is of type {type(final).__name__}, not a model of okforest")
-    if not hasattr(final, "outputs_"):
-        raise ValueError(f"{name} has no training outputs")
-    final.check_state()
+    check_inner(final, name)
     return len(final.outputs_)
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from okforest._utils.arrays import Floats, Ints, Outputs
 from okforest.inspection import Rule, leaf_clusters
-from okforest.network.base import final_model
+from okforest.models.wrapping import final_model
 from okforest.network.completion import NetworkCompletion
 
 

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from okforest._utils.arrays import Floats, check_sparse
 from okforest._utils.compat import rows_of
 from okforest._utils.report import Table
-from okforest.network.base import LinkPredictor, final_model
+from okforest.models.wrapping import final_model
+from okforest.network.base import LinkPredictor
 from okforest.network.evaluation import (
     Evaluation,
     Metric,

@@ -20,13 +20,13 @@ from okforest._utils.arrays import Floats, check_sparse
 from okforest._utils.compat import Interval, StrOptions
 from okforest.kernels import Diffusion, OutputKernel, Precomputed
 from okforest.metrics.losses import unwrap
+from okforest.models.wrapping import final_model
 from okforest.network.base import (
     LinkPredictor,
     check_inner_model,
     check_matrix,
     check_names,
     check_present,
-    final_model,
     new_model,
     predicted_weights,
     predicted_weights_by_tree,

@@ -5,16 +5,15 @@ from typing import Any, ClassVar, Literal, Self
 
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from okforest._utils.arrays import Floats
 from okforest._utils.compat import Interval, StrOptions, fit_context
 from okforest._utils.errors import available_if
-from okforest._utils.inputs import adopt_inputs
-from okforest._utils.state import FittedState
 from okforest.kernels import as_kernel
 from okforest.models import OKExtraTrees
+from okforest.models.wrapping import Wrapper
 from okforest.refit.censored_growth import (
     GrownForest,
     LeafCurves,
@@ -40,7 +39,7 @@ def _adjusts_outputs(model: Any) -> None:
         )
 
 
-class CensoredForest(LeafCurves, FittedState):
+class CensoredForest(LeafCurves, Wrapper):
     """A forest for censored outputs, refitted so that predictions lie within known intervals.
 
     The trees are grown first. Then the values of their leaves (or the outputs that they average)
@@ -237,6 +236,9 @@ class CensoredForest(LeafCurves, FittedState):
         warn_unless_converged(solution, self.tol)
         return self
 
+    def _default_estimator(self) -> Any:
+        return OKExtraTrees(100, min_samples_leaf=15, max_features="sqrt", random_state=0)
+
     def _read(self, X: Any, y: Any) -> Floats:
         if y is None:
             raise ValueError(
@@ -253,22 +255,22 @@ class CensoredForest(LeafCurves, FittedState):
         )
 
     def _new_forest(self) -> Any:
-        if self.estimator is None:
-            return OKExtraTrees(100, min_samples_leaf=15, max_features="sqrt", random_state=0)
-        check_trees(self.estimator)
-        if not as_kernel(self.estimator.kernel).numeric:
+        forest = self._inner()
+        check_trees(forest)
+        if not as_kernel(forest.kernel).numeric:
             raise ValueError(
-                f"the estimator has kernel={self.estimator.kernel!r}; CensoredForest predicts "
-                "numbers, so use kernel='linear'."
+                f"the estimator has kernel={forest.kernel!r}; CensoredForest predicts numbers, so "
+                "use kernel='linear'."
             )
-        return clone(self.estimator)
+        return clone(forest)
 
     def _store(self, grown: GrownForest, intervals: Floats, solution: Solution) -> None:
         B = Adjustments.create(
             grown.L, grown.expansion.means, self.adjust, self.C_leaves, self.C_outputs
         )
         v = solution.v.reshape(-1)
-        self.estimator_, self.structure_ = grown.model, grown.structure
+        self._keep(grown.model)
+        self.structure_ = grown.structure
         self.leaf_values_ = grown.values + B.leaf_values(v)
         if self.adjust == "outputs":
             self.refitted_outputs_ = grown.model.outputs_.reshape(-1) + B.outputs(v)
@@ -281,7 +283,6 @@ class CensoredForest(LeafCurves, FittedState):
         factor = 2.0 if self.norm == "l2" else 1.0
         self.objective_, self.duality_gap_ = factor * solution.objective, solution.gap
         self.n_iter_ = solution.n_iterations
-        adopt_inputs(self, grown.model)
 
     def predict(self, X: Any) -> Floats:
         """Predict outputs.
@@ -358,8 +359,4 @@ class CensoredForest(LeafCurves, FittedState):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags = get_tags(self._tagged()).input_tags
         return tags
-
-    def _tagged(self) -> Any:
-        return OKExtraTrees() if self.estimator is None else self.estimator

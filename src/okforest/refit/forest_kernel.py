@@ -11,15 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from okforest._utils.arrays import Floats, Outputs
 from okforest._utils.compat import Interval, StrOptions, fit_context
-from okforest._utils.inputs import adopt_inputs
 from okforest._utils.resources import check_memory
-from okforest._utils.state import FittedState
 from okforest.models import OKExtraTrees
 from okforest.models.tree_model import TreeModel
+from okforest.models.wrapping import Wrapper, check_inner
 from okforest.refit.leaves import LeafExpansion, check_trees, leaves_of, warn_if_full_grown
 
 
-class ForestKernel(TransformerMixin, FittedState):
+class ForestKernel(TransformerMixin, Wrapper):
     """The input kernel of a forest, as features for other methods.
 
     Two inputs are similar if they often reach the same leaf. With ``weighted=True`` this is the
@@ -119,23 +118,20 @@ class ForestKernel(TransformerMixin, FittedState):
         self : object
             The fitted transformer.
         """
-        forest = self._forest()
+        forest = self._inner()
         check_trees(forest, "ForestKernel")
-        self.estimator_ = clone(forest).fit(X, y, sample_weight)
+        self._keep(clone(forest).fit(X, y, sample_weight))
         trees = self.estimator_.trees_
         effect = "the kernel of two different training rows is about 0"
         warn_if_full_grown(trees, len(trees.row_weight), effect)
-        adopt_inputs(self, self.estimator_)
         if self.features != "leaves":
             self.landmarks_ = self._landmarks(self._leaf_features(X))
         if self.features == "nystrom":
             self.projection_ = _inverse_root((self.landmarks_ @ self.landmarks_.T).toarray())
         return self
 
-    def _forest(self) -> Any:
-        if self.estimator is None:
-            return OKExtraTrees(100, min_samples_leaf=5, random_state=0)
-        return self.estimator
+    def _default_estimator(self) -> Any:
+        return OKExtraTrees(100, min_samples_leaf=5, random_state=0)
 
     def _landmarks(self, rows: sp.csr_array) -> sp.csr_array:
         if self.features == "gram" or rows.shape[0] <= self.n_components:
@@ -225,9 +221,7 @@ class ForestKernel(TransformerMixin, FittedState):
 
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""
-        if not isinstance(self.estimator_, TreeModel):
-            raise ValueError("estimator_ is not a forest")
-        self.estimator_.check_state()
+        check_inner(self.estimator_, "estimator_", TreeModel)
         if self.features == "leaves":
             return
         m, n_leaves = self.landmarks_.shape
@@ -238,9 +232,7 @@ class ForestKernel(TransformerMixin, FittedState):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self._forest())
-        tags.input_tags = inner.input_tags
-        tags.target_tags = inner.target_tags
+        tags.target_tags = get_tags(self._inner()).target_tags
         return tags
 
 

@@ -4,17 +4,13 @@ L has one row per input and one column per leaf of every tree, with entries 1/M 
 forest itself has the leaf means z = A y of its training outputs; K = L A are its weights.
 """
 
-from abc import abstractmethod
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
-from sklearn.utils import Tags, get_tags
 
 from okforest._utils.arrays import Booleans, Floats, Ints
 from okforest._utils.compat import rows_of
@@ -22,8 +18,8 @@ from okforest._utils.errors import warn
 from okforest._utils.frames import as_columns, is_frame
 from okforest._utils.inputs import learn_inputs
 from okforest.engine import Trees
-from okforest.models.base import OKModel
 from okforest.models.tree_model import TreeModel
+from okforest.models.wrapping import check_inner
 
 
 @dataclass(frozen=True)
@@ -226,60 +222,10 @@ class Adjustments:
         return np.concatenate(parts)
 
 
-class RefittedModel(OKModel):
-    """A model with a parameter ``estimator``, a forest that it clones and changes."""
-
-    estimator: Any
-    estimator_: Any
-
-    @abstractmethod
-    def _default_forest(self) -> Any:
-        """Return the forest that stands for ``estimator=None``."""
-
-    def _forest(self) -> Any:
-        return self._default_forest() if self.estimator is None else self.estimator
-
-    @property
-    def kernel(self) -> Any:
-        """The kernel of the estimator."""
-        return getattr(self._forest(), "kernel", None)
-
-    @property
-    def decoder(self) -> Any:
-        """The decoder of the estimator."""
-        return getattr(self._forest(), "decoder", "auto")
-
-    def compact(self) -> Self:
-        """Return a smaller copy of the model; this one does not change.
-
-        The kernel is restricted to the training outputs, and out-of-bag estimates are dropped, as
-        by other models.
-
-        Returns
-        -------
-        model : estimator
-            The smaller model.
-        """
-        model = copy(self)
-        kernel = self.kernel_.restrict(self.outputs_)
-        model.estimator = clone(self._forest()).set_params(kernel=kernel)
-        model.estimator_ = self.estimator_.compact()
-        model.store_outputs(kernel, self.outputs_)
-        return model
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self._forest()).input_tags
-        return tags
-
-
 def check_refit(model: Any, n: int) -> None:
     """Check the forest, the leaves of the training rows and the values of leaves."""
-    forest = model.estimator_
-    if not isinstance(forest, TreeModel):
-        raise ValueError("estimator_ is not a forest")
-    forest.check_state()
-    trees, leaves = forest.trees_, model.training_leaves_
+    check_inner(model.estimator_, "estimator_", TreeModel)
+    trees, leaves = model.estimator_.trees_, model.training_leaves_
     if not isinstance(leaves, np.ndarray) or leaves.shape != (n, len(trees)):
         raise ValueError("training_leaves_ does not have a row per training row")
     if leaves.dtype.kind != "i" or (leaves < 0).any():

@@ -12,16 +12,16 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from okforest._utils.arrays import Booleans, Floats, Ints, Outputs
 from okforest._utils.compat import Interval, StrOptions, fit_context, rows_of
 from okforest._utils.frames import as_columns
-from okforest._utils.inputs import adopt_inputs
 from okforest.decode import as_decoder
 from okforest.kernels import Dirac, as_kernel
 from okforest.kernels.outputs import check_collection, read_array
 from okforest.models import OKExtraTrees
 from okforest.models.tree_model import TreeModel
+from okforest.models.wrapping import WrapperModel, check_inner
 from okforest.refit.constraints import check_priors
 from okforest.refit.convex import warn_unless_converged
 from okforest.refit.labels import FORMS, labelled_rows, select, warn_about_labels
-from okforest.refit.leaves import LeafExpansion, RefittedModel, check_rows, check_trees, leaves_of
+from okforest.refit.leaves import LeafExpansion, check_rows, check_trees, leaves_of
 from okforest.refit.smooth import (
     LabelledForest,
     base_weights,
@@ -38,7 +38,7 @@ from okforest.weights import (
 )
 
 
-class SemiSupervisedForest(RefittedModel):
+class SemiSupervisedForest(WrapperModel):
     """A forest for partly labelled data, refitted so that similar inputs have similar predictions.
 
     The trees are grown on the labelled rows (totally randomised trees, on all). Then the values of
@@ -197,7 +197,7 @@ class SemiSupervisedForest(RefittedModel):
         self.max_iter = max_iter
         self.verbose = verbose
 
-    def _default_forest(self) -> Any:
+    def _default_estimator(self) -> Any:
         return OKExtraTrees(kernel="dirac", random_state=0)
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -220,15 +220,15 @@ class SemiSupervisedForest(RefittedModel):
         self : object
             The fitted model.
         """
-        check_trees(self._forest())
+        check_trees(self._inner())
         check_priors(self.priors)
-        X = check_rows(clone(self._forest()), X)
+        X = check_rows(clone(self._inner()), X)
         labelled = self._labelled(X, y)
         positions = np.flatnonzero(labelled)
         known = select(y, positions)
         kernel, outputs = self.validate_outputs(positions, known)
         warn_about_labels(labelled, outputs, kernel)
-        grown = grow_labelled(clone(self._forest()), X, known, labelled, sample_weight)
+        grown = grow_labelled(clone(self._inner()), X, known, labelled, sample_weight)
         features, basis = solution_columns(Span(kernel, outputs))
         solution, adjustments = refit_labelled(self, X, grown, kernel, features)
         self._store(grown, adjustments, basis)
@@ -262,11 +262,10 @@ class SemiSupervisedForest(RefittedModel):
         return labelled
 
     def _store(self, grown: LabelledForest, adjustments: Floats, basis: Floats) -> None:
-        self.estimator_ = grown.model
+        self._keep(grown.model)
         self.labelled_ = grown.labelled
         self.leaf_means_ = grown.means
         self.leaf_adjustments_, self.basis_ = adjustments, basis
-        adopt_inputs(self, grown.model)
 
     def _weights_of_rows(self, L: sp.csr_array) -> WeightMatrix:
         adjusted = ProductWeights(np.asarray(L @ self.leaf_adjustments_), self.basis_)
@@ -276,7 +275,7 @@ class SemiSupervisedForest(RefittedModel):
 
     def _regrow(self, X: Any, fitted: WeightMatrix, weight: Floats) -> TreeModel:
         """Grow a forest on the classes of all rows, or on their predictions in feature space."""
-        forest = clone(self._forest()).set_params(decoder="auto")
+        forest = clone(self._inner()).set_params(decoder="auto")
         forest.set_params(min_samples_leaf=forest._smallest_leaf(), kernel=self.kernel_)
         if not isinstance(self.kernel_, Dirac):
             self.regrown_on_ = fitted.tocsr().toarray()
@@ -376,9 +375,7 @@ class SemiSupervisedForest(RefittedModel):
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""
         super().check_state()
-        if not isinstance(self.estimator_, TreeModel):
-            raise ValueError("estimator_ is not a forest")
-        self.estimator_.check_state()
+        check_inner(self.estimator_, "estimator_", TreeModel)
         n_leaves = LeafExpansion(self.estimator_.trees_).n_leaves
         shapes = {
             "leaf_means_": (n_leaves, len(self.outputs_)),
@@ -386,9 +383,7 @@ class SemiSupervisedForest(RefittedModel):
             "basis_": (len(self.basis_), len(self.outputs_)),
         }
         if hasattr(self, "regrown_"):
-            if not isinstance(self.regrown_, TreeModel):
-                raise ValueError("regrown_ is not a forest")
-            self.regrown_.check_state()
+            check_inner(self.regrown_, "regrown_", TreeModel)
             shapes["regrown_on_"] = (len(self.regrown_.outputs_), len(self.outputs_))
         for name, shape in shapes.items():
             if getattr(self, name).shape != shape:

@@ -49,10 +49,8 @@ class TaskModel(SegmentModel):
             verbose=verbose,
         )
 
-    def _estimator(self) -> Any:
-        if self.estimator is None:
-            return OKExtraTrees(N_TREES, min_samples_leaf=self.min_samples_leaf)
-        return self.estimator
+    def _default_estimator(self) -> Any:
+        return OKExtraTrees(N_TREES, min_samples_leaf=self.min_samples_leaf)
 
 
 class SegmentClassifier(ClassifierMixin, TaskModel):

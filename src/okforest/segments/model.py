@@ -1,13 +1,12 @@
 """Segment and combine: a model on segments makes a model on objects."""
 
 from collections.abc import Iterator
-from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.utils import Tags, check_random_state
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import InputTags, Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from okforest._utils.arrays import Floats, check_sparse
@@ -19,7 +18,7 @@ from okforest._utils.progress import ProgressBar
 from okforest._utils.resources import check_memory, thread_count
 from okforest._utils.state import check_floats
 from okforest.kernels import Linear
-from okforest.models.base import OKModel
+from okforest.models.wrapping import WrapperModel
 from okforest.segments.base import Objects, Segmenter, Segments, as_table, is_vector, some_of_each
 from okforest.segments.evidence import Evidence, read_output
 from okforest.segments.learners import (
@@ -147,7 +146,7 @@ def distances_from_mean(span: Span, weights: WeightMatrix, object_weight: Floats
     return np.where(distances > rounding, distances, 0.0)
 
 
-class SegmentModel(OKModel):
+class SegmentModel(WrapperModel):
     """Cuts objects into segments, fits a model to the segments, and combines its predictions.
 
     A segment has the output of its object. The prediction for an object is the mean of the
@@ -261,18 +260,6 @@ class SegmentModel(OKModel):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @property
-    def kernel(self) -> Any:
-        """The output kernel: that of the estimator."""
-        if isinstance(self.estimator, OKModel):
-            return self.estimator.kernel
-        return "dirac" if is_classifier(self.estimator) else "linear"
-
-    @property
-    def decoder(self) -> Any:
-        """How weights are turned into outputs: as the estimator does."""
-        return getattr(self.estimator, "decoder", "auto")
-
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Cut the objects and fit the estimator to their segments.
@@ -291,7 +278,7 @@ class SegmentModel(OKModel):
         self : object
             The fitted model.
         """
-        check_estimator(self, self._estimator(), self._task)
+        check_estimator(self, self._inner(), self._task)
         objects = self._check_objects(X, reset=True)
         if len(objects) < 2:
             raise ValueError(
@@ -386,12 +373,9 @@ class SegmentModel(OKModel):
         segments = self.segmenter_.cut(objects, self.seed_, thread_count(self.n_jobs))
         return objects[0], segments, self.learner_.weight_matrix(segments.values)
 
-    def _estimator(self) -> Any:
-        return self.estimator
-
     def _base(self) -> Any:
         """Return a copy of the estimator that shares what this model sets and it leaves open."""
-        return with_shared_parameters(clone(self._estimator()), self)
+        return with_shared_parameters(clone(self._inner()), self)
 
     def _check_objects(self, X: Any, *, reset: bool) -> Objects:
         """Return objects in canonical form; arrays with two axes are validated as scikit-learn's.
@@ -435,22 +419,6 @@ class SegmentModel(OKModel):
             votes = np.where(total[owner] > 0, distances, votes)
         return votes / np.bincount(owner, votes)[owner]
 
-    def compact(self) -> Self:
-        """Return a smaller copy of the model; this one does not change.
-
-        Returns
-        -------
-        model : estimator
-            The copy; its kernel is restricted to the training outputs.
-        """
-        model = copy(self)
-        if hasattr(self, "outputs_") and isinstance(self.estimator, OKModel):
-            kernel = self.kernel_.restrict(self.outputs_)
-            model.estimator = clone(self.estimator)
-            model.estimator.kernel = kernel
-            model.store_outputs(kernel, self.outputs_)
-        return model
-
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""
         super().check_state()
@@ -463,9 +431,6 @@ class SegmentModel(OKModel):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        segmenter = self.segmenter
-        tags.input_tags.two_d_array = bool(getattr(segmenter, "tabular", False))
-        tags.input_tags.three_d_array = True
-        tags.input_tags.allow_nan = False
-        tags.input_tags.sparse = False
+        tabular = bool(getattr(self.segmenter, "tabular", False))
+        tags.input_tags = InputTags(two_d_array=tabular, three_d_array=True)
         return tags

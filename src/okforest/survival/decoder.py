@@ -5,7 +5,7 @@ from okforest.decode import Decoder
 from okforest.decode.base import Need
 from okforest.kernels.base import describe_kernel
 from okforest.survival.estimates import restricted_means
-from okforest.survival.kernel import survival_curves, survival_kernel
+from okforest.survival.kernel import Survival, survival_curves, survival_kernel
 from okforest.weights import Span, WeightMatrix
 
 

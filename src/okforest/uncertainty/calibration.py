@@ -16,9 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from okforest._utils.arrays import Floats, Outputs, check_sparse
 from okforest._utils.compat import rows_of
 from okforest._utils.errors import warn
-from okforest._utils.inputs import adopt_inputs
 from okforest._utils.parameters import is_integer
-from okforest._utils.state import FittedState
+from okforest.models.wrapping import Wrapper
 from okforest.uncertainty.predictions import Predictions, predictions
 from okforest.weights import SparseWeights
 
@@ -123,10 +122,9 @@ def _out_of_bag(estimator: Any, X: Any, y: Any) -> Calibration:
     return Calibration(model, [Part(model, known, Predictions(model.span_, W))])
 
 
-class Conformal(FittedState):
+class Conformal(Wrapper):
     """A model that is calibrated on rows it was not fitted to."""
 
-    estimator: Any
     method: Method
     calibration_size: float
     cv: Any
@@ -153,10 +151,8 @@ class Conformal(FittedState):
             cv=self.cv,
             random_state=self.random_state,
         )
-        self.estimator_ = fitted.estimator
+        self._keep(fitted.estimator)
         self.estimators_ = [part.model for part in fitted.parts]
-        if hasattr(fitted.estimator, "n_features_in_"):  # images, for example, have none
-            adopt_inputs(self, fitted.estimator)
         return fitted
 
     def predict(self, X: Any) -> Outputs:
@@ -181,9 +177,7 @@ class Conformal(FittedState):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        inner = get_tags(self.estimator)
-        tags.input_tags = inner.input_tags
-        tags.target_tags.multi_output = inner.target_tags.multi_output
+        tags.target_tags.multi_output = get_tags(self.estimator).target_tags.multi_output
         return tags
 
 

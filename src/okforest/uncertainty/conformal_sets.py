@@ -14,8 +14,9 @@ from okforest._utils.distinct import check_same_type, distinct
 from okforest._utils.errors import warn
 from okforest.decode.search import read_candidates
 from okforest.kernels import OutputKernel
+from okforest.models.wrapping import final_model
 from okforest.uncertainty.calibration import Conformal, Method, Part, rank_of, warn_if_few_rows
-from okforest.uncertainty.predictions import Predictions, check_coverage, last_step, predictions
+from okforest.uncertainty.predictions import Predictions, check_coverage, predictions
 from okforest.uncertainty.scores import (
     ScoreName,
     as_score,
@@ -285,7 +286,7 @@ class ConformalSets(Conformal):
         members = sp.csr_array(
             (np.concatenate(data), np.concatenate(indices), np.cumsum([0, *counts])), shape=shape
         )
-        kernel = last_step(self.estimator_).kernel_
+        kernel = final_model(self.estimator_).kernel_
         return PredictionSets(kernel, self.candidates_, members, coverage)
 
     def p_values(self, X: Any) -> Floats:

@@ -4,7 +4,6 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from okforest._utils.arrays import Floats
 from okforest.metrics.losses import unwrap
@@ -78,13 +77,6 @@ def predictions(model: Any, X: Any) -> Predictions:
             f"OKRandomForest; got {type(model).__name__}."
         )
     return Predictions(model.span_, as_weights(model.weight_matrix(X)))
-
-
-def last_step(model: Any) -> Any:
-    """Return the model at the end of a pipeline, or the model itself."""
-    while isinstance(model, Pipeline):
-        model = model[-1]
-    return model
 
 
 def check_coverage(coverage: Any) -> float:
