@@ -2,10 +2,16 @@
 
 import ast
 import importlib
+import inspect
 import re
 from pathlib import Path
 
 import pytest
+import sklearn.compose
+import sklearn.datasets
+
+import okforest
+from public import MODULES
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.skipif(
@@ -27,6 +33,27 @@ FILE = re.compile(r"(?<![\w./-])(?:src|okforest|papers|tools|docs|benchmarks|nat
 CODE = re.compile(r"^```[a-z]*\n(.*?)^```|`([^`\n]+)`", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^(?:python -m )?okforest ([a-z]+)(?: ([a-z]+))?", re.MULTILINE)
 OPTIONAL = {"cupy", "distributed", "fastapi", "PIL", "clarabel", "uvicorn", "httpx"}
+# Names of okforest among the words of a text: those of models, and verbs with an object.
+WORD = re.compile(
+    r"(?<![\w./-])(?:OK[A-Z][a-z]\w+|(?:compare|cross_validate|export|fetch|load|make|plot|predict|"
+    r"read|select|tune)_[a-z]\w+)(?![\w/]*\.(?:md|py|sh))"
+)
+SPAN = re.compile(r"``([^`]+)``|`([^`\n]+)`")
+
+
+@pytest.fixture(scope="module")
+def known():
+    """Return the public names, their methods, parameters and documented attributes."""
+    names = {*dir(sklearn.compose), *dir(sklearn.datasets)}
+    for module in (*MODULES, okforest.persistence):
+        for name in module.__all__:
+            thing = getattr(module, name)
+            names.add(name)
+            if inspect.isclass(thing):
+                names |= {*dir(thing), *re.findall(r"\w+", thing.__doc__ or "")}
+            elif inspect.isfunction(thing):
+                names |= set(inspect.signature(thing).parameters)
+    return names
 
 
 def exists(name):
@@ -57,6 +84,14 @@ def test_dotted_names(path):
     text = path.read_text(encoding="utf-8")
     missing = {name for name in set(DOTTED.findall(text)) if not exists(name)}
     assert not missing
+
+
+@pytest.mark.parametrize("path", [*TEXTS, *SOURCES], ids=lambda path: str(path.relative_to(ROOT)))
+def test_words(path, known):
+    """Models and functions that a text names alone, such as OKTree or load_cora, exist."""
+    text = re.sub("```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    spans = "\n".join(double or single for double, single in SPAN.findall(text))
+    assert not set(WORD.findall(spans)) - known
 
 
 def test_wrong_names():
