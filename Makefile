@@ -103,7 +103,7 @@ sanitize: $(VENV)/.test
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 		$(SANITIZED)/venv/bin/python -m pytest -n auto --timeout 1200 \
-		--ignore tests/papers/test_runs.py --ignore tests/papers/test_command.py
+		--ignore tests/papers/test_jobs.py --ignore tests/papers/test_command.py
 
 races:
 	@sh tools/races.sh

@@ -24,8 +24,8 @@ from okforest._utils.report import (
     to_html,
     to_markdown,
 )
-from okforest.cli._app import Command
-from okforest.cli._console import (
+from okforest.cli.app import Command
+from okforest.cli.console import (
     Jobs,
     Out,
     check_jobs,

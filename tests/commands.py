@@ -2,7 +2,7 @@
 
 from typer.testing import CliRunner
 
-from okforest.cli._app import app
+from okforest.cli.app import app
 
 SMALL = ["--trees", "3", "--subwindows", "20", "--size", "8", "--jobs", "1"]
 

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 import okforest
-from okforest.cli._app import app, index
-from okforest.cli._console import check_jobs, make_writable, print_message
+from okforest.cli.app import app, index
+from okforest.cli.console import check_jobs, make_writable, print_message
 
 
 def test_version():
@@ -74,7 +74,7 @@ def test_help_imports_little():
     code = """
 import sys
 from typer.testing import CliRunner
-from okforest.cli._app import app, index
+from okforest.cli.app import app, index
 for command in eval(sys.argv[1]):
     assert CliRunner().invoke(app, [*command, "--help"]).exit_code == 0
 assert CliRunner().invoke(app, ["--version"]).exit_code == 0

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from okforest.cli._files import (
+from okforest.cli.tables import (
     drop_empty_columns,
     group_columns,
     match_columns,

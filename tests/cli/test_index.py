@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from commands import SMALL, run
-from okforest.cli import _console
+from okforest.cli import console
 from okforest.cli.index_build import Watcher
 from okforest.retrieval import SubwindowIndex, Vocabulary
 from reference.retrieval import make_images
@@ -285,8 +285,8 @@ def test_follow(index, folder, tmp_path, capsys):
 def test_time_left(monkeypatch, capsys):
     """In a pipe, a line a minute at most, with the time that is left."""
     now = iter([0.0, 30.0, 60.0, 90.0, 130.0])
-    monkeypatch.setattr(_console, "perf_counter", lambda: next(now))
-    with _console.progress("indexing", 200) as update:
+    monkeypatch.setattr(console, "perf_counter", lambda: next(now))
+    with console.progress("indexing", 200) as update:
         for done in (25, 40, 45, 52):
             update(done)
     assert capsys.readouterr().err.splitlines() == [

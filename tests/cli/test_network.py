@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 import okforest
 from okforest._utils.report import Paragraph
-from okforest.cli._app import app
-from okforest.cli._files import as_numbers, clean_edges
-from okforest.cli._network_page import Evaluations, evaluation_blocks
+from okforest.cli.app import app
+from okforest.cli.network_page import Evaluations, evaluation_blocks
+from okforest.cli.tables import as_numbers, clean_edges
 from okforest.network import InputSimilarity, NetworkCompletion, cross_validate_links
 from reference.network import make_network
 

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from papers.jobs import Job, run
 from typer.testing import CliRunner
 
 from papers import EXPERIMENTS, data, friedman
 from papers import __main__ as command
+from papers.jobs import Job, run
 
 TINY = friedman.Size(trees=2, rounds=3, splits=(1, 2), samples=2, tests=2)
 N_JOBS = 14

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from papers.jobs import Cache, run
 from sklearn.utils import Bunch
 
 from okforest._utils.report import Figure, Table, save_figures
@@ -21,6 +20,7 @@ from papers import (
     network,
     network_interpretation,
 )
+from papers.jobs import Cache, run
 from reference.network import make_network
 
 SIZES = {

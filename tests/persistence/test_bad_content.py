@@ -59,7 +59,7 @@ KERNEL = {"type": "okforest.kernels:Linear", "params": {}, "fitted": {}}
         ({}, "it lacks the key 'type'"),
         (tree(type="os.system"), "unknown type 'os.system'"),
         (tree(type=["models.OKTree"]), "unknown type ['models.OKTree']"),
-        (tree(type="models.OKTree"), "unknown type 'models.OKTree'"),  # of format 1
+        (tree(type="models.OKTree"), "unknown type 'models.OKTree'"),
         (KERNEL, "it holds a Linear, not a model"),
         ({"type": "okforest.models:OKTree"}, "it lacks the key 'params'"),
         (tree(), "This OKTree instance is not fitted yet"),

@@ -1,7 +1,5 @@
 """Descriptions of files: nothing is loaded, and nothing is left out."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
@@ -13,7 +11,6 @@ from okforest.kernels import RBF, Hamming, Precomputed
 from okforest.persistence import FileFormatError
 from okforest.persistence.container import write
 
-DATA = Path(__file__).parent / "data"
 X = np.random.default_rng(0).normal(size=(20, 3))
 MODELS = {
     "forest": (OKExtraTrees(3, kernel=RBF(2.0)), X[:, :2]),
@@ -61,11 +58,6 @@ def test_classes_are_not_needed(tmp_path):
     okforest.save(OKExtraTrees(3, kernel=Mine(2.0)).fit(X, X), tmp_path / "model")
     del Mine
     assert "Mine(" in okforest.describe(tmp_path / "model").params["kernel"]
-
-
-def test_older_formats():
-    found = okforest.describe(DATA / "forest_format_1.okforest")
-    assert (found.format, found.okforest) == (1, "0.1.0")
 
 
 def test_other_files(tmp_path):

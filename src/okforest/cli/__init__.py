@@ -17,6 +17,6 @@ def main() -> None:
                 f"the command line of okforest requires {package}, which is not installed: "
                 f"{install_extra('cli')}"
             )
-    from okforest.cli._app import app
+    from okforest.cli.app import app
 
     app()

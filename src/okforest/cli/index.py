@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from okforest.cli._console import plain_errors, print_json, print_message, print_table
+from okforest.cli.console import plain_errors, print_json, print_message, print_table
 
 if TYPE_CHECKING:
     from okforest.retrieval import SubwindowIndex

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from okforest.cli._console import (
+from okforest.cli.console import (
     Jobs,
     Seed,
     check_jobs,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from okforest._utils.errors import install_extra
-from okforest.cli._console import plain_errors, print_message
+from okforest.cli.console import plain_errors, print_message
 from okforest.cli.index import Index, counted
 
 SHORT = 16  # characters of a token

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from okforest._utils.report import Block, save_figures, to_html
-from okforest.cli._console import (
+from okforest.cli.console import (
     Jobs,
     Out,
     Seed,
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import scipy.sparse as sp
 
-    from okforest.cli._files import Edges
-    from okforest.cli._network_page import Evaluations
+    from okforest.cli.network_page import Evaluations
+    from okforest.cli.tables import Edges
     from okforest.network import NetworkCompletion
 
 DELETED = 0.2  # share of the links between known vertices that the evaluation deletes
@@ -106,8 +106,8 @@ def network(
     with plain_errors():
         from sklearn.base import clone
 
-        from okforest.cli import _network_page as page
-        from okforest.cli._files import group_columns
+        from okforest.cli import network_page as page
+        from okforest.cli.tables import group_columns
         from okforest.network import NetworkCompletion
         from okforest.network.base import DEFAULT
         from okforest.persistence import save
@@ -142,7 +142,7 @@ def _read_data(
 ) -> NetworkData:
     import pandas as pd
 
-    from okforest.cli._files import drop_empty_columns, match_columns, read_features
+    from okforest.cli.tables import drop_empty_columns, match_columns, read_features
     from okforest.network.graphs import list_names, read_edges
 
     known = drop_empty_columns(read_features(features))
@@ -165,7 +165,7 @@ def _read_data(
 
 
 def _read_links(path: Path, features: "pd.DataFrame", clean: bool) -> "Edges":
-    from okforest.cli._files import clean_edges, read_edge_list
+    from okforest.cli.tables import clean_edges, read_edge_list
     from okforest.network.graphs import read_edges
 
     names = set(features.index)
@@ -192,8 +192,8 @@ def _evaluate(
     seed: int,
 ) -> "Evaluations":
     """Cross-validate the model, the baseline, and the model on each group if there are several."""
-    from okforest.cli._files import as_numbers
-    from okforest.cli._network_page import Evaluations
+    from okforest.cli.network_page import Evaluations
+    from okforest.cli.tables import as_numbers
     from okforest.network import InputSimilarity, compare_groups, cross_validate_links
 
     several = groups if len(groups) > 1 else {}
@@ -224,8 +224,8 @@ def _rank(
     """Write the ranked links, and return them for the page."""
     import pandas as pd
 
-    from okforest.cli._files import write_csv
-    from okforest.cli._network_page import link_blocks
+    from okforest.cli.network_page import link_blocks
+    from okforest.cli.tables import write_csv
 
     stem = "links_missing" if new is None else "links_new"
     overall = pd.DataFrame(model.rank_links(new, top=top))

@@ -1,6 +1,6 @@
 """Saving models to one file and loading them, without executing code from the file."""
 
-from okforest.persistence._errors import FileFormatError
+from okforest.persistence.container import FileFormatError
 from okforest.persistence.description import FileDescription, describe
 from okforest.persistence.saving import load, save
 

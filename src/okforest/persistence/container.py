@@ -16,8 +16,8 @@ bytes      content
            by zeros up to the next multiple of 64. The file ends with the last array.
 =========  ======================================================================================
 
-Magic and format number keep their place in every later format. Formats 1 and 2 differ in the
-content only; see :mod:`okforest.persistence.format_1`. The header is an object with
+Magic and format number keep their place in every later format. Format 1 was never released and is
+not read. The header is an object with
 
 - ``"content"``: any JSON, which refers to arrays by their position in
 - ``"arrays"``: a list of objects with
@@ -48,8 +48,6 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from okforest.persistence._errors import FileFormatError
-
 Array = npt.NDArray[Any]
 Path = str | os.PathLike[str]
 
@@ -61,6 +59,25 @@ DTYPE = re.compile(r"\|b1|[<>|][iu][1248]|[<>]f[248]|[<>]c(8|16)|\|S[1-9]\d*|[<>
 MAX_DIMENSIONS = 64  # NumPy's
 
 AGAIN = "Copy or download it again, or save the model again."
+
+
+class FileFormatError(ValueError):
+    """A file that :func:`okforest.load` cannot load; the message says why and what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import okforest
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "model.okforest")
+    ...     size = path.write_bytes(b"something else")
+    ...     try:
+    ...         okforest.load(path)
+    ...     except okforest.persistence.FileFormatError as error:
+    ...         print(type(error).__name__)
+    FileFormatError
+    """
 
 
 def write(file: BinaryIO, content: Any, arrays: Sequence[Array]) -> None:
@@ -239,7 +256,11 @@ def _read_header(file: BufferedReader, name: str, size: int) -> tuple[int, Any, 
     if size < file_size:
         raise FileFormatError(f"{name} is truncated: it has {size} of {file_size} bytes. {AGAIN}")
     data_begin = _aligned(PREFIX.size + header_size)
-    if size > file_size or data_begin > size or number < 1:
+    if number < FORMAT:
+        raise FileFormatError(
+            f"{name} is corrupted: its format is {number}; formats begin at {FORMAT}. {AGAIN}"
+        )
+    if size > file_size or data_begin > size:
         raise FileFormatError(f"{name} is corrupted: its sizes disagree. {AGAIN}")
     text = file.read(header_size)
     if _header_checksum(prefix, text) != checksum:

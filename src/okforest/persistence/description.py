@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from okforest.persistence._errors import FileFormatError
-from okforest.persistence.container import read
-from okforest.persistence.format_1 import to_format_2
+from okforest.persistence.container import FileFormatError, read
 
 Array = npt.NDArray[Any]
 BAD_CONTENT = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -112,7 +110,6 @@ def describe(path: str | os.PathLike[str]) -> FileDescription:
     name = os.fspath(path)
     number, content, arrays = read(path, mapped=True, verify=False)
     try:
-        content = to_format_2(content) if number == 1 else content
         model = content["model"]
         return FileDescription(
             path=name,
@@ -171,8 +168,8 @@ def _positions(node: Any) -> Iterator[int]:
 def _text(node: Any) -> str:
     """Return a parameter as one would write it, without the content of arrays."""
     if _is_estimator(node):
-        own = ", ".join(f"{key}={_text(value)}" for key, value in node["params"].items())
-        return f"{node['type'].rpartition(':')[2]}({own})"
+        params = ", ".join(f"{key}={_text(value)}" for key, value in node["params"].items())
+        return f"{node['type'].rpartition(':')[2]}({params})"
     if isinstance(node, list):
         more = ["…"] if len(node) > N_ITEMS else []
         return f"[{', '.join([*map(_text, node[:N_ITEMS]), *more])}]"

@@ -8,13 +8,10 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from okforest.persistence._errors import FileFormatError
 from okforest.persistence.atomic import replacing
 from okforest.persistence.classes import ClassFinder, UnknownClassError
-from okforest.persistence.container import read, write
-from okforest.persistence.decoding import Restorer
-from okforest.persistence.encoding import Encoder
-from okforest.persistence.format_1 import to_format_2
+from okforest.persistence.container import FileFormatError, read, write
+from okforest.persistence.encoding import Encoder, Restorer
 
 # What decoding and checking a file can raise, apart from a lack of memory.
 BAD_CONTENT = (
@@ -152,7 +149,7 @@ def load(
     """
     classes = ClassFinder(types)
     file = read(path, mapped=mmap, verify=not mmap if verify is None else verify)
-    content = to_format_2(file.content) if file.number == 1 else file.content
+    content = file.content
     if not isinstance(content, dict) or "model" not in content:
         raise FileFormatError(f"{os.fspath(path)} does not hold a model.")
     try:

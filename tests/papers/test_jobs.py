@@ -10,9 +10,9 @@ from pathlib import Path
 
 import joblib
 import pytest
-from papers.jobs import Cache, Job, Outcome, run
 
 from papers import friedman
+from papers.jobs import Cache, Finished, Job, Outcome, Results, run
 
 WORK = """
 import time, uuid
@@ -198,6 +198,20 @@ def test_errors_in_processes(tmp_path):
     with pytest.raises(KeyError, match="no such method"):
         run([bad, good], make_cache(tmp_path), workers=2)
     assert make_cache(tmp_path).load(good) is not None
+
+
+def test_results():
+    """Results are selected by row and arguments, in the order of jobs, or by seed and fold."""
+    finished = [
+        Finished(Job(row, dict, {"seed": s, "fold": f}), {"loss": 10 * s + f}, 1.0, False)
+        for row in ("a", "b")
+        for f in range(3)
+        for s in range(2)
+    ]
+    results = Results(finished)
+    assert len(results.select("a")) == 6
+    assert results.values("loss", "a", fold=1).tolist() == [1.0, 11.0]
+    assert results.by_seed("loss", "b").tolist() == [[0.0, 1.0, 2.0], [10.0, 11.0, 12.0]]
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import zipfile
 import pandas as pd
 import pytest
 
-from okforest.cli._files import read_table, write_csv
+from okforest.cli.tables import read_table, write_csv
 
 TEXT = b"name,a,b\n" + b"".join(b"v%d,%d,%d\n" % (i, i * 7919 % 1000, i) for i in range(2000))
 

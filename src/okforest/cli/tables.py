@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_object_dtype, is_string_dtype
 
-from okforest.cli._console import print_message
+from okforest.cli.console import print_message
 from okforest.network.graphs import list_names
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from okforest.cli._console import plain_errors
+from okforest.cli.console import plain_errors
 from okforest.cli.index import compact, list_images, merge, remove
 from okforest.cli.index import info as index_info
 from okforest.cli.index_build import add, build, vocabulary
