@@ -49,12 +49,12 @@ def build(tmp_path, images, labels, vocabulary):
 def serving():
     """Return a function that serves an index in a thread, and returns the address."""
     uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
-    from okforest.retrieval import server
+    from okforest.retrieval import web
 
     running = []
 
     def start(index, **settings):
-        application = server.create_app(index, server.ServerSettings(**settings))
+        application = web.create_app(index, web.ServerSettings(**settings))
         config = uvicorn.Config(application, port=0, log_level="error", http="h11", ws="none")
         one = uvicorn.Server(config)
         thread = Thread(target=one.run, daemon=True)

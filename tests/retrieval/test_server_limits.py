@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from okforest.retrieval import FederatedIndex, RemoteIndex, SubwindowIndex
+from okforest.retrieval import FederatedIndex, SubwindowIndex
 from reference.retrieval import make_images
 from reference.web import encoded, request
 
-pytest.importorskip("fastapi", reason="FastAPI is not installed")
+web = pytest.importorskip("okforest.retrieval.web", reason="the extra serve is not installed")
 
-LOG = "okforest.retrieval.server"
+LOG = "okforest.retrieval.web"
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 
 
@@ -105,8 +105,7 @@ def test_tokens_are_compared_in_constant_time(monkeypatch):
 
     from fastapi import HTTPException, Request
 
-    from okforest.retrieval import _guards
-    from okforest.retrieval.server import ServerSettings
+    from okforest.retrieval.web import guards
 
     seen = []
 
@@ -114,12 +113,12 @@ def test_tokens_are_compared_in_constant_time(monkeypatch):
         seen.append((len(a), len(b)))
         return compare_digest(a, b)
 
-    monkeypatch.setattr(_guards.hmac, "compare_digest", compare)
+    monkeypatch.setattr(guards.hmac, "compare_digest", compare)
     for sent in (b"", b"Bearer x", b"Bearer " + b"x" * 5000):
         scope = {"type": "http", "method": "POST", "path": "/", "query_string": b""}
         scope |= {"headers": [(b"authorization", sent)], "server": ("x", 80), "scheme": "http"}
         with pytest.raises(HTTPException):
-            _guards.check_token(Request(scope), ServerSettings(token="s3cret"))
+            guards.check_token(Request(scope), web.ServerSettings(token="s3cret"))
     assert seen == [(32, 32)] * 3
 
 
@@ -136,7 +135,7 @@ def test_a_refusal_is_one_line_of_the_log(caplog):
     """Line breaks in a reason do not make lines of their own."""
     from fastapi import Request
 
-    from okforest.retrieval._guards import refusal
+    from okforest.retrieval.web.guards import refusal
 
     scope = {"type": "http", "method": "GET", "path": "/x\nforged", "query_string": b""}
     scope |= {"headers": [], "server": ("x", 80), "scheme": "http", "client": ("1.2.3.4", 5)}
@@ -164,7 +163,7 @@ def test_wrong_parameters(files, serving, vocabulary):
     index, images = files
     url = serving(index)
     body = encoded(images[0])
-    for path in ("top=0", "top=9999", "box=1,2,3", "box=a", "n_subwindows=10000000", "top=x"):
+    for path in ("k=0", "k=9999", "box=1,2,3", "box=a", "n_subwindows=10000000", "k=x"):
         assert request(url, "POST", f"/api/search?{path}", body)[0] == 422
     for path in ("/api/images/99/search", "/api/images/-1/search", "/api/images/99/thumbnail"):
         assert request(url, "GET", path)[0] == 404
@@ -190,7 +189,7 @@ def test_lengths_of_words(build, serving, images):
         "times": [1] * len(leaves),
         "sizes": sizes.tolist(),
         "generation": generation,
-        "top": 3,
+        "k": 3,
         "labels": None,
         "random_state": 0,
     }
@@ -216,7 +215,7 @@ def test_lengths_of_words(build, serving, images):
         ("sizes", b"[" * 9000, 422),
         ("sizes", b"1" * 10**6, 422),
         ("sizes", b"", 400),
-        ("hits", b'{"top": NaN}', 422),
+        ("hits", b'{"k": NaN}', 422),
         ("hits", b"[]", 422),
     ],
     ids=range(12),
@@ -316,7 +315,7 @@ def test_absolute_paths_are_not_shown(tmp_path, serving, vocabulary):
     url = serving(index)
     hit = request(url, "POST", "/api/search", encoded(image))[2]["hits"][0]
     assert hit["name"] == "face.png"
-    remote = FederatedIndex([RemoteIndex(url)]).search(image)[0]
+    remote = FederatedIndex([web.RemoteIndex(url)]).search(image)[0]
     assert (remote.name, remote.score) == ("face.png", index.search(image)[0].score)
     path.unlink()
     status, _, answer = request(url, "POST", "/api/explain/0", encoded(image))

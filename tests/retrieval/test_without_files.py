@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from okforest.retrieval import FederatedIndex, PictureError, RemoteIndex, SubwindowIndex
+from okforest.retrieval import FederatedIndex, PictureError, SubwindowIndex
 from reference.web import encoded
 
 
@@ -81,7 +81,8 @@ def test_folder_with_other_files(tmp_path, images, monkeypatch):
 def test_wrong_types_of_indexes(build):
     """Folders and addresses that were not opened, and single indexes, are refused by name."""
     index = build()
-    remote = RemoteIndex("http://127.0.0.1:9")
+    web = pytest.importorskip("okforest.retrieval.web", reason="the extra serve is not installed")
+    remote = web.RemoteIndex("http://127.0.0.1:9")
     for wrong, error, message in [
         (["folder"], TypeError, r"'folder' is no index; pass SubwindowIndex\(folder\) or Remote"),
         (index, TypeError, "shards=<SubwindowIndex of 12 images .*; expected a list"),

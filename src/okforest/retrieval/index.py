@@ -11,7 +11,7 @@ from typing import Any
 from okforest._utils.errors import warn
 from okforest._utils.progress import progress_of
 from okforest._utils.resources import thread_count
-from okforest.retrieval._changes import (
+from okforest.retrieval.changes import (
     Added,
     Adder,
     compact_segments,
@@ -20,11 +20,10 @@ from okforest.retrieval._changes import (
     positions_of,
     remove_images,
 )
-from okforest.retrieval._checks import as_integer, as_list
-from okforest.retrieval._hits import Hit
-from okforest.retrieval._reader import IndexReader
-from okforest.retrieval._sources import Sources, as_sources, place
-from okforest.retrieval._store import Snapshot, Store
+from okforest.retrieval.pictures import Sources, as_integer, as_list, as_sources, place
+from okforest.retrieval.reader import IndexReader
+from okforest.retrieval.segment import Hit
+from okforest.retrieval.store import Snapshot, Store
 from okforest.retrieval.vocabulary import Vocabulary
 from okforest.segments import RandomSubwindows
 
@@ -71,7 +70,7 @@ class SubwindowIndex(IndexReader):
     >>> images = (load_digits().images * 15).astype(np.uint8)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     index = SubwindowIndex.build(f"{folder}/index", images[:5], names=list("abcde"))
-    ...     [hit.name for hit in index.search(images[3], top=1)]
+    ...     [hit.name for hit in index.search(images[3], k=1)]
     ['d']
     """
 

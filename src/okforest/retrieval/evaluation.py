@@ -7,11 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from okforest._utils.arrays import Booleans
-from okforest.retrieval._originals import read_original
-from okforest.retrieval._pictures import DEFAULT_LIMITS, Picture, content_hash
-from okforest.retrieval._scoring import Lookup, Words, rank
-from okforest.retrieval._sources import Source
-from okforest.retrieval._store import Snapshot
+from okforest.retrieval.pictures import Picture, Source, content_hash
+from okforest.retrieval.postings import Words, rank
+from okforest.retrieval.store import Snapshot
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ LabelledQuery = tuple[Picture | None, str]
 
 def read_queries(sources: Sequence[Source]) -> Iterator[LabelledQuery]:
     """Return queries that a user has passed; those that cannot be read are errors."""
-    return ((source.read(DEFAULT_LIMITS), source.label_after(None)) for source in sources)
+    return ((source.read(), source.label_after(None)) for source in sources)
 
 
 def own_queries(snapshot: Snapshot) -> tuple[int, Iterator[LabelledQuery]]:
@@ -77,7 +75,7 @@ def own_queries(snapshot: Snapshot) -> tuple[int, Iterator[LabelledQuery]]:
         for position in positions:
             row = snapshot.row(int(position))
             try:
-                yield read_original(snapshot, row), row.label
+                yield snapshot.original(row), row.label
             except (OSError, ValueError):
                 yield None, row.label
 
@@ -124,7 +122,7 @@ def rank_others(
 
     ``itself`` are the positions of images with the pixels of the query.
     """
-    lookup = Lookup(snapshot, words.leaves)
+    lookup = snapshot.look_up(words.leaves)
     sizes, allowed = lookup.sizes, snapshot.live.copy()
     for position in itself:
         allowed[position] = False

@@ -10,19 +10,17 @@ import numpy as np
 
 from okforest._utils.arrays import Booleans
 from okforest._utils.parameters import is_integer
-from okforest.retrieval._hits import Hit
-from okforest.retrieval._pictures import DEFAULT_LIMITS, content_hash
-from okforest.retrieval._segment import SegmentBuilder, merge_segments
-from okforest.retrieval._sources import (
+from okforest.retrieval.pictures import (
     Loaded,
     Source,
     Unreadable,
+    content_hash,
     is_utf8,
     read_batches,
     shown,
 )
-from okforest.retrieval._store import Snapshot, Store
-from okforest.retrieval._table import ImageTable, Row, name_key
+from okforest.retrieval.segment import Hit, ImageTable, Row, SegmentBuilder, merge_segments, name_key
+from okforest.retrieval.store import Snapshot, Store
 
 KEYS_PER_SEGMENT = 2**23  # subwindows times trees that are held in memory, 8 bytes each
 
@@ -149,7 +147,7 @@ class Adder:
         n_done = len(sources) - len(changed)
         progress(n_done)
         try:
-            for images, unreadable in read_batches(changed, DEFAULT_LIMITS, self.n_threads):
+            for images, unreadable in read_batches(changed, self.n_threads):
                 self.skipped += unreadable
                 self._index([image for image in images if self._is_new(image)])
                 n_done += len(images) + len(unreadable)
