@@ -239,7 +239,7 @@ def test_the_size_of_answers_is_bounded(monkeypatch):
         pytest.raises(RemoteError, match="more than 65536 bytes, status 500"),
     ):
         RemoteIndex(url).info()
-    monkeypatch.setattr(RemoteIndex._request, "__defaults__", (None, None, 2**20))
+    monkeypatch.setattr(RemoteIndex._request, "__defaults__", (2**20,))
     with (
         hostile(endless_body) as (url, _),
         pytest.raises(RemoteError, match="an answer of more than 1048576 bytes"),

@@ -119,7 +119,7 @@ def test_wrong_arguments_of_a_search(build, images):
         ({"labels": "class 1"}, "labels='class 1' is a single text; pass a list"),
         ({"n_subwindows": 0}, "n_subwindows=0; expected an integer from 1 to"),
         ({"n_subwindows": 10**12}, "n_subwindows=1000000000000; expected an integer from 1 to"),
-        ({"top": 2.5}, "k=2.5; expected an integer from 1"),
+        ({"k": 2.5}, "k=2.5; expected an integer from 1"),
         ({"k": True}, "k=True; expected an integer from 1"),
         ({"random_state": None}, "random_state=None; expected an integer from 0"),
     ):

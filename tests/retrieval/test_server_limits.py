@@ -22,6 +22,18 @@ LOG = "okforest.retrieval.web"
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 
 
+@pytest.fixture(scope="module")
+def url(shared_index, shared_serving):
+    """Return the address of a server that refuses what all tests send."""
+    return shared_serving(shared_index, token="t")
+
+
+@pytest.fixture(scope="module")
+def small_url(shared_index, shared_serving):
+    """Return the address of a server of uploads of at most a mebibyte."""
+    return shared_serving(shared_index, max_bytes=2**20)
+
+
 def bomb(side):
     """Return a PNG of a few kilobytes that claims a million times as many pixels."""
 
@@ -69,15 +81,14 @@ def bomb(side):
         "large",
     ],
 )
-def test_hostile_uploads(files, serving, caplog, body, status, message):
+def test_hostile_uploads(small_url, caplog, body, status, message):
     """Each is refused with a message and a line in the log; the server goes on."""
-    url = serving(files[0], max_bytes=2**20)
     with caplog.at_level("WARNING", LOG):
-        got, _, answer = request(url, "POST", "/api/search", body)
+        got, _, answer = request(small_url, "POST", "/api/search", body)
     assert got == status
     assert message in answer["detail"]
     assert any("refused" in record.message for record in caplog.records)
-    assert request(url, "GET", "/api/info")[0] == 200
+    assert request(small_url, "GET", "/api/info")[0] == 200
 
 
 def test_the_limit_itself_is_allowed(build, serving):
@@ -148,9 +159,8 @@ def test_a_refusal_is_one_line_of_the_log(caplog):
 
 
 @pytest.mark.parametrize("name", ["../x.png", "/etc/passwd", "a\\b", "..", "", "x" * 201, "a\nb"])
-def test_paths_in_names(files, serving, caplog, name):
+def test_paths_in_names(url, caplog, name):
     """Names with paths, control characters or too many letters are refused."""
-    url = serving(files[0], token="t")
     path = f"/api/images?name={quote(name, safe='')}"
     status, _, answer = request(url, "POST", path, b"x", Authorization="Bearer t")
     assert status == 422
@@ -220,9 +230,8 @@ def test_lengths_of_words(build, serving, images):
     ],
     ids=range(12),
 )
-def test_hostile_json(build, serving, caplog, path, body, status):
+def test_hostile_json(url, caplog, path, body, status):
     """It is refused in a moment, with a message and headers, whatever it holds."""
-    url = serving(build(range(2)))
     start = time.perf_counter()
     with caplog.at_level("WARNING", LOG):
         got, headers, answer = request(url, "POST", f"/api/shard/{path}", body)
@@ -234,9 +243,8 @@ def test_hostile_json(build, serving, caplog, path, body, status):
     assert time.perf_counter() - start < 5
 
 
-def test_large_json(build, serving):
+def test_large_json(url):
     """It is refused by its length, which is smaller than that of pictures, before it is sent."""
-    url = serving(build(range(2)))
     place = urlsplit(url)
     with socket.create_connection((place.hostname, place.port), timeout=20) as client:
         client.sendall(

@@ -56,7 +56,7 @@ class FederatedIndex:
         for shard in self.shards:
             if not hasattr(shard, "leaf_sizes"):
                 raise TypeError(
-                    f"{shard!r} is no index; pass SubwindowIndex(folder) or RemoteIndex(url)."
+                    f"{shard!r} is not an index; pass SubwindowIndex(folder) or RemoteIndex(url)."
                 )
         local = [shard for shard in self.shards if isinstance(shard, SubwindowIndex)]
         self.vocabulary: Vocabulary = (local or self.shards)[0].vocabulary

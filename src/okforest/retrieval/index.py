@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -241,14 +241,11 @@ class SubwindowIndex(IndexReader):
         verbose: int,
         callback: Callable[[int], None] | None,
     ) -> Added:
-        progress = progress_of(0, max(1, len(sources)), verbose, callback, "indexing images")
-        with self._writing() as snapshot:
+        watchers = progress_of(0, max(1, len(sources)), verbose, callback, "indexing images")
+        with self._writing() as snapshot, closing(watchers) as progress:
             placed = place(sources, snapshot.manifest.root)
             adder = Adder(self._store, self._reopen, thread_count(self.n_jobs), commit_every)
-            try:
-                return adder.add(placed, progress)
-            finally:
-                progress.close()
+            return adder.add(placed, progress)
 
     def remove(self, images: Iterable[int | str | Hit]) -> int:
         """Remove images: they are found no more. :meth:`compact` frees their place.
@@ -294,7 +291,7 @@ class SubwindowIndex(IndexReader):
         for other in others:
             if not isinstance(other, SubwindowIndex):
                 raise TypeError(
-                    f"{other!r} is no SubwindowIndex, and only those can be merged; open the "
+                    f"{other!r} is not a SubwindowIndex, and only these can be merged; open the "
                     "folder of an index by SubwindowIndex(folder)."
                 )
             if other.vocabulary.key != self.vocabulary.key:

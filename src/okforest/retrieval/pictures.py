@@ -57,7 +57,7 @@ def read_picture(
 ) -> Picture:
     """Read a picture from a file or from its bytes, or raise a PictureError.
 
-    Errors call it by the name, by default that of the file. It is decoded in this process, unless
+    Errors call it by the name, by default the name of the file. It is decoded in this process, unless
     there is a decoder.
     """
     require_pillow()
@@ -138,7 +138,7 @@ def file_content(picture: Any) -> bytes:
 
 
 def list_pictures(folder: Path) -> list[Path]:
-    """Return the files of a folder and of its folders whose names end as those of pictures do.
+    """Return the files of a folder and of its folders with an ending of pictures.
 
     Hidden files and folders are left out.
     """
@@ -157,7 +157,7 @@ def list_pictures(folder: Path) -> list[Path]:
 
 def load_query(query: Any) -> Picture:
     """Return a picture that is given as an array, a file or its content."""
-    if isinstance(query, bytes):  # they may come from anywhere
+    if isinstance(query, bytes):  # bytes may come from anyone
         return read_picture(query, Limits())
     if isinstance(query, str | os.PathLike):
         return read_picture(query)
@@ -208,7 +208,7 @@ class Source:
         return shown(self.name) or f"images[{self.position}]"
 
     def label_after(self, known: str | None) -> str:
-        """Return the label; if none was given, that of the image in the index, if it has one."""
+        """Return the label; by default the known label of the image in the index, if it has one."""
         if self.label is not None:
             return self.label
         return self.default_label if known is None else known
@@ -257,15 +257,15 @@ def as_sources(images: Any, names: Any = None, labels: Any = None) -> Sources:
     default = [str(item) if isinstance(item, Path) else "" for item in items]
     names = _texts(names, default, "names", len(items))
     labels = _texts(labels, [None] * len(items), "labels", len(items))
-    given = Counter(name for name in names if name)
-    if duplicates := [name for name, n in given.items() if n > 1]:
+    counts = Counter(name for name in names if name)
+    if duplicates := [name for name, n in counts.items() if n > 1]:
         raise ValueError(f"two images have the name {duplicates[0]!r}; names must be unique.")
     rows = enumerate(zip(names, labels, items, strict=True))
     return Sources(Source(*row, folder, position=i) for i, row in rows)
 
 
 def _real_path(file: str | os.PathLike[str]) -> Path:
-    """Return a path without symbolic links to folders; a link to a file keeps its own name."""
+    """Return a path without symbolic links to folders; a link to a file keeps its name."""
     path = Path(os.path.abspath(file))
     return Path(os.path.realpath(path.parent)) / path.name
 
@@ -302,7 +302,7 @@ def _placed(source: Source, root: Path | None) -> Source:
         return source
     parent = path.parent.relative_to(base).as_posix()
     label = "" if parent == "." else parent
-    # The labels of a folder are those of its folders; a file alone keeps the one that it has.
+    # The folders within a folder are labels; a file that is passed alone keeps its label.
     if source.folder is None:
         return replace(source, default_label=label)
     return replace(source, label=label)

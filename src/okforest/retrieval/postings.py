@@ -115,14 +115,14 @@ class Postings:
         )
 
     def leaves(self, buckets: slice = slice(None)) -> UInt32s:
-        """Return the leaf of each posting of some buckets."""
+        """Return the leaf of each posting of these buckets."""
         numbers = np.arange(len(self.offsets) - 1, dtype=np.uint32)[buckets]
         sizes = np.diff(self.offsets)[buckets].astype(np.intp)
         first = np.repeat(numbers << np.uint32(self.shift), sizes)
         return first | self.low[self._positions(buckets)]
 
     def columns(self, buckets: slice) -> tuple[UInt32s, UInt32s, UInt8s]:
-        """Return the leaves, images and counts of some buckets."""
+        """Return the leaves, images and counts of these buckets."""
         positions = self._positions(buckets)
         return self.leaves(buckets), self.image[positions], self.count[positions]
 

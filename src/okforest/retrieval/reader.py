@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -15,7 +16,7 @@ from okforest.retrieval.changes import positions_of
 from okforest.retrieval.evaluation import (
     RetrievalQuality,
     evaluate_queries,
-    own_queries,
+    labelled_images,
     read_queries,
 )
 from okforest.retrieval.pictures import (
@@ -364,17 +365,14 @@ class IndexReader:
         cutoffs = [as_integer("k", n, 1) for n in as_list("k", k)]
         random_state = as_integer("random_state", random_state, 0)
         if images is None:
-            n, queries = own_queries(snapshot)
+            n, queries = labelled_images(snapshot)
         else:
             sources = place(as_sources(images, None, labels), snapshot.manifest.root)
             n, queries = len(sources), read_queries(sources)
-        progress = progress_of(0, max(1, n), verbose, callback, "searching")
-        try:
+        with closing(progress_of(0, max(1, n), verbose, callback, "searching")) as progress:
             return evaluate_queries(
                 snapshot, queries, cutoffs, n_subwindows, random_state, progress
             )
-        finally:
-            progress.close()
 
     def info(self) -> dict[str, Any]:
         """Return what the index holds, and how large it is.

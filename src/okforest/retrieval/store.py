@@ -9,7 +9,6 @@ import errno
 import os
 import secrets
 import sys
-from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
@@ -142,12 +141,8 @@ class Snapshot:
 
     @cached_property
     def starts(self) -> npt.NDArray[np.intp]:
-        """Where the images of each segment begin among those of all."""
+        """Where the images of each segment begin among all images."""
         return np.cumsum([0, *(len(segment.table) for segment in self.segments)])
-
-    @cached_property
-    def _first(self) -> list[int]:
-        return [int(start) for start in self.starts[:-1]]
 
     @cached_property
     def live(self) -> Booleans:
@@ -206,8 +201,8 @@ class Snapshot:
 
     def locate(self, position: int) -> tuple[int, int]:
         """Return the segment of an image, and its row there."""
-        s = bisect_right(self._first, position) - 1
-        return s, position - self._first[s]
+        s = int(np.searchsorted(self.starts, position, side="right")) - 1
+        return s, position - int(self.starts[s])
 
     def row(self, position: int) -> Row:
         """Return what the index knows of an image."""

@@ -26,7 +26,7 @@ UInt32s = npt.NDArray[np.uint32]
 Nodes = UInt32s
 Offsets = npt.NDArray[np.int64]
 
-KIND, VERSION = "okforest vocabulary", 1  # the version is that of every file of an index
+KIND, VERSION = "okforest vocabulary", 1  # all files of an index have this version
 MIN_PER_IMAGE = 10  # subwindows of each image that trees are grown on: fewer images are read
 MAX_FEATURES = 2**24
 MAX_VALUES = 2**28  # bytes of the subwindows of an image
@@ -114,7 +114,7 @@ class Vocabulary:
                 f"subwindow, an image can have at most {self.most_subwindows}."
             )
         if not are_byte_trees(nodes, offsets, self.n_features):
-            raise ValueError("the nodes are not those of trees on these subwindows.")
+            raise ValueError("the nodes are not trees on these subwindows.")
         self.segmenter, self.nodes, self.offsets, self.seed = segmenter, nodes, offsets, seed
         self.key = self._hash()
 
@@ -215,12 +215,12 @@ class Vocabulary:
         pictures : list of ndarray of shape (height, width, channels), uint8
             Pictures.
         n_subwindows : int, optional
-            Number of subwindows of each; by default that of the segmenter.
+            Number of subwindows of each; by default as many as the segmenter draws.
         n_threads : int, default=1
             Number of threads; it does not change the result.
         query : bool, default=False
-            Whether these are queries. Their subwindows are drawn independently of those of indexed
-            images: an image of the index would otherwise find nothing but itself in trees that were
+            Whether these are queries. Their subwindows are drawn independently of the subwindows of
+            indexed images: an image of the index would otherwise find nothing but itself in trees that were
             grown on its subwindows until each had a leaf of its own.
 
         Returns
@@ -326,7 +326,7 @@ def pack_trees(trees: Trees) -> tuple[Nodes, Offsets]:
     nodes : ndarray of shape (n_nodes, 2), uint32
         The inner nodes of all trees.
     offsets : ndarray of shape (n_trees + 1,), int64
-        Where those of each tree begin.
+        Where the nodes of each tree begin.
     """
     packed = [_pack(trees[t]) for t in range(len(trees))]
     offsets = np.cumsum([0, *(len(nodes) for nodes in packed)], dtype=np.int64)

@@ -109,6 +109,11 @@ class RemoteIndex:
         """
         return asdict(self._info())
 
+    @property
+    def labels(self) -> list[str]:
+        """The labels of the images, sorted."""
+        return self._info().labels
+
     def _info(self) -> schemas.WireInfo:
         return self._ask(schemas.WireInfo, "GET", "/api/info")
 
@@ -142,19 +147,20 @@ class RemoteIndex:
         hits : list of Hit
             The hits, the best first.
         """
-        options: dict[str, Any] = {"k": k, "random_state": random_state}
+        params: dict[str, Any] = {"k": k, "random_state": random_state}
         if labels is not None:
-            options["label"] = as_list("labels", labels)
-            if not options["label"]:
+            params["label"] = as_list("labels", labels)
+            if not params["label"]:
                 return []  # a request without labels has no filter
         if n_subwindows is not None:
-            options["n_subwindows"] = n_subwindows
+            params["n_subwindows"] = n_subwindows
         query = query.id if isinstance(query, Hit) else query
         if is_integer(query):
-            method, path, body = "GET", f"/api/images/{query}/search", None
-        else:
-            method, path, body = "POST", "/api/search", file_content(query)
-        return _hits(self._ask(schemas.WireHits, method, path, body, options).hits)
+            path = f"/api/images/{query}/search"
+            return _hits(self._ask(schemas.WireHits, "GET", path, params=params).hits)
+        content = file_content(query)
+        path = "/api/search"
+        return _hits(self._ask(schemas.WireHits, "POST", path, params=params, content=content).hits)
 
     def add(self, picture: Any, name: str | None = None, label: str = "") -> dict[str, int]:
         """Add a picture; it needs the token.
@@ -166,7 +172,7 @@ class RemoteIndex:
         picture : ndarray, path-like or bytes
             An array of bytes, an image file, or its content.
         name : str, optional
-            Its name, without slashes; by default that of the file.
+            Its name, without slashes; by default the name of the file.
         label : str, default=""
             Its class.
 
@@ -179,8 +185,8 @@ class RemoteIndex:
             if not isinstance(picture, str | os.PathLike):
                 raise ValueError("the picture is not a file and has no name; pass one: name='x'.")
             name = Path(picture).name
-        options, content = {"name": name, "label": label}, file_content(picture)
-        return asdict(self._ask(schemas.WireAdded, "POST", "/api/images", content, options))
+        sent = {"params": {"name": name, "label": label}, "content": file_content(picture)}
+        return asdict(self._ask(schemas.WireAdded, "POST", "/api/images", **sent))
 
     def remove(self, images: int | str | Hit | Iterable[int | str | Hit]) -> int:
         """Remove images; it needs the token.
@@ -202,11 +208,10 @@ class RemoteIndex:
 
     def _remove(self, image: int | str | Hit) -> int:
         image = image.id if isinstance(image, Hit) else image
+        path, params = f"/api/images/{image}", {}
         if isinstance(image, str):
-            path, options = "/api/images", {"name": image}
-        else:
-            path, options = f"/api/images/{int(image)}", {}
-        return self._ask(schemas.WireRemoved, "DELETE", path, None, options).removed
+            path, params = "/api/images", {"name": image}
+        return self._ask(schemas.WireRemoved, "DELETE", path, params=params).removed
 
     def leaf_sizes(self, leaves: UInt32s) -> tuple[UInt64s, int]:
         """Return the number of subwindows in leaves: the first step of a federated search.
@@ -214,7 +219,7 @@ class RemoteIndex:
         Leaves ascend. The second value is the state of the index, for :meth:`best_hits`.
         """
         body = {"vocabulary": self.vocabulary_key, "leaves": leaves.tolist()}
-        answer = self._ask(schemas.WireSizes, "POST", "/api/shard/sizes", body)
+        answer = self._ask(schemas.WireSizes, "POST", "/api/shard/sizes", json=body)
         if len(answer.sizes) != len(leaves):
             raise self._invalid(f"{len(answer.sizes)} sizes of {len(leaves)} leaves")
         return np.array(answer.sizes, dtype=np.uint64), answer.generation
@@ -244,21 +249,14 @@ class RemoteIndex:
             "labels": None if labels is None else as_list("labels", labels),
             "random_state": as_integer("random_state", random_state, 0),
         }
-        answer = self._ask(schemas.WireRanked, "POST", "/api/shard/hits", body)
+        answer = self._ask(schemas.WireRanked, "POST", "/api/shard/hits", json=body)
         if len(answer.keys) != len(answer.hits):
             raise self._invalid(f"{len(answer.keys)} keys of {len(answer.hits)} hits")
         return RankedHits(_hits(answer.hits), answer.keys)
 
-    def _ask(
-        self,
-        kind: type[T],
-        method: str,
-        path: str,
-        body: Any = None,
-        options: dict[str, Any] | None = None,
-    ) -> T:
+    def _ask(self, kind: type[T], method: str, path: str, **sent: Any) -> T:
         """Return the answer to a request, a JSON object of this kind."""
-        answer = self._request(method, path, body, options)
+        answer = self._request(method, path, **sent)
         try:
             return schemas.parse(kind, answer)
         except ValueError as error:
@@ -271,19 +269,13 @@ class RemoteIndex:
         )
 
     def _request(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        options: dict[str, Any] | None = None,
-        most: int = MAX_ANSWER_BYTES,
+        self, method: str, path: str, most: int = MAX_ANSWER_BYTES, **sent: Any
     ) -> bytes:
-        url = httpx.URL(self.url + path, params=options)
         try:
-            # An event loop of its own, in a thread: the limits of httpx are for single reads, and
-            # there may be a loop in this thread, as in notebooks.
+            # httpx limits single reads only, so asyncio limits the whole exchange. Its event loop is in
+            # another thread because this thread may have one, as in notebooks.
             with start_blocking_portal() as portal:
-                status, phrase, answer = portal.call(self._exchange, method, url, body, most)
+                status, phrase, answer = portal.call(self._exchange, method, path, most, sent)
         except RemoteError:
             raise
         except TimeoutError:
@@ -298,17 +290,16 @@ class RemoteIndex:
             raise IndexChangedError(f"{self.url}: {reason}")
         raise RemoteError(f"{self.url} refused the request ({status}): {reason}")
 
-    async def _exchange(self, method: str, url: Any, body: Any, most: int) -> tuple[Any, ...]:
+    async def _exchange(self, method: str, path: str, most: int, sent: Any) -> tuple[Any, ...]:
         """Return the status of an answer, in a number and in words, and its content."""
         # Without compression, an answer is as large as what is read.
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
-        content = {"json" if isinstance(body, dict) else "content": body}
         async with (
             asyncio.timeout(self.timeout),
             httpx.AsyncClient(timeout=None, verify=_certificates()) as client,
-            client.stream(method, url, headers=headers, **content) as response,
+            client.stream(method, self.url + path, headers=headers, **sent) as response,
         ):
             status = response.status_code
             if response.is_redirect:

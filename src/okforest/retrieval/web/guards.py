@@ -69,7 +69,7 @@ class ServerSettings:
         Time that a client has to send its request; later, it is refused with 408.
     hosts : tuple of str
         Host names under which the server is reached; empty for any. It protects servers on a
-        local address from pages that resolve their own name to it.
+        local address from pages that resolve their name to it.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class Uploads:
 
     def __init__(self, settings: ServerSettings):
         self.settings = settings
-        self.n_bytes = 0  # of the bodies of all requests
+        self.n_bytes = 0  # held for all requests
 
     @asynccontextmanager
     async def body(self, request: Request, most: int | None = None) -> AsyncIterator[bytes]:

@@ -129,7 +129,7 @@ class SearchService:
             raise ValueError("this index has another vocabulary")
         leaves = np.array(request.leaves, dtype=np.int64)
         if (leaves >= vocabulary.n_leaves).any() or (np.diff(leaves) <= 0).any():
-            raise ValueError("leaves must ascend, and be those of the vocabulary")
+            raise ValueError("leaves must ascend, and be leaves of the vocabulary")
         return leaves.astype(np.uint32)
 
     def add(self, decoder: Decoder, body: bytes, name: str, label: str) -> schemas.WireAdded:
@@ -142,12 +142,12 @@ class SearchService:
         return schemas.WireAdded(added.n_added, added.n_replaced, added.n_unchanged)
 
     def remove(self, image: int | str) -> schemas.WireRemoved:
-        """Remove an image, given by its number or name."""
+        """Remove the image with a number or a name."""
         with self.changing:
             return schemas.WireRemoved(self.index.remove([image]))
 
     def images(self, k: int) -> schemas.WireImages:
-        """Return some images, spread evenly over the index."""
+        """Return k images, spread evenly over the index."""
         snapshot = self.index.snapshot
         positions = np.flatnonzero(snapshot.live)
         chosen = np.linspace(0, len(positions) - 1, min(k, len(positions))).astype(np.intp)
