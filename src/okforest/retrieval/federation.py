@@ -9,7 +9,8 @@ import numpy as np
 from okforest.retrieval.index import SubwindowIndex
 from okforest.retrieval.pictures import as_list, load_query
 from okforest.retrieval.postings import Words, mix
-from okforest.retrieval.reader import Hit, IndexChangedError
+from okforest.retrieval.reader import IndexChangedError
+from okforest.retrieval.segment import Hit
 from okforest.retrieval.vocabulary import Vocabulary
 
 ATTEMPTS = 4  # if indexes change meanwhile
