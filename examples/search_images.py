@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
-from okforest.retrieval import ServerSettings, SubwindowIndex
-from okforest.retrieval.server import serve
+from okforest.retrieval import SubwindowIndex
+from okforest.retrieval.web import ServerSettings, serve
 
 SIDE = 240
 STYLES = {

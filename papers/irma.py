@@ -93,7 +93,7 @@ def evaluate_subwindows(trees: int, subwindows: int) -> dict[str, Any]:
             n_trees=trees,
             thumbnail_side=0,
         )
-        hits = [index.search(path, top=1) for path in data.test]
+        hits = [index.search(path, k=1) for path in data.test]
     return _rate(data, np.array([found[0].label if found else "" for found in hits]))
 
 

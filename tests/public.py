@@ -1,5 +1,8 @@
 """The public modules of okforest."""
 
+from importlib import import_module
+from importlib.util import find_spec
+
 import okforest
 
 # Imported on first use.
@@ -22,3 +25,5 @@ MODULES = (
     okforest.weights,
     *(getattr(okforest, name) for name in LAZY),
 )
+if find_spec("fastapi") and find_spec("httpx") and find_spec("uvicorn"):
+    MODULES += (import_module("okforest.retrieval.web"),)

@@ -36,8 +36,8 @@ def test_examples_run(name, request):
         pytest.importorskip("clarabel", reason="Clarabel is not installed")
     if name.startswith("okforest.dask"):
         pytest.importorskip("distributed", reason="Dask is not installed")
-    if name.removeprefix("okforest.retrieval.") in ("_guards", "_service", "_wire", "server"):
-        pytest.importorskip("fastapi", reason="FastAPI is not installed")
+    if name.startswith("okforest.retrieval.web"):
+        pytest.importorskip("okforest.retrieval.web", reason="the extra serve is not installed")
     results = doctest.testmod(importlib.import_module(name))
     assert results.failed == 0
 

@@ -72,7 +72,7 @@ class Client(threading.Thread):
         image, other = self.rng.integers(0, len(self.pictures), 2)
         x = self.rng.random()
         if x < 0.45:
-            return "search, upload", "POST", "/api/search?top=20", picture
+            return "search, upload", "POST", "/api/search?k=20", picture
         if x < 0.55:
             return "search, part", "POST", "/api/search?box=10,10,50,50", picture
         if x < 0.70:

@@ -20,8 +20,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from okforest.datasets import fetch_usps, load_orl_faces
 from okforest.retrieval import SubwindowIndex, Vocabulary
-from okforest.retrieval._evaluation import quality_of
-from okforest.retrieval._scoring import rank
+from okforest.retrieval.evaluation import quality_of
+from okforest.retrieval.postings import rank
 from okforest.segments import RandomSubwindows
 
 COLUMNS = ["", "top-1 (%)", "mAP", "build (s)", "query (ms)", "bytes an image"]

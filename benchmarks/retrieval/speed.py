@@ -16,7 +16,7 @@ from benchmarks.compare.memory import peak, reset_peak
 from benchmarks.segments.measure import report, timed
 
 from okforest.retrieval import SubwindowIndex, Vocabulary
-from okforest.retrieval._scoring import Words
+from okforest.retrieval.postings import Words
 from okforest.segments import RandomSubwindows
 
 SIZES = (200, 1000)

@@ -21,10 +21,10 @@ from reference.retrieval import make_images
 def test_build_and_search(index, folder):
     """A built index finds a picture, and prints a table or JSON."""
     picture = folder / "class 1" / "5.png"
-    printed = run("search", index, picture, "--top", 3).output
+    printed = run("search", index, picture, "-k", 3).output
     assert "class 1/" in printed
     assert "hits in" in printed
-    answer = json.loads(run("search", index, picture, "--top", 3, "--json").stdout)
+    answer = json.loads(run("search", index, picture, "-k", 3, "--json").stdout)
     assert [hit["name"] for hit in answer["hits"]] == [
         hit.name for hit in SubwindowIndex(index).search(picture, 3)
     ]
@@ -35,12 +35,12 @@ def test_build_and_search(index, folder):
 def test_several_pictures(index, folder, tmp_path):
     """Each picture is searched for; a folder or an address before them is one more index."""
     pictures = [folder / "class 1" / "5.png", folder / "class 2" / "2.png"]
-    answers = json.loads(run("search", index, *pictures, "--top", 3, "--json").stdout)
+    answers = json.loads(run("search", index, *pictures, "-k", 3, "--json").stdout)
     assert [one["query"] for one in answers] == [str(picture) for picture in pictures]
     for one, picture in zip(answers, pictures, strict=True):
-        alone = json.loads(run("search", index, picture, "--top", 3, "--json").stdout)
+        alone = json.loads(run("search", index, picture, "-k", 3, "--json").stdout)
         assert one["hits"] == alone["hits"]
-    printed = run("search", index, *pictures, "--top", 3).output
+    printed = run("search", index, *pictures, "-k", 3).output
     assert "query" in printed
     assert all(printed.count(str(picture)) == 3 for picture in pictures)
     assert "6 hits in" in printed
@@ -70,7 +70,7 @@ def test_change_and_inspect(index, folder):
     assert (info["images"], info["removed"], info["trees"]) == (6, 2, 3)
     assert "bytes before" in run("compact", index).output
     assert "removed" in run("info", index).output
-    quality = json.loads(run("evaluate", index, "--json", "--at", 2).stdout)
+    quality = json.loads(run("evaluate", index, "--json", "-k", 2).stdout)
     assert quality["n_queries"] + quality["n_left_out"] == 6
     assert "2" in quality["precision"]
     assert "mean average precision" in run("evaluate", index, folder).output
@@ -137,7 +137,7 @@ def test_watch(index, folder):
 def test_serve(index, folder, tmp_path):
     """The server answers; without a token it is read-only, and Ctrl-C stops it."""
     pytest.importorskip("fastapi", reason="FastAPI is not installed")
-    from okforest.retrieval import RemoteError, RemoteIndex
+    from okforest.retrieval.web import RemoteError, RemoteIndex
 
     port = 20_000 + os.getpid() % 20_000
     command = [sys.executable, "-m", "okforest", "index", "serve", str(index)]
@@ -221,7 +221,7 @@ def test_brackets_in_names(tmp_path):
 
 def served(monkeypatch, *arguments, **options):
     """Return the arguments with which the command would serve."""
-    from okforest.retrieval import server
+    from okforest.retrieval import web
 
     calls = []
 
@@ -230,7 +230,7 @@ def served(monkeypatch, *arguments, **options):
         calls.append(arguments)
         ready()
 
-    monkeypatch.setattr(server, "serve", serve)
+    monkeypatch.setattr(web, "serve", serve)
     printed = run("serve", *arguments, **options).output
     ((_, host, port, settings),) = calls
     return host, port, settings, " ".join(printed.split())
@@ -297,8 +297,8 @@ def test_time_left(monkeypatch, capsys):
 
 def test_evaluation_table(index, folder):
     """The table has the measures of the index."""
-    quality = SubwindowIndex(index).evaluate(ks=(1, 3))
-    printed = run("evaluate", index, "--at", 1, "--at", 3).output
+    quality = SubwindowIndex(index).evaluate(k=(1, 3))
+    printed = run("evaluate", index, "-k", 1, "-k", 3).output
     assert f"{quality.top_1:.2%}" in printed
     assert f"{quality.mean_average_precision:.4f}" in printed
     assert np.isclose(quality.precision[1], quality.top_1)

@@ -59,7 +59,7 @@ def test_other_options_on_an_index(index, folder, tmp_path):
     assert "was built from" in printed("build", index, other, code=2)
     Vocabulary.grow(make_images(seed=2)[0]).save(tmp_path / "words.okf")
     words = ["--vocabulary", tmp_path / "words.okf"]
-    assert "was built on other trees than" in printed("build", index, folder, *words, code=2)
+    assert "was built on trees that differ from" in printed("build", index, folder, *words, code=2)
     new = tmp_path / "new"
     assert "--trees is for growing" in printed("build", new, folder, *words, "--trees", 5, code=2)
 
@@ -115,13 +115,13 @@ def test_explain(index, folder):
     """The pairs are those of the index, with the column before the row."""
     picture = folder / "class 1" / "1.png"
     answer = json.loads(
-        run("explain", index, picture, "class 1/5.png", "--top", 3, "--json").stdout
+        run("explain", index, picture, "class 1/5.png", "-k", 3, "--json").stdout
     )
     expected = SubwindowIndex(index).explain(picture, "class 1/5.png", 3)
     assert [pair["weight"] for pair in answer["pairs"]] == expected.weights.tolist()
     boxes = np.array([pair["hit"] for pair in answer["pairs"]])
     assert np.array_equal(boxes, expected.hit_boxes[:, [1, 0, 2]])
-    assert "3 pairs of the score" in printed("explain", index, picture, "class 1/5.png", "--top", 3)
+    assert "3 pairs of the score" in printed("explain", index, picture, "class 1/5.png", "-k", 3)
     images = make_images(seed=5)[0]
     SubwindowIndex(index).add(images[:1], names=["sent"])
     assert "pass it as --original FILE" in printed("explain", index, picture, "sent", code=2)

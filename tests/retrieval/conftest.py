@@ -1,6 +1,7 @@
 """Small images with parts in common."""
 
 import time
+from contextlib import contextmanager
 from threading import Thread
 
 import pytest
@@ -45,16 +46,16 @@ def build(tmp_path, images, labels, vocabulary):
     return build_index
 
 
-@pytest.fixture
-def serving():
-    """Return a function that serves an index in a thread, and returns the address."""
+@contextmanager
+def servers():
+    """Yield a function that serves an index in a thread, and returns the address."""
     uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
-    from okforest.retrieval import server
+    from okforest.retrieval import web
 
     running = []
 
     def start(index, **settings):
-        application = server.create_app(index, server.ServerSettings(**settings))
+        application = web.create_app(index, web.ServerSettings(**settings))
         config = uvicorn.Config(application, port=0, log_level="error", http="h11", ws="none")
         one = uvicorn.Server(config)
         thread = Thread(target=one.run, daemon=True)
@@ -70,6 +71,27 @@ def serving():
         one.should_exit = True
     for _, thread in running:
         thread.join(10)
+
+
+@pytest.fixture
+def serving():
+    """Return a function that serves an index until the test ends."""
+    with servers() as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def shared_serving():
+    """Return a function that serves an index for all tests of a module, which do not change it."""
+    with servers() as start:
+        yield start
+
+
+@pytest.fixture(scope="session")
+def shared_index(tmp_path_factory, images, labels, vocabulary):
+    """Return an index that tests do not change."""
+    path = tmp_path_factory.mktemp("shared") / "index"
+    return SubwindowIndex.build(path, images, labels=labels, vocabulary=vocabulary)
 
 
 @pytest.fixture

@@ -9,22 +9,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from okforest.retrieval import (
-    SubwindowIndex,
-    _changes,
-    _manifest,
-    _postings,
-    _sources,
-    _store,
-    _table,
-)
-from okforest.retrieval._postings import Postings, merge
+from okforest.retrieval import SubwindowIndex, changes, pictures, postings, segment, store
+from okforest.retrieval.postings import Postings, merge
 from reference.retrieval import make_images, scores_by_name
 
 
 def test_merging_in_chunks(monkeypatch):
     """Postings that are merged a part at a time are those of all subwindows at once."""
-    monkeypatch.setattr(_postings, "PER_CHUNK", 50)
+    monkeypatch.setattr(postings, "PER_CHUNK", 50)
     rng, n_leaves = np.random.default_rng(0), 400_000
     leaf = rng.integers(0, n_leaves, 600).astype(np.uint64)
     image = rng.integers(0, 9, 600).astype(np.uint64)
@@ -61,14 +53,14 @@ def test_numbers_and_thumbnails_after_compact(build, images):
 
 def test_segments_are_bounded(build, images, monkeypatch):
     """A segment is written when it has so many keys, without commit_every."""
-    monkeypatch.setattr(_changes, "KEYS_PER_SEGMENT", 2 * 20 * 4)
+    monkeypatch.setattr(changes, "KEYS_PER_SEGMENT", 2 * 20 * 4)
     assert [len(s.table) for s in build(range(7)).snapshot.segments] == [2, 2, 2, 1]
 
 
 def test_replaced_images_stay_until_their_successors_are_written(build, images, monkeypatch):
     """If an addition is interrupted, no image is missing."""
     index = build(range(4))
-    commit, n_commits = _store.Store.commit, []
+    commit, n_commits = store.Store.commit, []
 
     def interrupted(self, *arguments):
         n_commits.append(1)
@@ -77,7 +69,7 @@ def test_replaced_images_stay_until_their_successors_are_written(build, images, 
         commit(self, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_store.Store, "commit", interrupted)
+        patch.setattr(store.Store, "commit", interrupted)
         with pytest.raises(KeyboardInterrupt):
             index.add(images[6:10], names=["new", "1", "2", "3"], commit_every=1)
     after = SubwindowIndex(index.path)
@@ -86,7 +78,7 @@ def test_replaced_images_stay_until_their_successors_are_written(build, images, 
 
 def test_names_with_equal_hashes(build, images, monkeypatch):
     """A name is not taken for another one with the same hash."""
-    for module in (_table, _changes):
+    for module in (segment, changes):
         monkeypatch.setattr(module, "name_key", lambda name: 7)
     index = build([])
     index.add(images[:1], names=["a"])
@@ -130,7 +122,7 @@ def test_unused_files_are_deleted(build, images):
 def test_files_are_on_the_disk_before_the_manifest(build, images, monkeypatch):
     """The folder is flushed after the segment is named in it, and again after the manifest is."""
     index, events = build(range(3)), []
-    replace, sync = os.replace, _store.sync_folder
+    replace, sync = os.replace, store.sync_folder
 
     def renamed(old, new):
         events.append(os.path.basename(new).split("-")[0])
@@ -141,8 +133,7 @@ def test_files_are_on_the_disk_before_the_manifest(build, images, monkeypatch):
         sync(folder)
 
     monkeypatch.setattr(os, "replace", renamed)
-    for module in (_store, _manifest):
-        monkeypatch.setattr(module, "sync_folder", synced)
+    monkeypatch.setattr(store, "sync_folder", synced)
     index.add(images[3:4], names=["3"])
     assert events == ["segment", "sync", "manifest.okf", "sync"]
 
@@ -151,7 +142,7 @@ def test_opening_while_another_process_compacts(build, images, monkeypatch):
     """If files vanish after the manifest was read, it is read again."""
     index = build(range(6), commit_every=2)
     expected = scores_by_name(index, images[0])
-    read_manifest, n_reads = _store.Manifest.read.__func__, []
+    read_manifest, n_reads = store.Manifest.read.__func__, []
 
     def slow(cls, path):
         manifest = read_manifest(cls, path)
@@ -160,7 +151,7 @@ def test_opening_while_another_process_compacts(build, images, monkeypatch):
             index.compact()
         return manifest
 
-    monkeypatch.setattr(_store.Manifest, "read", classmethod(slow))
+    monkeypatch.setattr(store.Manifest, "read", classmethod(slow))
     assert scores_by_name(SubwindowIndex(index.path), images[0]) == expected
 
 
@@ -217,7 +208,7 @@ def test_builds_that_fail_while_they_write(tmp_path, images, vocabulary, monkeyp
     """An index without any image is deleted; one with some images can be continued."""
 
     def build(commit_every):
-        n_commits, commit = [], _store.Store.commit
+        n_commits, commit = [], store.Store.commit
 
         def failing(self, *arguments):
             n_commits.append(1)
@@ -227,7 +218,7 @@ def test_builds_that_fail_while_they_write(tmp_path, images, vocabulary, monkeyp
 
         options = {"vocabulary": vocabulary, "commit_every": commit_every}
         with monkeypatch.context() as patch:
-            patch.setattr(_store.Store, "commit", failing)
+            patch.setattr(store.Store, "commit", failing)
             with pytest.raises(OSError, match="no more"):
                 SubwindowIndex.build(tmp_path / "index", images, **options)
 
@@ -248,7 +239,7 @@ def test_interrupts_keep_what_was_done(build, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         index.add(images, names=[str(i) for i in range(70)], callback=interrupt)
-    assert len(index) == _sources.PER_BATCH
+    assert len(index) == pictures.BATCH_SIZE
     assert index.add(images, names=[str(i) for i in range(70)])[:3] == (6, 0, 64)
     assert scores_by_name(index, images[0]).keys() == {str(i) for i in range(70)}
 
@@ -270,7 +261,7 @@ def test_threads_that_refresh(build, images, monkeypatch):
     index = build(range(3))
     writer = SubwindowIndex(index.path)
     opened, gate = threading.Event(), threading.Event()
-    read = _store.Manifest.read.__func__
+    read = store.Manifest.read.__func__
 
     def slow(cls, path):
         manifest = read(cls, path)
@@ -279,7 +270,7 @@ def test_threads_that_refresh(build, images, monkeypatch):
             gate.wait(30)
         return manifest
 
-    monkeypatch.setattr(_store.Manifest, "read", classmethod(slow))
+    monkeypatch.setattr(store.Manifest, "read", classmethod(slow))
     reader = threading.Thread(target=index.refresh)
     writer.add(images[3:4], names=["3"])
     reader.start()

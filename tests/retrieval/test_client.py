@@ -8,16 +8,19 @@ import subprocess
 import sys
 import textwrap
 from contextlib import contextmanager
+from importlib import import_module
 from threading import Event, Thread
 
 import numpy as np
 import pytest
 
 from okforest._utils.errors import install_extra
-from okforest.retrieval import FederatedIndex, RemoteError, RemoteIndex
-from okforest.retrieval._scoring import Words
+from okforest.retrieval import FederatedIndex
+from okforest.retrieval.postings import Words
 
-pytest.importorskip("httpx", reason="httpx is not installed")
+web = pytest.importorskip("okforest.retrieval.web", reason="the extra serve is not installed")
+
+RemoteError, RemoteIndex = web.RemoteError, web.RemoteIndex
 
 HIT = {"id": 1, "name": "a", "label": "", "height": 9, "width": 9, "score": 0.5}
 HITS = {"hits": [HIT], "milliseconds": 1.0, "query_height": 9, "query_width": 9}
@@ -121,16 +124,16 @@ def test_memory_of_answers_that_are_not_valid():
     """A megabyte of empty hits, each of which lacks every field, took two gigabytes."""
     program = """
         import resource
-        from okforest.retrieval import _wire
+        from okforest.retrieval.web import schemas
         rest = b'"milliseconds": 1, "query_height": 1, "query_width": 1'
         size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (size + 2**29,) * 2)
         for kind, body in (
-            (_wire.WireHits, b'{"hits": [' + b"{}," * 2**18 + b"{}], " + rest + b"}"),
-            (_wire.WireWords, b"{" + b",".join(b'"%d":[]' % i for i in range(2**17)) + b"}"),
+            (schemas.WireHits, b'{"hits": [' + b"{}," * 2**18 + b"{}], " + rest + b"}"),
+            (schemas.WireWords, b"{" + b",".join(b'"%d":[]' % i for i in range(2**17)) + b"}"),
         ):
             try:
-                _wire.parse(kind, body)
+                schemas.parse(kind, body)
             except ValueError as error:
                 print(error)
     """
@@ -229,8 +232,6 @@ def endless_head(connection, ended):
 
 def test_the_size_of_answers_is_bounded(monkeypatch):
     """More than the limit is not read: of an answer, of a refusal, of headers."""
-    from okforest.retrieval import client
-
     with hostile(endless_head) as (url, _), pytest.raises(RemoteError, match="cannot be reached"):
         RemoteIndex(url).info()
     with (
@@ -238,7 +239,7 @@ def test_the_size_of_answers_is_bounded(monkeypatch):
         pytest.raises(RemoteError, match="more than 65536 bytes, status 500"),
     ):
         RemoteIndex(url).info()
-    monkeypatch.setattr(client.RemoteIndex._request, "__defaults__", (None, 2**20))
+    monkeypatch.setattr(RemoteIndex._request, "__defaults__", (2**20,))
     with (
         hostile(endless_body) as (url, _),
         pytest.raises(RemoteError, match="an answer of more than 1048576 bytes"),
@@ -293,9 +294,11 @@ def test_within_an_event_loop():
 
 def test_without_httpx(monkeypatch):
     """The error says how to install the extra."""
+    for name in [name for name in sys.modules if name.startswith("okforest.retrieval.web")]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "httpx", None)
     with pytest.raises(ImportError, match=f"needs httpx, .*: {re.escape(install_extra('serve'))}"):
-        RemoteIndex("http://127.0.0.1:9").info()
+        import_module("okforest.retrieval.web")
 
 
 def test_a_server_that_goes_away():

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
-from okforest.retrieval import PictureError, RemoteIndex
-from okforest.retrieval._decoder import Decoder, ExpensivePictureError
-from okforest.retrieval._pictures import FORMATS, Limits, read_picture
+from okforest.retrieval import PictureError
+from okforest.retrieval.decoder import Decoder, ExpensivePictureError
+from okforest.retrieval.pictures import FORMATS, Limits, read_picture
 from reference.retrieval import make_images
 from reference.web import encoded, request
 
@@ -108,7 +108,7 @@ def test_a_decoder_dies_with_its_server():
     """Even if that is killed; Ctrl-C does not get to it."""
     code = """
 import time
-from okforest.retrieval._decoder import Decoder
+from okforest.retrieval.decoder import Decoder
 decoder = Decoder(60.0)
 print(decoder.start().pid, flush=True)
 time.sleep(60)
@@ -149,8 +149,8 @@ def test_text_is_not_a_picture(build, serving):
 
 def test_large_pictures_do_not_hold_up_small_ones(build, serving, monkeypatch):
     """They are decoded one at a time, beside the others."""
-    pytest.importorskip("fastapi", reason="FastAPI is not installed")
-    from okforest.retrieval import server
+    server = pytest.importorskip("okforest.retrieval.web.server", reason="without the extra serve")
+    from okforest.retrieval.web import RemoteIndex
 
     monkeypatch.setattr(server, "QUICK_PIXELS", 1000)
     decoders = []

@@ -7,14 +7,14 @@ import pytest
 from okforest.retrieval import (
     FederatedIndex,
     IndexChangedError,
-    RemoteError,
-    RemoteIndex,
     SubwindowIndex,
     Vocabulary,
 )
-from okforest.retrieval._scoring import Words
+from okforest.retrieval.postings import Words
 from reference.retrieval import make_images
 from reference.web import encoded
+
+web = pytest.importorskip("okforest.retrieval.web", reason="the extra serve is not installed")
 
 
 def by_name(hits):
@@ -26,7 +26,7 @@ def test_shards_equal_one_index(build, images, serving):
     whole = build()
     parts = [build(range(k, 12, 4), f"shard {k}") for k in range(4)]
     urls = [serving(part) for part in parts[2:]]
-    federated = FederatedIndex([*parts[:2], *(RemoteIndex(url) for url in urls)])
+    federated = FederatedIndex([*parts[:2], *(web.RemoteIndex(url) for url in urls)])
     for query in (*images[:3], *make_images(seed=9)[0][:2]):
         for options in ({}, {"labels": ["class 1", "class 2"]}, {"n_subwindows": 57}):
             expected = whole.search(query, 12, **options)
@@ -38,7 +38,7 @@ def test_shards_equal_one_index(build, images, serving):
 def test_remote_indexes_alone(build, images, serving):
     """Without a local index, the vocabulary is downloaded."""
     url = serving(build())
-    remote = FederatedIndex([RemoteIndex(url)])
+    remote = FederatedIndex([web.RemoteIndex(url)])
     assert remote.vocabulary.key == build(name="other").vocabulary.key
     assert by_name(remote.search(images[0])) == by_name(build(name="third").search(images[0]))
 
@@ -79,16 +79,16 @@ def test_errors(build, images):
     with pytest.raises(ValueError, match="there are no indexes"):
         FederatedIndex([])
     with pytest.raises(ValueError, match="expected an address that begins with http"):
-        RemoteIndex("ftp://example.org")
-    with pytest.raises(RemoteError, match=r"http://127.0.0.1:9 cannot be reached"):
-        RemoteIndex("http://127.0.0.1:9", timeout=2).info()
+        web.RemoteIndex("ftp://example.org")
+    with pytest.raises(web.RemoteError, match=r"http://127.0.0.1:9 cannot be reached"):
+        web.RemoteIndex("http://127.0.0.1:9", timeout=2).info()
 
 
 def test_index_is_not_written(build, serving, images):
     """A server without a token refuses changes, and says why."""
     index = build()
-    remote = RemoteIndex(serving(index), token="guess")
-    with pytest.raises(RemoteError, match=r"\(403\): this server is read-only"):
+    remote = web.RemoteIndex(serving(index), token="guess")
+    with pytest.raises(web.RemoteError, match=r"\(403\): this server is read-only"):
         remote.remove(3)
     assert len(SubwindowIndex(index.path)) == 12
 
@@ -114,7 +114,7 @@ def test_ties_between_shards(tmp_path, images, vocabulary):
 def test_remote_index_that_changes(build, serving, images):
     """A change between the two steps is an IndexChangedError, and the search starts again."""
     index = build(range(6))
-    remote = RemoteIndex(serving(SubwindowIndex(index.path)))
+    remote = web.RemoteIndex(serving(SubwindowIndex(index.path)))
     words = Words.count(index.reach(images[0]).leaves)
     sizes, generation = remote.leaf_sizes(words.leaves)
     index.remove(["5"])
@@ -138,7 +138,7 @@ def test_remote_index_that_changes(build, serving, images):
 def test_options_of_a_remote_search(build, serving, images):
     """Labels, subwindows and the seed are those that are passed."""
     index = build()
-    remote, body = RemoteIndex(serving(index)), encoded(images[0])
+    remote, body = web.RemoteIndex(serving(index)), encoded(images[0])
     for options in (
         {"labels": ["class 1", "class 2"]},
         {"labels": ["none"]},

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from okforest.retrieval import PictureError, SubwindowIndex, _sources
-from okforest.retrieval._pictures import Limits, content_hash, list_pictures, read_picture
+from okforest.retrieval import PictureError, SubwindowIndex, pictures
+from okforest.retrieval.pictures import Limits, content_hash, list_pictures, read_picture
 from reference.retrieval import make_images
 
 
@@ -64,7 +64,7 @@ def test_changed_files(folder, tmp_path):
 
 def test_leave_one_out(folder, tmp_path):
     """Without queries, the labelled files are searched for among the others."""
-    quality = SubwindowIndex.build(tmp_path / "index", folder).evaluate(ks=(1,))
+    quality = SubwindowIndex.build(tmp_path / "index", folder).evaluate(k=(1,))
     assert quality.n_queries == 4
     assert 0 < quality.mean_average_precision <= 1
 
@@ -106,7 +106,7 @@ def test_unchanged_files_are_not_read(folder, tmp_path, vocabulary, monkeypatch)
     def fail(*arguments):
         raise AssertionError("a file was read")
 
-    monkeypatch.setattr(_sources, "read_picture", fail)
+    monkeypatch.setattr(pictures, "read_picture", fail)
     assert index.add(folder)[:3] == (0, 0, 5)
 
 
@@ -200,19 +200,19 @@ def test_names_that_are_not_text(folder, tmp_path, vocabulary):
 def test_files_that_change_while_they_are_read(folder, tmp_path, vocabulary, monkeypatch):
     """The time of a file is that before it was read; one that vanishes is left out."""
     index = SubwindowIndex.build(tmp_path / "index", vocabulary=vocabulary, root=folder)
-    read = _sources.read_picture
+    read = pictures.read_picture
 
-    def slow(path, limits):
-        picture = read(path, limits)
+    def slow(path):
+        picture = read(path)
         if path.name == "grey.gif":
             Image.fromarray(make_images(seed=8)[0][0]).save(path)
         return picture
 
     (folder / "a" / "0.png").rename(folder / "gone.png")
-    sources = _sources.as_sources(folder)
+    sources = pictures.as_sources(folder)
     (folder / "gone.png").unlink()
     with monkeypatch.context() as patch:
-        patch.setattr(_sources, "read_picture", slow)
+        patch.setattr(pictures, "read_picture", slow)
         added = index.add(sources)
     assert (added.n_added, [one.name for one in added.skipped]) == (4, ["gone.png"])
     assert index.add(folder)[:3] == (0, 1, 3)

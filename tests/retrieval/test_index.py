@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from okforest.retrieval import Hit, IndexBusyError, SubwindowIndex, Vocabulary
-from okforest.retrieval._evaluation import average_precision
-from okforest.retrieval._postings import Postings, merge
+from okforest.retrieval.evaluation import average_precision
+from okforest.retrieval.postings import Postings, merge
 from okforest.segments import RandomSubwindows
 from reference import retrieval as reference
 from reference.retrieval import make_images, scores_by_name
@@ -112,7 +112,7 @@ def test_replacing(build, images):
     other = index.add(images[3:5], names=["1", "new"], commit_every=1)
     assert other[:3] == (1, 1, 0)
     assert sorted(row.name for row in index.rows()) == ["0", "1", "2", "new"]
-    assert index.search(images[3], top=1)[0].name == "1"
+    assert index.search(images[3], k=1)[0].name == "1"
     relabelled = index.add(images[:1], names=["0"], labels=["other"])
     assert relabelled.n_replaced == 1
     assert index.row("0").label == "other"
@@ -180,12 +180,12 @@ def test_merge(build, images):
 def test_hits(build, images):
     """Hits are ranked and have what the table has; a filter keeps the scores."""
     index = build()
-    hits = index.search(images[2], top=5)
+    hits = index.search(images[2], k=5)
     own = next(hit for hit in hits if hit.id == 2)
     assert own == Hit(2, "2", "class 2", own.score, 24, 20)
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert {hit.label for hit in hits[:3]} == {"class 2"}
-    filtered = index.search(images[2], top=20, labels=["class 0", "unknown"])
+    filtered = index.search(images[2], k=20, labels=["class 0", "unknown"])
     assert {hit.label for hit in filtered} <= {"class 0"}
     all_scores = scores_by_name(index, images[2])
     assert all(hit.score == all_scores[hit.name] for hit in filtered)
@@ -214,16 +214,16 @@ def test_ties_are_broken_at_random(tmp_path, images, vocabulary):
 def test_explanation(build, images):
     """The weights of all pairs sum to the score; boxes lie in the pictures."""
     index = build()
-    hit = index.search(images[3], top=2)[1]
+    hit = index.search(images[3], k=2)[1]
     picture = images[int(hit.name)]
-    explanation = index.explain(images[3], hit, top=10**6, hit_picture=picture)
+    explanation = index.explain(images[3], hit, k=10**6, hit_picture=picture)
     assert explanation.score == pytest.approx(hit.score)
     assert explanation.weights.sum() == pytest.approx(hit.score)
     assert (np.diff(explanation.weights) <= 0).all()
     for boxes in (explanation.query_boxes, explanation.hit_boxes):
         row, col, side = boxes.T
         assert ((row >= 0) & (row + side <= 24) & (col >= 0) & (col + side <= 20)).all()
-    assert len(index.explain(images[3], hit, top=3, hit_picture=picture).weights) == 3
+    assert len(index.explain(images[3], hit, k=3, hit_picture=picture).weights) == 3
     with pytest.raises(ValueError, match="is not the image '7' of the index"):
         index.explain(images[3], "7", hit_picture=images[3])
     with pytest.raises(ValueError, match="was not indexed from a file; pass its pixels"):
@@ -233,11 +233,11 @@ def test_explanation(build, images):
 def test_evaluation(build, images, labels):
     """Measures agree with the rankings; leaving one out equals an index without it."""
     index = build(range(8))
-    quality = index.evaluate(images[8:], labels[8:], ks=(1, 3))
+    quality = index.evaluate(images[8:], labels[8:], k=(1, 3))
     assert quality.n_queries == 4
     precisions, relevant_of = [], {}
     for i in range(8, 12):
-        hits = index.search(images[i], top=8)
+        hits = index.search(images[i], k=8)
         relevant_of[i] = [hit.label == labels[i] for hit in hits]
         precisions.append(np.mean(relevant_of[i][:3]))
     assert quality.precision[3] == pytest.approx(np.mean(precisions))
@@ -292,8 +292,8 @@ def test_errors(build, images, tmp_path):
         index.search(-1)
     with pytest.raises(ValueError, match="image '0' was not indexed from a file"):
         index.search(0)
-    with pytest.raises(ValueError, match="top=0; expected an integer from 1"):
-        index.search(images[0], top=0)
+    with pytest.raises(ValueError, match="k=0; expected an integer from 1"):
+        index.search(images[0], k=0)
     with pytest.raises(ValueError, match="there are 2 images and 1 names"):
         index.add(images[:2], names=["x"])
     with pytest.raises(ValueError, match="two images have the name 'x'"):

@@ -39,7 +39,7 @@ def test_ties_in_an_evaluation(tmp_path, images, vocabulary):
 def test_boxes_of_an_explanation_share_leaves(build, images, vocabulary):
     """Each pair of boxes is one of subwindows with a leaf in common, and its weight that sum."""
     index = build()
-    explanation = index.explain(images[3], "7", top=10**6, hit_picture=images[7])
+    explanation = index.explain(images[3], "7", k=10**6, hit_picture=images[7])
     mine = vocabulary.reach([images[3][:, :, None]], query=True)
     its = vocabulary.reach([images[7][:, :, None]])
     sizes = {}
@@ -70,7 +70,7 @@ def test_boxes_of_an_explanation_share_leaves(build, images, vocabulary):
 def test_subwindows_of_the_query(build, images, labels):
     """Explain and evaluate cut the query into as many subwindows as they are told."""
     index = build(range(8))
-    hit = index.search(images[9], top=1, n_subwindows=90)[0]
+    hit = index.search(images[9], k=1, n_subwindows=90)[0]
     options = {"hit_picture": images[int(hit.name)], "n_subwindows": 90}
     assert index.explain(images[9], hit, **options).score == pytest.approx(hit.score)
     rng = np.random.default_rng(0)
@@ -108,8 +108,8 @@ def test_queries_without_a_class(tmp_path, build, images, vocabulary):
     )
     with pytest.raises(ValueError, match="no query has an image of its class"):
         index.evaluate(images)
-    with pytest.raises(ValueError, match="ks=0; expected an integer from 1"):
-        build().evaluate(images, ["class 0"] * 12, ks=(0,))
+    with pytest.raises(ValueError, match="k=0; expected an integer from 1"):
+        build().evaluate(images, ["class 0"] * 12, k=(0,))
 
 
 def test_wrong_arguments_of_a_search(build, images):
@@ -119,12 +119,12 @@ def test_wrong_arguments_of_a_search(build, images):
         ({"labels": "class 1"}, "labels='class 1' is a single text; pass a list"),
         ({"n_subwindows": 0}, "n_subwindows=0; expected an integer from 1 to"),
         ({"n_subwindows": 10**12}, "n_subwindows=1000000000000; expected an integer from 1 to"),
-        ({"top": 2.5}, "top=2.5; expected an integer from 1"),
-        ({"top": True}, "top=True; expected an integer from 1"),
+        ({"k": 2.5}, "k=2.5; expected an integer from 1"),
+        ({"k": True}, "k=True; expected an integer from 1"),
         ({"random_state": None}, "random_state=None; expected an integer from 0"),
     ):
         for one in (index, FederatedIndex([index])):
             with pytest.raises(ValueError, match=message):
                 one.search(images[0], **options)
-    seeded = index.search(images[0], random_state=np.int64(7), top=np.int32(3))
-    assert seeded == index.search(images[0], random_state=7, top=3)
+    seeded = index.search(images[0], random_state=np.int64(7), k=np.int32(3))
+    assert seeded == index.search(images[0], random_state=7, k=3)

@@ -7,19 +7,19 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from okforest.retrieval import PictureError, RemoteError, RemoteIndex, SubwindowIndex, _service
-from okforest.retrieval._store import Snapshot
+from okforest.retrieval import PictureError, SubwindowIndex
+from okforest.retrieval.store import Snapshot
 from reference.retrieval import make_images
 from reference.web import encoded, request
 
-pytest.importorskip("fastapi", reason="FastAPI is not installed")
+web = pytest.importorskip("okforest.retrieval.web", reason="the extra serve is not installed")
 
 
 def test_search(files, serving):
     """Uploads, images of the index and parts of both are searched for."""
     index, images = files
     url = serving(index)
-    status, _, answer = request(url, "POST", "/api/search?top=3", encoded(images[1]))
+    status, _, answer = request(url, "POST", "/api/search?k=3", encoded(images[1]))
     assert status == 200
     assert answer["milliseconds"] > 0
     expected = index.search(images[1], 3)
@@ -28,7 +28,7 @@ def test_search(files, serving):
     ]
     assert answer["hits"][0].keys() == {"id", "name", "label", "score", "height", "width"}
     image = expected[0].id
-    status, _, again = request(url, "GET", f"/api/images/{image}/search?top=3")
+    status, _, again = request(url, "GET", f"/api/images/{image}/search?k=3")
     assert [hit["id"] for hit in again["hits"]] == [hit.id for hit in index.search(image, 3)]
     status, _, part = request(url, "POST", "/api/search?box=2,3,12,10", encoded(images[1]))
     assert (part["query_width"], part["query_height"]) == (12, 10)
@@ -36,7 +36,7 @@ def test_search(files, serving):
     assert [hit["score"] for hit in part["hits"]] == [hit.score for hit in index.search(crop)]
     status, _, only = request(url, "POST", "/api/search?label=class+2", encoded(images[1]))
     assert {hit["label"] for hit in only["hits"]} <= {"class 2"}
-    assert RemoteIndex(url).search(encoded(images[1]), 3) == expected
+    assert web.RemoteIndex(url).search(encoded(images[1]), 3) == expected
 
 
 def test_explain(files, serving):
@@ -147,8 +147,8 @@ def test_scripts_are_those_of_the_server(build, serving):
 def test_writable(build, serving):
     """The page learns whether changes are allowed."""
     index = build(range(2))
-    assert RemoteIndex(serving(index)).info()["writable"] is False
-    assert RemoteIndex(serving(index, token="t")).info()["writable"] is True
+    assert web.RemoteIndex(serving(index)).info()["writable"] is False
+    assert web.RemoteIndex(serving(index, token="t")).info()["writable"] is True
 
 
 def test_changes_need_the_token(files, serving, caplog):
@@ -164,7 +164,7 @@ def test_changes_need_the_token(files, serving, caplog):
             assert "right token" in answer["detail"]
     assert len(SubwindowIndex(index.path)) == 8
     assert "s3cret" not in caplog.text
-    client = RemoteIndex(url, token="s3cret")
+    client = web.RemoteIndex(url, token="s3cret")
     assert client.add(image, "new.png", "new") == {"added": 1, "replaced": 0, "unchanged": 0}
     assert client.add(image, "new.png", "new")["unchanged"] == 1
     assert client.info()["images"] == 9
@@ -172,7 +172,7 @@ def test_changes_need_the_token(files, serving, caplog):
     assert (hit.name, hit.label) == ("new.png", "new")
     client.remove(hit.id)
     assert client.info()["images"] == 8
-    with pytest.raises(RemoteError, match=r"\(404\): the index has no image"):
+    with pytest.raises(web.RemoteError, match=r"\(404\): the index has no image"):
         client.remove(hit.id)
     assert request(url, "GET", f"/api/images/{hit.id}/thumbnail")[0] == 404
 
@@ -180,14 +180,14 @@ def test_changes_need_the_token(files, serving, caplog):
 def test_wrong_token_of_a_client(build, serving):
     """A client with a wrong token gets the reason."""
     index = build(range(2))
-    with pytest.raises(RemoteError, match=r"\(401\): changes need the header"):
-        RemoteIndex(serving(index, token="t"), token="x").remove(0)
+    with pytest.raises(web.RemoteError, match=r"\(401\): changes need the header"):
+        web.RemoteIndex(serving(index, token="t"), token="x").remove(0)
 
 
 def test_many_changes(files, serving):
     """Changes at the same time wait for each other; small segments are merged now and then."""
     index, _ = files
-    client = RemoteIndex(serving(index, token="t"), token="t")
+    client = web.RemoteIndex(serving(index, token="t"), token="t")
     pictures = [encoded(image) for image in make_images(24, seed=7)[0]]
     names = [f"{i}.png" for i in range(24)]
     with ThreadPoolExecutor(4) as pool:
@@ -200,10 +200,12 @@ def test_many_changes(files, serving):
 
 def test_large_segments_are_not_rewritten(build, serving, monkeypatch):
     """Only small segments are merged when pictures are added one by one."""
-    monkeypatch.setattr(_service, "SMALL", 5)
+    from okforest.retrieval.web import service
+
+    monkeypatch.setattr(service, "MAX_MERGED_IMAGES", 5)
     index = build(range(6))
     large = index.snapshot.segments[0].file
-    client = RemoteIndex(serving(index, token="t"), token="t")
+    client = web.RemoteIndex(serving(index, token="t"), token="t")
     for i, image in enumerate(make_images(18, seed=7)[0]):
         client.add(encoded(image), f"new {i}")
     index.refresh()
@@ -257,7 +259,7 @@ def test_images_to_start_with(files, serving):
     """Some images, spread over the index, without those that were removed."""
     index, _ = files
     url = serving(index)
-    images = request(url, "GET", "/api/images?top=4")[2]["images"]
+    images = request(url, "GET", "/api/images?k=4")[2]["images"]
     assert [image["label"] for image in images] == ["class 0", "class 1", "class 2", "class 3"]
     assert images[0].keys() == {"id", "name", "label", "height", "width"}
     index.remove([images[0]["name"]])
@@ -270,7 +272,7 @@ def test_images_to_start_with(files, serving):
 def test_client_takes_files_arrays_and_names(files, serving, tmp_path):
     """As an index in a folder does: files, arrays, numbers and hits; images go by their names."""
     index, images = files
-    client = RemoteIndex(serving(index, token="t"), token="t")
+    client = web.RemoteIndex(serving(index, token="t"), token="t")
     path = index.path.parent / "pictures" / "class 1" / "1.png"
     expected = index.search(path)
     for query in (path, str(path), images[1], path.read_bytes()):
@@ -284,7 +286,7 @@ def test_client_takes_files_arrays_and_names(files, serving, tmp_path):
     assert client.add(new[1], "array", "class 1")["added"] == 1
     assert client.remove(["new.png", client.search(new[1], 1)[0]]) == 2
     assert client.remove("class 1/1.png") == 1
-    with pytest.raises(RemoteError, match=r"\(404\): the index has no image 'new.png'$"):
+    with pytest.raises(web.RemoteError, match=r"\(404\): the index has no image 'new.png'$"):
         client.remove("new.png")
     with pytest.raises(ValueError, match="the picture is not a file and has no name; pass one"):
         client.add(new[0])
@@ -296,7 +298,7 @@ def test_pictures_that_were_sent(files, serving):
     """They are searched for by their thumbnails; an explanation says why there is none."""
     index, images = files
     url = serving(index, token="t")
-    RemoteIndex(url, token="t").add(make_images(seed=5)[0][0], "new.png")
+    web.RemoteIndex(url, token="t").add(make_images(seed=5)[0][0], "new.png")
     image = max(row.id for row in SubwindowIndex(index.path).rows())
     assert request(url, "GET", f"/api/images/{image}/search")[0] == 200
     status, _, answer = request(url, "POST", f"/api/explain/{image}", encoded(images[0]))
@@ -334,9 +336,7 @@ def test_forms_and_heads(files, serving):
 
 def test_port_in_use(build):
     """One error says so, before anything is announced."""
-    from okforest.retrieval.server import serve
-
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(OSError, match=f"cannot listen on port {port} of 127.0.0.1: it is in"):
-            serve(build(range(2)), port=port, ready=lambda: pytest.fail("it does not listen"))
+            web.serve(build(range(2)), port=port, ready=lambda: pytest.fail("it does not listen"))

@@ -12,14 +12,26 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from okforest.retrieval import FederatedIndex, RemoteIndex, SubwindowIndex
+from okforest.retrieval import FederatedIndex, SubwindowIndex
 from reference.retrieval import make_images
 from reference.web import encoded, request
 
-pytest.importorskip("fastapi", reason="FastAPI is not installed")
+web = pytest.importorskip("okforest.retrieval.web", reason="the extra serve is not installed")
 
-LOG = "okforest.retrieval.server"
+LOG = "okforest.retrieval.web"
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+
+
+@pytest.fixture(scope="module")
+def url(shared_index, shared_serving):
+    """Return the address of a server that refuses what all tests send."""
+    return shared_serving(shared_index, token="t")
+
+
+@pytest.fixture(scope="module")
+def small_url(shared_index, shared_serving):
+    """Return the address of a server of uploads of at most a mebibyte."""
+    return shared_serving(shared_index, max_bytes=2**20)
 
 
 def bomb(side):
@@ -69,15 +81,14 @@ def bomb(side):
         "large",
     ],
 )
-def test_hostile_uploads(files, serving, caplog, body, status, message):
+def test_hostile_uploads(small_url, caplog, body, status, message):
     """Each is refused with a message and a line in the log; the server goes on."""
-    url = serving(files[0], max_bytes=2**20)
     with caplog.at_level("WARNING", LOG):
-        got, _, answer = request(url, "POST", "/api/search", body)
+        got, _, answer = request(small_url, "POST", "/api/search", body)
     assert got == status
     assert message in answer["detail"]
     assert any("refused" in record.message for record in caplog.records)
-    assert request(url, "GET", "/api/info")[0] == 200
+    assert request(small_url, "GET", "/api/info")[0] == 200
 
 
 def test_the_limit_itself_is_allowed(build, serving):
@@ -105,8 +116,7 @@ def test_tokens_are_compared_in_constant_time(monkeypatch):
 
     from fastapi import HTTPException, Request
 
-    from okforest.retrieval import _guards
-    from okforest.retrieval.server import ServerSettings
+    from okforest.retrieval.web import guards
 
     seen = []
 
@@ -114,12 +124,12 @@ def test_tokens_are_compared_in_constant_time(monkeypatch):
         seen.append((len(a), len(b)))
         return compare_digest(a, b)
 
-    monkeypatch.setattr(_guards.hmac, "compare_digest", compare)
+    monkeypatch.setattr(guards.hmac, "compare_digest", compare)
     for sent in (b"", b"Bearer x", b"Bearer " + b"x" * 5000):
         scope = {"type": "http", "method": "POST", "path": "/", "query_string": b""}
         scope |= {"headers": [(b"authorization", sent)], "server": ("x", 80), "scheme": "http"}
         with pytest.raises(HTTPException):
-            _guards.check_token(Request(scope), ServerSettings(token="s3cret"))
+            guards.check_token(Request(scope), web.ServerSettings(token="s3cret"))
     assert seen == [(32, 32)] * 3
 
 
@@ -136,7 +146,7 @@ def test_a_refusal_is_one_line_of_the_log(caplog):
     """Line breaks in a reason do not make lines of their own."""
     from fastapi import Request
 
-    from okforest.retrieval._guards import refusal
+    from okforest.retrieval.web.guards import refusal
 
     scope = {"type": "http", "method": "GET", "path": "/x\nforged", "query_string": b""}
     scope |= {"headers": [], "server": ("x", 80), "scheme": "http", "client": ("1.2.3.4", 5)}
@@ -149,9 +159,8 @@ def test_a_refusal_is_one_line_of_the_log(caplog):
 
 
 @pytest.mark.parametrize("name", ["../x.png", "/etc/passwd", "a\\b", "..", "", "x" * 201, "a\nb"])
-def test_paths_in_names(files, serving, caplog, name):
+def test_paths_in_names(url, caplog, name):
     """Names with paths, control characters or too many letters are refused."""
-    url = serving(files[0], token="t")
     path = f"/api/images?name={quote(name, safe='')}"
     status, _, answer = request(url, "POST", path, b"x", Authorization="Bearer t")
     assert status == 422
@@ -164,7 +173,7 @@ def test_wrong_parameters(files, serving, vocabulary):
     index, images = files
     url = serving(index)
     body = encoded(images[0])
-    for path in ("top=0", "top=9999", "box=1,2,3", "box=a", "n_subwindows=10000000", "top=x"):
+    for path in ("k=0", "k=9999", "box=1,2,3", "box=a", "n_subwindows=10000000", "k=x"):
         assert request(url, "POST", f"/api/search?{path}", body)[0] == 422
     for path in ("/api/images/99/search", "/api/images/-1/search", "/api/images/99/thumbnail"):
         assert request(url, "GET", path)[0] == 404
@@ -190,7 +199,7 @@ def test_lengths_of_words(build, serving, images):
         "times": [1] * len(leaves),
         "sizes": sizes.tolist(),
         "generation": generation,
-        "top": 3,
+        "k": 3,
         "labels": None,
         "random_state": 0,
     }
@@ -216,14 +225,13 @@ def test_lengths_of_words(build, serving, images):
         ("sizes", b"[" * 9000, 422),
         ("sizes", b"1" * 10**6, 422),
         ("sizes", b"", 400),
-        ("hits", b'{"top": NaN}', 422),
+        ("hits", b'{"k": NaN}', 422),
         ("hits", b"[]", 422),
     ],
     ids=range(12),
 )
-def test_hostile_json(build, serving, caplog, path, body, status):
+def test_hostile_json(url, caplog, path, body, status):
     """It is refused in a moment, with a message and headers, whatever it holds."""
-    url = serving(build(range(2)))
     start = time.perf_counter()
     with caplog.at_level("WARNING", LOG):
         got, headers, answer = request(url, "POST", f"/api/shard/{path}", body)
@@ -235,9 +243,8 @@ def test_hostile_json(build, serving, caplog, path, body, status):
     assert time.perf_counter() - start < 5
 
 
-def test_large_json(build, serving):
+def test_large_json(url):
     """It is refused by its length, which is smaller than that of pictures, before it is sent."""
-    url = serving(build(range(2)))
     place = urlsplit(url)
     with socket.create_connection((place.hostname, place.port), timeout=20) as client:
         client.sendall(
@@ -316,7 +323,7 @@ def test_absolute_paths_are_not_shown(tmp_path, serving, vocabulary):
     url = serving(index)
     hit = request(url, "POST", "/api/search", encoded(image))[2]["hits"][0]
     assert hit["name"] == "face.png"
-    remote = FederatedIndex([RemoteIndex(url)]).search(image)[0]
+    remote = FederatedIndex([web.RemoteIndex(url)]).search(image)[0]
     assert (remote.name, remote.score) == ("face.png", index.search(image)[0].score)
     path.unlink()
     status, _, answer = request(url, "POST", "/api/explain/0", encoded(image))

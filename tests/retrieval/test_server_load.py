@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from okforest.retrieval import RemoteError, RemoteIndex, SubwindowIndex
+from okforest.retrieval import SubwindowIndex
 from reference.retrieval import make_images
 from reference.web import encoded, request
 
-pytest.importorskip("fastapi", reason="FastAPI is not installed")
+web = pytest.importorskip("okforest.retrieval.web", reason="the extra serve is not installed")
 
 
 @contextmanager
@@ -68,8 +68,8 @@ def test_500_megabytes(files, serving):
 def test_large_uploads_get_their_answer(build, serving):
     """A client that reads only after it has sent everything is told why it is refused."""
     url = serving(build(range(2)), max_bytes=2**20, upload_seconds=120)
-    with pytest.raises(RemoteError, match=r"\(413\): the body is larger than 1048576 bytes"):
-        RemoteIndex(url).search(bytes(32 * 2**20))
+    with pytest.raises(web.RemoteError, match=r"\(413\): the body is larger than 1048576 bytes"):
+        web.RemoteIndex(url).search(bytes(32 * 2**20))
 
 
 def test_large_uploads_that_end_early(build, serving):
@@ -154,7 +154,7 @@ def test_time_limit(files, serving, monkeypatch):
 
 def test_connections_are_bounded(build, monkeypatch):
     """Serve passes its limits to uvicorn."""
-    from okforest.retrieval import server
+    from okforest.retrieval.web import server
 
     configs = []
 
@@ -162,7 +162,7 @@ def test_connections_are_bounded(build, monkeypatch):
         configs.append((self.config, sockets[0].getsockname()))
 
     monkeypatch.setattr(server.uvicorn.Server, "run", run)
-    server.serve(build(range(2)), port=8123, settings=server.ServerSettings(workers=1, queue=3))
+    server.serve(build(range(2)), port=8123, settings=web.ServerSettings(workers=1, queue=3))
     ((config, address),) = configs
     assert config.limit_concurrency == 4 * (1 + 3) + 64
     assert address == ("127.0.0.1", 8123)
@@ -172,7 +172,7 @@ def test_connections_are_bounded(build, monkeypatch):
 
 def test_uploads_at_the_same_time(build, serving, monkeypatch):
     """The bodies of all requests together are bounded, but small ones are read in any case."""
-    from okforest.retrieval import server
+    from okforest.retrieval.web import server
 
     made, make = [], server.Uploads
     monkeypatch.setattr(server, "Uploads", lambda *given: made.append(make(*given)) or made[-1])

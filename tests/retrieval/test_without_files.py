@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from okforest.retrieval import FederatedIndex, PictureError, RemoteIndex, SubwindowIndex
+from okforest.retrieval import FederatedIndex, PictureError, SubwindowIndex
 from reference.web import encoded
 
 
@@ -81,16 +81,17 @@ def test_folder_with_other_files(tmp_path, images, monkeypatch):
 def test_wrong_types_of_indexes(build):
     """Folders and addresses that were not opened, and single indexes, are refused by name."""
     index = build()
-    remote = RemoteIndex("http://127.0.0.1:9")
+    web = pytest.importorskip("okforest.retrieval.web", reason="the extra serve is not installed")
+    remote = web.RemoteIndex("http://127.0.0.1:9")
     for wrong, error, message in [
-        (["folder"], TypeError, r"'folder' is no index; pass SubwindowIndex\(folder\) or Remote"),
+        (["folder"], TypeError, r"'folder' is not an index; pass SubwindowIndex\(folder\) or Remote"),
         (index, TypeError, "shards=<SubwindowIndex of 12 images .*; expected a list"),
     ]:
         with pytest.raises(error, match=message):
             FederatedIndex(wrong)
     for wrong, message in [
-        (["folder"], "'folder' is no SubwindowIndex, and only those can be merged"),
-        ([remote], r"RemoteIndex\('http://127.0.0.1:9'\) is no SubwindowIndex"),
+        (["folder"], "'folder' is not a SubwindowIndex, and only these can be merged"),
+        ([remote], r"RemoteIndex\('http://127.0.0.1:9'\) is not a SubwindowIndex"),
         (index, "others=<SubwindowIndex of 12 images .*; expected a list"),
     ]:
         with pytest.raises(TypeError, match=message):

@@ -29,7 +29,7 @@ with tempfile.TemporaryDirectory() as folder:
         thumbnail_side=0,
     )
     queries = [1500, 1507, 1600, 1720, 1790]
-    answers = [index.search(images[i], top=8) for i in queries]
+    answers = [index.search(images[i], k=8) for i in queries]
     quality = index.evaluate(images[1500:], labels[1500:])
 print(f"the first answer has the right label in {quality.top_1:.0%} of cases")
 

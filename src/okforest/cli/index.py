@@ -12,7 +12,7 @@ from okforest.cli.console import plain_errors, print_json, print_message, print_
 
 if TYPE_CHECKING:
     from okforest.retrieval import SubwindowIndex
-    from okforest.retrieval._table import Row
+    from okforest.retrieval.segment import Row
 
 Index = Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of the index.")]
 Folder = Annotated[
@@ -117,11 +117,11 @@ def chosen(index: "SubwindowIndex", labels: list[str] | None, pattern: str | Non
     return sorted(rows, key=lambda row: row.name)
 
 
-def names_of(index: "SubwindowIndex", given: Iterable[str]) -> list[str]:
-    """Return the names of images that are given by them, or by the paths of their files."""
+def names_of(index: "SubwindowIndex", texts: Iterable[str]) -> list[str]:
+    """Return the names of images from names, or from the paths of their files."""
     known = {row.name for row in index.rows()}
     root = index.snapshot.manifest.root
-    return [_name_of(text, known, root, index.path) for text in given]
+    return [_name_of(text, known, root, index.path) for text in texts]
 
 
 def counted(n: int) -> str:

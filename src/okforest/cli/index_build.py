@@ -9,20 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from okforest.cli.console import (
-    Jobs,
-    Seed,
-    check_jobs,
-    plain_errors,
-    print_json,
-    print_message,
-    progress,
-)
+from okforest.cli.console import Jobs, Seed, check_jobs, plain_errors, print_json, print_message
 from okforest.cli.index import AsJson, Folder, Index
 
 if TYPE_CHECKING:
     from okforest.retrieval import Added, SubwindowIndex, Vocabulary
-    from okforest.retrieval._sources import Sources
+    from okforest.retrieval.pictures import Sources
 
 
 class Color(StrEnum):
@@ -72,11 +64,11 @@ def build(
     """Make an index of a folder of images. If it was interrupted, the same command resumes it."""
     with plain_errors():
         from okforest.retrieval import SubwindowIndex
-        from okforest.retrieval._store import Store
+        from okforest.retrieval.pictures import list_pictures
+        from okforest.retrieval.store import Store
 
         check_jobs(jobs)
-        n = _count(folder)
-        if n == 0:
+        if not list_pictures(folder):
             raise ValueError(f"{folder} has no images; pass a folder of image files.")
         store = Store(index)
         if store.exists():
@@ -93,7 +85,7 @@ def build(
             made = SubwindowIndex.build(
                 index, vocabulary=words, thumbnail_side=thumbnails, root=folder, n_jobs=jobs
             )
-        _add(made, folder, n, commit_every, as_json)
+        _add(made, folder, commit_every, as_json)
 
 
 def add(
@@ -117,7 +109,7 @@ def add(
 
         check_jobs(jobs)
         opened = SubwindowIndex(index, n_jobs=jobs)
-        _add(opened, folder, _count(folder), commit_every, as_json)
+        _add(opened, folder, commit_every, as_json)
         watcher = Watcher(opened, folder)
         while watch is not None:
             time.sleep(watch)
@@ -174,7 +166,7 @@ class Watcher:
             self._wait(f"{error} It is tried again.")
 
     def _follow(self) -> None:
-        from okforest.retrieval._sources import Sources, as_sources
+        from okforest.retrieval.pictures import Sources, as_sources
 
         self.index.refresh()
         try:
@@ -264,15 +256,15 @@ def read_vocabulary(path: Path) -> "Vocabulary":
         ) from error
 
 
-def given(context: typer.Context, names: tuple[str, ...]) -> list[str]:
-    """Return those of some options that are on the command line."""
+def on_command_line(context: typer.Context, names: tuple[str, ...]) -> list[str]:
+    """Return which of these options are on the command line."""
     sources = {name: context.get_parameter_source(name) for name in names}
     return [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
 
 
 def check_growth(context: typer.Context) -> None:
     """Refuse options for growing trees beside those that have been grown."""
-    if unused := given(context, GROWTH):
+    if unused := on_command_line(context, GROWTH):
         raise ValueError(
             f"{_option(unused[0])} is for growing trees, and --vocabulary has trees; leave one of "
             "the two out."
@@ -298,31 +290,22 @@ def check_same(context: typer.Context, index: "SubwindowIndex", folder: Path) ->
         "seed": vocabulary.seed,
         "thumbnails": manifest.thumbnail_side,
     }
-    for name in given(context, tuple(has)):
+    for name in on_command_line(context, tuple(has)):
         value = context.params[name]
         if value not in (has[name], Color.auto):
             raise ValueError(
                 f"{index.path} was built with {_option(name)} {has[name]}, which does not change; "
                 f"{value} needs another index."
             )
-    for name in given(context, FORGOTTEN):
+    for name in on_command_line(context, FORGOTTEN):
         print_message(f"{_option(name)} has no effect: {index.path} has its trees")
     path = context.params["vocabulary"]
     if path is not None and read_vocabulary(path).key != vocabulary.key:
-        raise ValueError(f"{index.path} was built on other trees than those of {path}.")
+        raise ValueError(f"{index.path} was built on trees that differ from the trees of {path}.")
 
 
-def _count(folder: Path) -> int:
-    from okforest.retrieval._pictures import list_pictures
-
-    return len(list_pictures(folder))
-
-
-def _add(
-    index: "SubwindowIndex", folder: Path, n: int, commit_every: int | None, as_json: bool
-) -> None:
-    with progress("indexing", n) as update:
-        added = index.add(folder, commit_every=commit_every, callback=update)
+def _add(index: "SubwindowIndex", folder: Path, commit_every: int | None, as_json: bool) -> None:
+    added = index.add(folder, commit_every=commit_every, verbose=1)
     if as_json:
         print_json(added._asdict() | {"skipped": [asdict(one) for one in added.skipped]})
         return

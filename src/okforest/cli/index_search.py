@@ -15,12 +15,14 @@ from okforest.cli.console import (
     print_json,
     print_message,
     print_table,
-    progress,
 )
 from okforest.cli.index import AsJson, Index, Labels, counted, names_of
 
 if TYPE_CHECKING:
-    from okforest.retrieval import RemoteIndex, SubwindowIndex
+    from okforest.retrieval import SubwindowIndex
+    from okforest.retrieval.web import RemoteIndex
+
+Best = Annotated[int, typer.Option("-k", min=1, help="Number of hits or pairs of subwindows.")]
 
 
 def search(
@@ -32,7 +34,7 @@ def search(
             "to search for, one after another.",
         ),
     ],
-    top: Annotated[int, typer.Option(min=1, help="Number of hits.")] = 10,
+    k: Best = 10,
     label: Labels = None,
     subwindows: Annotated[int | None, typer.Option(min=1, help="Subwindows of the query.")] = None,
     as_json: AsJson = False,
@@ -40,13 +42,11 @@ def search(
 ) -> None:
     """Find the images that look like a picture."""
     with plain_errors():
-        from okforest.retrieval import FederatedIndex, RemoteIndex, SubwindowIndex
-        from okforest.retrieval._hits import load_query
+        from okforest.retrieval import FederatedIndex, SubwindowIndex
+        from okforest.retrieval.pictures import load_query
 
         places, files = _divide(arguments)
-        shards = [
-            RemoteIndex(place) if _is_address(place) else SubwindowIndex(place) for place in places
-        ]
+        shards = [_open(place) for place in places]
         alone = shards[0] if len(shards) == 1 and isinstance(shards[0], SubwindowIndex) else None
         searched = alone or FederatedIndex(shards)
         _check_labels(label, shards)
@@ -54,10 +54,10 @@ def search(
         answers: list[dict[str, Any]] = []
         rows = []
         for file, picture in zip(files, pictures, strict=True):
-            # The time is that of the search; opening the indexes and the picture takes longer.
+            # Opening the indexes and the picture takes longer than the search, which is timed.
             start = time.perf_counter()
             hits = searched.search(
-                picture, top, labels=label, n_subwindows=subwindows, random_state=seed
+                picture, k, labels=label, n_subwindows=subwindows, random_state=seed
             )
             spent = 1e3 * (time.perf_counter() - start)
             answers.append({"hits": [asdict(hit) for hit in hits], "milliseconds": spent})
@@ -82,7 +82,7 @@ def explain(
     index: Index,
     picture: Annotated[Path, typer.Argument(metavar="PICTURE", help="The query.")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name or file of the hit.")],
-    top: Annotated[int, typer.Option(min=1, help="Number of pairs.")] = 10,
+    k: Best = 10,
     original: Annotated[
         Path | None,
         typer.Option(help="The picture of the hit, if it was not indexed from a file."),
@@ -97,7 +97,7 @@ def explain(
         hit = names_of(opened, [name])[0]
         if original is None and opened.row(hit).file_bytes < 0:
             raise ValueError(f"{hit!r} was not indexed from a file; pass it as --original FILE.")
-        found = opened.explain(picture, hit, top, hit_picture=original)
+        found = opened.explain(picture, hit, k, hit_picture=original)
         pairs = [
             {"query": [left, above, side], "hit": [its_left, its_above, its_side], "weight": weight}
             for (above, left, side), (its_above, its_left, its_side), weight in zip(
@@ -128,7 +128,9 @@ def evaluate(
             "searched for among the others.",
         ),
     ] = None,
-    at: Annotated[list[int] | None, typer.Option(min=1, help="k of precision at k.")] = None,
+    k: Annotated[
+        list[int] | None, typer.Option("-k", min=1, help="Hits, for precision and recall at k.")
+    ] = None,
     as_json: AsJson = False,
     seed: Seed = 0,
     jobs: Jobs = -1,
@@ -136,15 +138,10 @@ def evaluate(
     """Measure how well images with the same label are found."""
     with plain_errors():
         from okforest.retrieval import SubwindowIndex
-        from okforest.retrieval._pictures import list_pictures
 
         check_jobs(jobs)
         opened = SubwindowIndex(index, n_jobs=jobs)
-        n = len(opened) if folder is None else len(list_pictures(folder))
-        with progress("searching", n) as update:
-            quality = opened.evaluate(
-                folder, ks=tuple(at or (1, 5, 10)), random_state=seed, callback=update
-            )
+        quality = opened.evaluate(folder, k=k or (1, 5, 10), random_state=seed, verbose=1)
         if as_json:
             print_json(asdict(quality))
             return
@@ -152,8 +149,8 @@ def evaluate(
             ["queries", str(quality.n_queries)],
             ["top-1", f"{quality.top_1:.2%}"],
             ["mean average precision", f"{quality.mean_average_precision:.4f}"],
-            *([f"precision at {k}", f"{value:.4f}"] for k, value in quality.precision.items()),
-            *([f"recall at {k}", f"{value:.4f}"] for k, value in quality.recall.items()),
+            *([f"precision at {n}", f"{value:.4f}"] for n, value in quality.precision.items()),
+            *([f"recall at {n}", f"{value:.4f}"] for n, value in quality.recall.items()),
         ]
         print_table(["measure", "value"], rows)
         for count, reason in (
@@ -181,16 +178,20 @@ def _is_address(place: str) -> bool:
     return place.startswith(("http://", "https://"))
 
 
-def _check_labels(labels: list[str] | None, shards: "list[RemoteIndex | SubwindowIndex]") -> None:
-    from okforest.retrieval import RemoteIndex
+def _open(place: str) -> "RemoteIndex | SubwindowIndex":
+    if _is_address(place):
+        from okforest.retrieval.web import RemoteIndex
 
+        return RemoteIndex(place)
+    from okforest.retrieval import SubwindowIndex
+
+    return SubwindowIndex(place)
+
+
+def _check_labels(labels: list[str] | None, shards: "list[RemoteIndex | SubwindowIndex]") -> None:
     if not labels:
         return
-    known = {
-        name
-        for shard in shards
-        for name in (shard.info()["labels"] if isinstance(shard, RemoteIndex) else shard.labels)
-    }
+    known = {name for shard in shards for name in shard.labels}
     for label in labels:
         if label not in known:
             there = ", ".join(map(repr, sorted(known)[:10])) + (", …" if len(known) > 10 else "")

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from okforest._utils.errors import install_extra
 from okforest.cli.console import plain_errors, print_message
 from okforest.cli.index import Index, counted
 
@@ -33,15 +32,11 @@ def serve(
 ) -> None:
     """Serve an index: a page for people and an interface for programs."""
     with plain_errors():
-        try:
-            from okforest.retrieval import ServerSettings, SubwindowIndex, server
-        except ImportError as error:
-            raise ImportError(
-                f"the server needs {error.name}, which is not installed: {install_extra('serve')}"
-            ) from error
+        from okforest.retrieval import SubwindowIndex, web
+
         token = _token(token_file)
         local = host in ("127.0.0.1", "localhost", "::1")
-        settings = ServerSettings(
+        settings = web.ServerSettings(
             token=token,
             max_bytes=int(max_megabytes * 2**20),
             workers=workers,
@@ -54,7 +49,7 @@ def serve(
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         changes = "changes need the token" if token else "read-only"
         message = f"{counted(len(opened))} on http://{place} ({changes}); Ctrl-C stops it"
-        server.serve(opened, host, port, settings, lambda: print_message(message))
+        web.serve(opened, host, port, settings, lambda: print_message(message))
 
 
 def _token(file: Path | None) -> str | None:
@@ -71,6 +66,6 @@ def _token(file: Path | None) -> str | None:
     if 0 < len(token) < SHORT:
         print_message(
             f"warning: the token has {len(token)} characters and can be guessed; use a long random "
-            "one, such as that of: python -c 'import secrets; print(secrets.token_urlsafe())'"
+            "one, such as the output of: python -c 'import secrets; print(secrets.token_urlsafe())'"
         )
     return token or None

@@ -1,15 +1,14 @@
-"""Image search on randomised trees: an index of subwindows, its store, server and page."""
+"""Image search on randomised trees: an index of subwindows; ``web`` has its server and client."""
 
-from okforest.retrieval._changes import Added
-from okforest.retrieval._decoder import PictureError
-from okforest.retrieval._evaluation import RetrievalQuality
-from okforest.retrieval._hits import Hit, IndexChangedError
-from okforest.retrieval._matches import Explanation
-from okforest.retrieval._settings import ServerSettings
-from okforest.retrieval._store import IndexBusyError
-from okforest.retrieval.client import RemoteError, RemoteIndex
+from okforest.retrieval.changes import Added
+from okforest.retrieval.decoder import PictureError
+from okforest.retrieval.evaluation import RetrievalQuality
 from okforest.retrieval.federation import FederatedIndex
 from okforest.retrieval.index import SubwindowIndex
+from okforest.retrieval.postings import Explanation
+from okforest.retrieval.reader import IndexChangedError
+from okforest.retrieval.segment import Hit
+from okforest.retrieval.store import IndexBusyError
 from okforest.retrieval.vocabulary import Vocabulary
 
 __all__ = [
@@ -20,10 +19,7 @@ __all__ = [
     "IndexBusyError",
     "IndexChangedError",
     "PictureError",
-    "RemoteError",
-    "RemoteIndex",
     "RetrievalQuality",
-    "ServerSettings",
     "SubwindowIndex",
     "Vocabulary",
 ]

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from okforest.retrieval._checks import as_list
-from okforest.retrieval._hits import Hit, IndexChangedError, load_query
-from okforest.retrieval._scoring import Words, mix
-from okforest.retrieval.client import RemoteIndex
 from okforest.retrieval.index import SubwindowIndex
+from okforest.retrieval.pictures import as_list, load_query
+from okforest.retrieval.postings import Words, mix
+from okforest.retrieval.reader import IndexChangedError
+from okforest.retrieval.segment import Hit
 from okforest.retrieval.vocabulary import Vocabulary
 
 ATTEMPTS = 4  # if indexes change meanwhile
@@ -45,24 +45,25 @@ class FederatedIndex:
     ...     second = SubwindowIndex.build(
     ...         f"{folder}/second", images[3:6], vocabulary=first.vocabulary, thumbnail_side=0
     ...     )
-    ...     hit = FederatedIndex([first, second]).search(images[4], top=1)[0]
+    ...     hit = FederatedIndex([first, second]).search(images[4], k=1)[0]
     >>> hit.shard, hit.name
     (1, 'image-1')
     """
 
-    def __init__(self, shards: Sequence[SubwindowIndex | RemoteIndex]):
+    def __init__(self, shards: Sequence[Any]):
         self.shards = as_list("shards", shards)
         if not self.shards:
             raise ValueError("there are no indexes; pass at least one.")
         for shard in self.shards:
             if not hasattr(shard, "leaf_sizes"):
                 raise TypeError(
-                    f"{shard!r} is no index; pass SubwindowIndex(folder) or RemoteIndex(url)."
+                    f"{shard!r} is not an index; pass SubwindowIndex(folder) or RemoteIndex(url)."
                 )
         local = [shard for shard in self.shards if isinstance(shard, SubwindowIndex)]
         self.vocabulary: Vocabulary = (local or self.shards)[0].vocabulary
         for shard in self.shards:
-            key = shard.vocabulary_key if isinstance(shard, RemoteIndex) else shard.vocabulary.key
+            # A remote index has the key, so that its trees need not be downloaded.
+            key = getattr(shard, "vocabulary_key", None) or shard.vocabulary.key
             if key != self.vocabulary.key:
                 raise ValueError(
                     f"{shard!r} has another vocabulary than the other indexes; only indexes on the "
@@ -75,7 +76,7 @@ class FederatedIndex:
     def search(
         self,
         query: Any,
-        top: int = 10,
+        k: int = 10,
         *,
         labels: Iterable[str] | None = None,
         n_subwindows: int | None = None,
@@ -87,7 +88,7 @@ class FederatedIndex:
         ----------
         query : ndarray, path-like or bytes
             A picture, as an array of bytes, a file or its content.
-        top : int, default=10
+        k : int, default=10
             Number of hits, at most.
         labels : iterable of str, optional
             Only images with these labels are hits; scores do not change.
@@ -113,7 +114,7 @@ class FederatedIndex:
                     shard.best_hits(
                         words,
                         sizes,
-                        top,
+                        k,
                         labels=labels,
                         random_state=random_state,
                         generation=generation,
@@ -125,6 +126,6 @@ class FederatedIndex:
                 if attempt == ATTEMPTS - 1:
                     raise
         hits = [replace(hit, shard=s) for s, one in enumerate(ranked) for hit in one.hits]
-        keys = mix(np.array([k for one in ranked for k in one.keys], dtype=np.uint64), random_state)
+        keys = mix(np.array([key for one in ranked for key in one.keys], dtype=np.uint64), random_state)
         order = sorted(range(len(hits)), key=lambda i: (-hits[i].score, int(keys[i])))
-        return [hits[i] for i in order[:top]]
+        return [hits[i] for i in order[:k]]

@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from okforest._utils.errors import warn
 from okforest._utils.progress import progress_of
 from okforest._utils.resources import thread_count
-from okforest.retrieval._changes import (
+from okforest.retrieval.changes import (
     Added,
     Adder,
     compact_segments,
@@ -20,11 +20,10 @@ from okforest.retrieval._changes import (
     positions_of,
     remove_images,
 )
-from okforest.retrieval._checks import as_integer, as_list
-from okforest.retrieval._hits import Hit
-from okforest.retrieval._reader import IndexReader
-from okforest.retrieval._sources import Sources, as_sources, place
-from okforest.retrieval._store import Snapshot, Store
+from okforest.retrieval.pictures import Sources, as_integer, as_list, as_sources, place
+from okforest.retrieval.reader import IndexReader
+from okforest.retrieval.segment import Hit
+from okforest.retrieval.store import Snapshot, Store
 from okforest.retrieval.vocabulary import Vocabulary
 from okforest.segments import RandomSubwindows
 
@@ -71,7 +70,7 @@ class SubwindowIndex(IndexReader):
     >>> images = (load_digits().images * 15).astype(np.uint8)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     index = SubwindowIndex.build(f"{folder}/index", images[:5], names=list("abcde"))
-    ...     [hit.name for hit in index.search(images[3], top=1)]
+    ...     [hit.name for hit in index.search(images[3], k=1)]
     ['d']
     """
 
@@ -242,14 +241,11 @@ class SubwindowIndex(IndexReader):
         verbose: int,
         callback: Callable[[int], None] | None,
     ) -> Added:
-        progress = progress_of(0, max(1, len(sources)), verbose, callback, "indexing images")
-        with self._writing() as snapshot:
+        watchers = progress_of(0, max(1, len(sources)), verbose, callback, "indexing images")
+        with self._writing() as snapshot, closing(watchers) as progress:
             placed = place(sources, snapshot.manifest.root)
             adder = Adder(self._store, self._reopen, thread_count(self.n_jobs), commit_every)
-            try:
-                return adder.add(placed, progress)
-            finally:
-                progress.close()
+            return adder.add(placed, progress)
 
     def remove(self, images: Iterable[int | str | Hit]) -> int:
         """Remove images: they are found no more. :meth:`compact` frees their place.
@@ -295,7 +291,7 @@ class SubwindowIndex(IndexReader):
         for other in others:
             if not isinstance(other, SubwindowIndex):
                 raise TypeError(
-                    f"{other!r} is no SubwindowIndex, and only those can be merged; open the "
+                    f"{other!r} is not a SubwindowIndex, and only these can be merged; open the "
                     "folder of an index by SubwindowIndex(folder)."
                 )
             if other.vocabulary.key != self.vocabulary.key:

@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import blake2b
 from math import ceil
 from typing import Any, NamedTuple
@@ -12,23 +14,46 @@ import numpy.typing as npt
 from okforest._utils.arrays import Ints
 from okforest._utils.progress import progress_of
 from okforest._utils.resources import thread_count
-from okforest.engine import are_byte_trees, reach_leaves
+from okforest.engine import Trees, are_byte_trees, reach_leaves
 from okforest.models import OKTotallyRandomTrees
 from okforest.persistence import FileFormatError
 from okforest.persistence.atomic import replacing
 from okforest.persistence.container import read, write
-from okforest.retrieval._checks import as_integer
-from okforest.retrieval._nodes import MAX_FEATURES, Nodes, Offsets, pack_trees
-from okforest.retrieval._pictures import DEFAULT_LIMITS, Picture
-from okforest.retrieval._postings import UInt32s
-from okforest.retrieval._sources import Source, as_sources, read_batches
+from okforest.retrieval.pictures import Picture, Source, as_integer, as_sources, read_batches
 from okforest.segments import RandomSubwindows
 
-KIND, VERSION = "okforest vocabulary", 1
-LEAST_PER_IMAGE = 10  # subwindows that trees are grown on, so that not every image is read
+UInt32s = npt.NDArray[np.uint32]
+Nodes = UInt32s
+Offsets = npt.NDArray[np.int64]
+
+KIND, VERSION = "okforest vocabulary", 1  # all files of an index have this version
+MIN_PER_IMAGE = 10  # subwindows of each image that trees are grown on: fewer images are read
+MAX_FEATURES = 2**24
 MAX_VALUES = 2**28  # bytes of the subwindows of an image
 QUERY_SEEDS = 2**63  # beyond the seeds of vocabularies
 PARAMETERS = ("n_segments", "side_range", "size", "color", "rotate", "mirror")
+
+
+@contextmanager
+def reading(
+    path: str | os.PathLike[str],
+    kind: str,
+    title: str,
+    *,
+    mapped: bool,
+    verify: bool,
+    version: int | None = VERSION,
+) -> Iterator[tuple[dict[str, Any], list[npt.NDArray[Any]]]]:
+    """Read a file of an index; errors in its content become FileFormatErrors that name it."""
+    _, content, arrays = read(path, mapped=mapped, verify=verify)
+    try:
+        if not isinstance(content, dict) or content.get("kind") != kind:
+            raise ValueError(f"it is not {title}")
+        if content.get("version") != version:
+            raise ValueError(f"version {content.get('version')} is unknown; upgrade okforest")
+        yield content, arrays
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+        raise FileFormatError(f"{os.fspath(path)} cannot be read: {error}.") from error
 
 
 class Reached(NamedTuple):
@@ -89,7 +114,7 @@ class Vocabulary:
                 f"subwindow, an image can have at most {self.most_subwindows}."
             )
         if not are_byte_trees(nodes, offsets, self.n_features):
-            raise ValueError("the nodes are not those of trees on these subwindows.")
+            raise ValueError("the nodes are not trees on these subwindows.")
         self.segmenter, self.nodes, self.offsets, self.seed = segmenter, nodes, offsets, seed
         self.key = self._hash()
 
@@ -190,12 +215,12 @@ class Vocabulary:
         pictures : list of ndarray of shape (height, width, channels), uint8
             Pictures.
         n_subwindows : int, optional
-            Number of subwindows of each; by default that of the segmenter.
+            Number of subwindows of each; by default as many as the segmenter draws.
         n_threads : int, default=1
             Number of threads; it does not change the result.
         query : bool, default=False
-            Whether these are queries. Their subwindows are drawn independently of those of indexed
-            images: an image of the index would otherwise find nothing but itself in trees that were
+            Whether these are queries. Their subwindows are drawn independently of the subwindows of
+            indexed images: an image of the index would otherwise find nothing but itself in trees that were
             grown on its subwindows until each had a leaf of its own.
 
         Returns
@@ -241,25 +266,15 @@ class Vocabulary:
         vocabulary : Vocabulary
             The trees.
         """
-        _, content, arrays = read(path, mapped=True, verify=verify)
-        try:
-            if not isinstance(content, dict) or content.get("kind") != KIND:
-                raise ValueError("it is not a vocabulary")
-            if content["version"] != VERSION:
-                raise ValueError(f"version {content['version']} is unknown; upgrade okforest")
+        with reading(path, KIND, "a vocabulary", mapped=True, verify=verify) as (content, arrays):
             nodes, offsets = arrays
             settings = dict(content["segmenter"])
             settings["side_range"] = tuple(settings["side_range"])
             seed = content["seed"]
-            if (
-                settings.keys() != set(PARAMETERS)
-                or type(seed) is not int
-                or not 0 <= seed < QUERY_SEEDS
-            ):
+            known = settings.keys() == set(PARAMETERS) and type(seed) is int
+            if not known or not 0 <= seed < QUERY_SEEDS:
                 raise ValueError("its parameters are unknown")
             return cls(RandomSubwindows(**settings), nodes, offsets, seed)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise FileFormatError(f"{os.fspath(path)} cannot be read: {error}.") from error
 
     def _settings(self) -> dict[str, Any]:
         values = {name: getattr(self.segmenter, name) for name in PARAMETERS}
@@ -280,12 +295,12 @@ def _sample(
     random_state: int,
     n_threads: int,
     verbose: int,
-) -> tuple[list[npt.NDArray[np.uint8]], int]:
+) -> tuple[list[Picture], int]:
     """Read the images that trees are grown on; return them, and the number of subwindows of each.
 
     These are the first ones of the subwindows that an index has of the image.
     """
-    least = min(LEAST_PER_IMAGE, n_segments)
+    least = min(MIN_PER_IMAGE, n_segments)
     n_each = min(n_segments, max(least, ceil(max_sample / len(sources))))
     n_images = max(1, min(len(sources), max_sample // n_each))
     order = np.random.default_rng(random_state).permutation(len(sources))
@@ -293,7 +308,7 @@ def _sample(
     progress = progress_of(0, len(chosen), verbose, None, "reading images")
     pictures: list[Picture] = []
     n_unreadable = 0
-    for batch, unreadable in read_batches(chosen, DEFAULT_LIMITS, n_threads):
+    for batch, unreadable in read_batches(chosen, n_threads):
         pictures += [image.picture for image in batch]
         n_unreadable += len(unreadable)
         progress(len(pictures) + n_unreadable)
@@ -301,3 +316,50 @@ def _sample(
     if not pictures:
         raise ValueError(f"none of {len(chosen)} images can be read; pass images or image files.")
     return pictures, n_each
+
+
+def pack_trees(trees: Trees) -> tuple[Nodes, Offsets]:
+    """Return the nodes of trees grown on bytes, as :func:`okforest.engine.are_byte_trees` has them.
+
+    Returns
+    -------
+    nodes : ndarray of shape (n_nodes, 2), uint32
+        The inner nodes of all trees.
+    offsets : ndarray of shape (n_trees + 1,), int64
+        Where the nodes of each tree begin.
+    """
+    packed = [_pack(trees[t]) for t in range(len(trees))]
+    offsets = np.cumsum([0, *(len(nodes) for nodes in packed)], dtype=np.int64)
+    return np.concatenate(packed), offsets
+
+
+def _pack(tree: Trees) -> Nodes:
+    """Pack one tree: its inner nodes, in preorder."""
+    levels = _levels(tree)
+    n_inner = np.zeros(len(tree.left), dtype=np.int64)  # in the subtree of each node
+    for inner in reversed(levels):
+        left = tree.left[inner]
+        n_inner[inner] = 1 + n_inner[left] + n_inner[left + 1]
+    position = np.zeros(len(tree.left), dtype=np.int64)
+    for inner in levels:
+        left = tree.left[inner]
+        position[left] = position[inner] + 1
+        position[left + 1] = position[left] + n_inner[left]
+    inner = np.flatnonzero(tree.left >= 0)
+    # A byte is at most a threshold if it is at most the integer below it.
+    threshold = np.floor(tree.threshold[inner]).astype(np.uint32)
+    nodes = np.empty((len(inner), 2), dtype=np.uint32)
+    nodes[position[inner], 0] = tree.feature[inner].astype(np.uint32) << 8 | threshold
+    nodes[position[inner], 1] = position[tree.left[inner] + 1]
+    return nodes
+
+
+def _levels(tree: Trees) -> list[npt.NDArray[np.intp]]:
+    """Return the inner nodes of each depth, from the root on."""
+    levels = []
+    nodes = np.array([0])
+    while len(inner := nodes[tree.left[nodes] >= 0]):
+        levels.append(inner)
+        left = tree.left[inner].astype(np.intp)
+        nodes = np.concatenate([left, left + 1])
+    return levels

@@ -7,11 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from okforest._utils.arrays import Booleans
-from okforest.retrieval._originals import read_original
-from okforest.retrieval._pictures import DEFAULT_LIMITS, Picture, content_hash
-from okforest.retrieval._scoring import Lookup, Words, rank
-from okforest.retrieval._sources import Source
-from okforest.retrieval._store import Snapshot
+from okforest.retrieval.pictures import Picture, Source, content_hash
+from okforest.retrieval.postings import Words, rank
+from okforest.retrieval.store import Snapshot
 
 
 @dataclass(frozen=True)
@@ -64,10 +62,10 @@ LabelledQuery = tuple[Picture | None, str]
 
 def read_queries(sources: Sequence[Source]) -> Iterator[LabelledQuery]:
     """Return queries that a user has passed; those that cannot be read are errors."""
-    return ((source.read(DEFAULT_LIMITS), source.label_after(None)) for source in sources)
+    return ((source.read(), source.label_after(None)) for source in sources)
 
 
-def own_queries(snapshot: Snapshot) -> tuple[int, Iterator[LabelledQuery]]:
+def labelled_images(snapshot: Snapshot) -> tuple[int, Iterator[LabelledQuery]]:
     """Return the number of labelled images of an index, and these images."""
     names, codes = snapshot.labels
     labelled = np.array([bool(name) for name in names], dtype=bool)[codes]
@@ -77,7 +75,7 @@ def own_queries(snapshot: Snapshot) -> tuple[int, Iterator[LabelledQuery]]:
         for position in positions:
             row = snapshot.row(int(position))
             try:
-                yield read_original(snapshot, row), row.label
+                yield snapshot.original(row), row.label
             except (OSError, ValueError):
                 yield None, row.label
 
@@ -96,19 +94,18 @@ def evaluate_queries(
     names, codes = snapshot.labels
     known = snapshot.positions_by_hash()
     rankings: list[Booleans] = []
-    n_unreadable = 0
-    for picture, label in queries:
-        if picture is None:
-            n_unreadable += 1
-            progress(len(rankings) + n_unreadable)
-            continue
-        reached = snapshot.vocabulary.reach([picture], n_subwindows, query=True)
-        itself = known.get(content_hash(picture), [])
-        order = rank_others(snapshot, Words.count(reached.leaves), picture, itself, random_state)
-        # Images without a label are of no class.
-        relevant = np.array([bool(name) and name == label for name in names], dtype=bool)[codes]
-        rankings.append(relevant[order])
-        progress(len(rankings) + n_unreadable)
+    n_done = 0
+    for n_done, (picture, label) in enumerate(queries, 1):
+        if picture is not None:
+            reached = snapshot.vocabulary.reach([picture], n_subwindows, query=True)
+            words = Words.count(reached.leaves)
+            itself = known.get(content_hash(picture), [])
+            order = rank_others(snapshot, words, picture, itself, random_state)
+            # Images without a label are of no class.
+            relevant = np.array([bool(name) and name == label for name in names], dtype=bool)[codes]
+            rankings.append(relevant[order])
+        progress(n_done)
+    n_unreadable = n_done - len(rankings)
     if n_unreadable and not rankings:
         raise ValueError(
             f"none of the {n_unreadable} labelled images of the index can be read from its file; "
@@ -124,34 +121,33 @@ def rank_others(
 
     ``itself`` are the positions of images with the pixels of the query.
     """
-    lookup = Lookup(snapshot, words.leaves)
+    lookup = snapshot.look_up(words.leaves)
     sizes, allowed = lookup.sizes, snapshot.live.copy()
     for position in itself:
         allowed[position] = False
-        n_own = snapshot.row(position).n_subwindows
-        own = Words.count(snapshot.vocabulary.reach([picture], n_own).leaves)
-        sizes = sizes - own.times_of(words.leaves)
+        n_subwindows = snapshot.row(position).n_subwindows
+        indexed = Words.count(snapshot.vocabulary.reach([picture], n_subwindows).leaves)
+        sizes = sizes - indexed.times_of(words.leaves)
     scores = lookup.scores(words, sizes)
     return rank(scores, snapshot.keys, allowed, len(scores), random_state)
 
 
 def quality_of(rankings: Sequence[Booleans], ks: Sequence[int]) -> RetrievalQuality:
-    """Summarise rankings, each given as which of the ranked images are relevant."""
+    """Summarise rankings: for each query, which of the ranked images are relevant."""
     used = [relevant for relevant in rankings if relevant.any()]
     if not used:
         raise ValueError(
             "no query has an image of its class in the index; pass labels that the index has."
         )
-    at = {k: [relevant[:k].sum() for relevant in used] for k in ks}
+    n_relevant = np.array([relevant.sum() for relevant in used])
+    n_found = {k: np.array([relevant[:k].sum() for relevant in used]) for k in ks}
     return RetrievalQuality(
         n_queries=len(used),
         n_left_out=len(rankings) - len(used),
         top_1=float(np.mean([relevant[0] for relevant in used])),
         mean_average_precision=float(np.mean([average_precision(r) for r in used])),
-        precision={k: float(np.mean([n / k for n in at[k]])) for k in ks},
-        recall={
-            k: float(np.mean([n / r.sum() for n, r in zip(at[k], used, strict=True)])) for k in ks
-        },
+        precision={k: float(np.mean(n_found[k] / k)) for k in ks},
+        recall={k: float(np.mean(n_found[k] / n_relevant)) for k in ks},
     )
 
 

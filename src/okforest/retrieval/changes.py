@@ -10,19 +10,17 @@ import numpy as np
 
 from okforest._utils.arrays import Booleans
 from okforest._utils.parameters import is_integer
-from okforest.retrieval._hits import Hit
-from okforest.retrieval._pictures import DEFAULT_LIMITS, content_hash
-from okforest.retrieval._segment import SegmentBuilder, merge_segments
-from okforest.retrieval._sources import (
+from okforest.retrieval.pictures import (
     Loaded,
     Source,
     Unreadable,
+    content_hash,
     is_utf8,
     read_batches,
     shown,
 )
-from okforest.retrieval._store import Snapshot, Store
-from okforest.retrieval._table import ImageTable, Row, name_key
+from okforest.retrieval.segment import Hit, ImageTable, Row, SegmentBuilder, merge_segments, name_key
+from okforest.retrieval.store import Snapshot, Store
 
 KEYS_PER_SEGMENT = 2**23  # subwindows times trees that are held in memory, 8 bytes each
 
@@ -92,7 +90,7 @@ class UnknownImageError(ValueError):
 
 
 def positions_of(snapshot: Snapshot, images: Sequence[int | str | Hit]) -> list[int]:
-    """Return the positions of images, given by their numbers or names, or as hits."""
+    """Return the positions of images; each is a number, a name or a hit."""
     keys = [image.id if isinstance(image, Hit) else image for image in images]
     named = any(isinstance(key, str) for key in keys)
     directory = Directory(snapshot) if named else None
@@ -137,19 +135,19 @@ class Adder:
         self.directory = Directory(self.snapshot)
         self.builder = self._new_builder()
         self.replaced: list[int] = []  # positions of images whose successors are in the builder
-        self.given: set[str] = set()  # names of this call
+        self.names: set[str] = set()  # in this call
         self.committing = False
         self.n_replaced = self.n_unchanged = self.n_added = 0
         self.skipped: list[Unreadable] = []
 
     def add(self, sources: Sequence[Source], progress: Callable[[int], None]) -> Added:
         """Add images, and report the number of those that are done."""
-        self.given = {source.name for source in sources}
+        self.names = {source.name for source in sources}
         changed = [source for source in sources if not self._is_done(source)]
         n_done = len(sources) - len(changed)
         progress(n_done)
         try:
-            for images, unreadable in read_batches(changed, DEFAULT_LIMITS, self.n_threads):
+            for images, unreadable in read_batches(changed, self.n_threads):
                 self.skipped += unreadable
                 self._index([image for image in images if self._is_new(image)])
                 n_done += len(images) + len(unreadable)
@@ -221,7 +219,7 @@ class Adder:
         """Return a name that no image has: the number of the next one, and another if needed."""
         name = first = f"image-{self.builder.next_id}"
         more = count(1)
-        while name in self.given or self.directory.find(name):
+        while name in self.names or self.directory.find(name):
             name = f"{first}-{next(more)}"
         return name
 
@@ -243,17 +241,13 @@ class Adder:
         )
         # Those replaced by images that are still to come stay until these are committed.
         names = {row.name for row in self.builder.rows}
-        done = {p for p in self.replaced if self._name(p) in names}
+        done = {p for p in self.replaced if self.snapshot.row(p).name in names}
         self.replaced = [p for p in self.replaced if p not in done]
         self.store.commit(manifest, _with_removed(self.snapshot, sorted(done)))
         self.snapshot = self.reopen()
         self.directory.snapshot = self.snapshot  # positions stay: segments are appended
         self.builder = self._new_builder()
         self.committing = False
-
-    def _name(self, position: int) -> str:
-        s, i = self.snapshot.locate(position)
-        return self.snapshot.segments[s].table.texts["name"].text(i)
 
     def _new_builder(self) -> SegmentBuilder:
         manifest = self.snapshot.manifest
@@ -321,16 +315,16 @@ def live_names(snapshot: Snapshot, root: str) -> list[str]:
     ]
 
 
-def _name_in(root: str, own_root: str, row: Row) -> str:
-    if row.file_bytes < 0 or own_root == root:
+def _name_in(root: str, old_root: str, row: Row) -> str:
+    if row.file_bytes < 0 or old_root == root:
         return row.name
-    path = Path(own_root) / row.name
+    path = Path(old_root) / row.name
     inside = bool(root) and path.is_relative_to(root)
     return path.relative_to(root).as_posix() if inside else str(path)
 
 
 def _with_removed(snapshot: Snapshot, positions: Any) -> dict[str, Booleans]:
-    """Return which images of each segment are removed, with some more."""
+    """Return which images of each segment are removed, including those at these positions."""
     removed = ~snapshot.live
     removed[np.asarray(positions, dtype=np.intp)] = True
     parts = np.split(removed, snapshot.starts[1:-1]) if snapshot.segments else []

@@ -1,7 +1,4 @@
-"""A server of an index: an interface for programs, and a page for people.
-
-It needs FastAPI and uvicorn, the extra ``serve``.
-"""
+"""A server of an index: an interface for programs, and a page for people."""
 
 import asyncio
 import errno
@@ -11,65 +8,57 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import uvicorn
-from fastapi import FastAPI, Query, Request, Response
+from fastapi import FastAPI, Query, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
+from fastapi.security import HTTPBearer
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from okforest.persistence import FileFormatError
-from okforest.retrieval import _openapi as openapi
-from okforest.retrieval import _wire as wire
-from okforest.retrieval._changes import UnknownImageError
-from okforest.retrieval._decoder import Decoder, ExpensivePictureError
-from okforest.retrieval._guards import (
+from okforest.retrieval.changes import UnknownImageError
+from okforest.retrieval.decoder import Decoder, ExpensivePictureError
+from okforest.retrieval.index import SubwindowIndex
+from okforest.retrieval.reader import IndexChangedError
+from okforest.retrieval.store import VOCABULARY, IndexBusyError
+from okforest.retrieval.web import schemas
+from okforest.retrieval.web.guards import (
     HEADERS,
-    MOST_JSON,
+    MAX_JSON_BYTES,
     SecurityHeaders,
+    ServerSettings,
     Uploads,
     WorkQueue,
     check_token,
     log,
     refusal,
 )
-from okforest.retrieval._hits import IndexChangedError
-from okforest.retrieval._service import SearchService
-from okforest.retrieval._settings import ServerSettings
-from okforest.retrieval._store import VOCABULARY, IndexBusyError
-from okforest.retrieval.index import SubwindowIndex
+from okforest.retrieval.web.schemas import file, refusals, upload
+from okforest.retrieval.web.service import SearchService
 from okforest.segments.images import require_pillow
 
 # Pictures above one of these limits wait for each other, so that they do not hold up small ones.
 QUICK_BYTES, QUICK_PIXELS = 2**20, 1_000_000
 QUICK_SECONDS, SLOW_SECONDS = 0.1, 5.0  # CPU time to decode a picture
 
-STATIC = {
-    "/": ("page.html", "text/html; charset=utf-8"),
-    "/page.css": ("page.css", "text/css; charset=utf-8"),
-    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+PAGE = {
+    "/": ("page.html", "text/html"),
+    "/page.css": ("page.css", "text/css"),
+    "/page.js": ("page.js", "text/javascript"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
 NAME = re.compile(r"[^/\\\x00-\x1f\x7f]{1,200}")
-DAY = "public, max-age=86400"
+NEEDS_TOKEN = [
+    Security(HTTPBearer(auto_error=False, scheme_name="token", description="Secret for changes."))
+]
+SearchOptions = Annotated[schemas.SearchOptions, Query()]
+PairOptions = Annotated[schemas.PairOptions, Query()]
 
 # Answers a request by a function of a decoder, which is run in a thread; a body may follow.
 Answer = Callable[..., Awaitable[Any]]
-
-Top = Annotated[int, Query(ge=1, le=100, description="Number of hits, at most.")]
-Count = Annotated[int | None, Query(ge=1, le=2000, description="Subwindows of the query.")]
-Seed = Annotated[int, Query(ge=0, lt=2**63, description="Seed that breaks ties.")]
-Label = Annotated[list[str] | None, Query(max_length=100, description="Only these labels.")]
-Box = Annotated[
-    str | None,
-    Query(
-        pattern=r"^\d{1,6},\d{1,6},\d{1,6},\d{1,6}$",
-        description="Part of the query: left, top, width and height in pixels.",
-    ),
-]
 
 
 def create_app(index: SubwindowIndex, settings: ServerSettings | None = None) -> FastAPI:
@@ -86,6 +75,13 @@ def create_app(index: SubwindowIndex, settings: ServerSettings | None = None) ->
     -------
     app : FastAPI
         The application; ``/openapi.json`` documents its interface.
+
+    Examples
+    --------
+    >>> from okforest.retrieval import SubwindowIndex
+    >>> from okforest.retrieval.web import create_app
+    >>> def application(folder):
+    ...     return create_app(SubwindowIndex(folder))  # for uvicorn, hypercorn, …
     """
     require_pillow()
     settings = ServerSettings() if settings is None else settings
@@ -128,7 +124,7 @@ def create_app(index: SubwindowIndex, settings: ServerSettings | None = None) ->
 
     @app.exception_handler(RequestValidationError)
     async def wrong(request: Request, error: RequestValidationError) -> JSONResponse:
-        refused = refusal(request, 422, wire.problem(error.errors()[0]))
+        refused = refusal(request, 422, schemas.problem(error.errors()[0]))
         return JSONResponse({"detail": refused.detail}, 422)
 
     return app
@@ -194,131 +190,87 @@ def _unknown(error: UnknownImageError) -> str:
 
 
 def _add_searches(app: FastAPI, service: SearchService, uploads: Uploads, answer: Answer) -> None:
-    @app.get("/api/info", summary="What the index holds", responses=openapi.errors())
-    async def info(request: Request) -> wire.WireInfo:
+    @app.get("/api/info", responses=refusals())
+    async def info(request: Request) -> schemas.WireInfo:
+        """What the index holds."""
         return await answer(request, lambda _: service.info())
 
-    @app.get("/api/images", summary="Some images of the index", responses=openapi.errors())
-    async def images(request: Request, top: Top = 24) -> wire.WireImages:
-        return await answer(request, lambda _: service.images(top))
+    @app.get("/api/images", responses=refusals())
+    async def images(
+        request: Request, k: Annotated[int, Query(ge=1, le=100)] = 24
+    ) -> schemas.WireImages:
+        """Some images of the index."""
+        return await answer(request, lambda _: service.images(k))
 
-    @app.post(
-        "/api/search",
-        summary="Search for the picture in the body",
-        openapi_extra=openapi.PICTURE_BODY,
-        responses=openapi.errors(*openapi.UPLOAD),
-    )
-    async def search(
-        request: Request,
-        top: Top = 20,
-        label: Label = None,
-        box: Box = None,
-        n_subwindows: Count = None,
-        random_state: Seed = 0,
-    ) -> wire.WireHits:
+    @app.post("/api/search", **upload(None))
+    async def search(request: Request, options: SearchOptions) -> schemas.WireHits:
+        """Search for the picture in the body."""
         async with uploads.body(request) as body:
             return await answer(
-                request,
-                lambda decoder: service.search(
-                    decoder, body, box, top, label, n_subwindows, random_state
-                ),
-                body,
+                request, lambda decoder: service.search(decoder, body, options), body
             )
 
-    @app.get(
-        "/api/images/{image}/search",
-        summary="Search for an image of the index",
-        responses=openapi.errors(404),
-    )
+    @app.get("/api/images/{image}/search",
+        responses=refusals(404),)
     async def search_image(
-        request: Request,
-        image: int,
-        top: Top = 20,
-        label: Label = None,
-        box: Box = None,
-        n_subwindows: Count = None,
-        random_state: Seed = 0,
-    ) -> wire.WireHits:
-        return await answer(
-            request,
-            lambda decoder: service.search(
-                decoder, image, box, top, label, n_subwindows, random_state
-            ),
-        )
+        request: Request, image: int, options: SearchOptions
+    ) -> schemas.WireHits:
+        """Search for an image of the index."""
+        return await answer(request, lambda decoder: service.search(decoder, image, options))
 
-    @app.post(
-        "/api/explain/{hit}",
-        summary="Why an image is a hit for the picture in the body",
-        openapi_extra=openapi.PICTURE_BODY,
-        responses=openapi.errors(404, *openapi.UPLOAD),
-    )
+    @app.post("/api/explain/{hit}",
+        **upload(None, 404),)
     async def explain(
-        request: Request, hit: int, top: Top = 20, box: Box = None, n_subwindows: Count = None
-    ) -> wire.WireExplanation:
+        request: Request, hit: int, options: PairOptions
+    ) -> schemas.WireExplanation:
+        """Why an image is a hit for the picture in the body."""
         async with uploads.body(request) as body:
             return await answer(
-                request,
-                lambda decoder: service.explain(decoder, body, box, hit, top, n_subwindows),
-                body,
+                request, lambda decoder: service.explain(decoder, body, hit, options), body
             )
 
-    @app.get(
-        "/api/images/{image}/explain/{hit}",
-        summary="Why an image is a hit for another",
-        responses=openapi.errors(404),
-    )
+    @app.get("/api/images/{image}/explain/{hit}",
+        responses=refusals(404),)
     async def explain_image(
-        request: Request,
-        image: int,
-        hit: int,
-        top: Top = 20,
-        box: Box = None,
-        n_subwindows: Count = None,
-    ) -> wire.WireExplanation:
-        return await answer(
-            request,
-            lambda decoder: service.explain(decoder, image, box, hit, top, n_subwindows),
-        )
+        request: Request, image: int, hit: int, options: PairOptions
+    ) -> schemas.WireExplanation:
+        """Why an image is a hit for another."""
+        return await answer(request, lambda decoder: service.explain(decoder, image, hit, options))
 
 
 def _add_shard(app: FastAPI, service: SearchService, uploads: Uploads, answer: Answer) -> None:
     # Bodies are parsed by the thread that answers: a large one does not hold up other requests.
-    @app.post(
-        "/api/shard/sizes",
-        summary="Federated search, step 1: sizes of leaves",
-        openapi_extra=openapi.json_body(wire.WireLeaves),
-        responses=openapi.errors(*openapi.UPLOAD),
-    )
-    async def sizes(request: Request) -> wire.WireSizes:
-        async with uploads.body(request, MOST_JSON) as body:
+    @app.post("/api/shard/sizes",
+        **upload(schemas.WireLeaves),)
+    async def sizes(request: Request) -> schemas.WireSizes:
+        """Federated search, step 1: sizes of leaves."""
+        async with uploads.body(request, MAX_JSON_BYTES) as body:
             return await answer(request, lambda _: service.sizes(body))
 
-    @app.post(
-        "/api/shard/hits",
-        summary="Federated search, step 2: hits, given all sizes",
-        openapi_extra=openapi.json_body(wire.WireWords),
-        responses=openapi.errors(409, *openapi.UPLOAD),
-    )
-    async def shard_hits(request: Request) -> wire.WireRanked:
-        async with uploads.body(request, MOST_JSON) as body:
+    @app.post("/api/shard/hits",
+        **upload(schemas.WireWords, 409),)
+    async def shard_hits(request: Request) -> schemas.WireRanked:
+        """Federated search, step 2: hits, given all sizes."""
+        async with uploads.body(request, MAX_JSON_BYTES) as body:
             return await answer(request, lambda _: service.shard_hits(body))
 
 
 def _add_changes(app: FastAPI, service: SearchService, uploads: Uploads, answer: Answer) -> None:
     settings = service.settings
+    removing: dict[str, Any] = {
+        "dependencies": NEEDS_TOKEN,
+        "responses": refusals(401, 403, 404),
+    }
 
-    @app.post(
-        "/api/images",
-        summary="Add the picture in the body (needs the token)",
-        openapi_extra=openapi.PICTURE_BODY,
-        dependencies=openapi.NEEDS_TOKEN,
-        responses=openapi.errors(401, 403, *openapi.UPLOAD),
-    )
+    @app.post("/api/images",
+        dependencies=NEEDS_TOKEN,
+        **upload(None, 401, 403),)
     async def add(
         request: Request,
         name: Annotated[str, Query(description="Name of the image: no path.")],
         label: Annotated[str, Query(max_length=200)] = "",
-    ) -> wire.WireAdded:
+    ) -> schemas.WireAdded:
+        """Add the picture in the body (needs the token)."""
         check_token(request, settings)
         if not NAME.fullmatch(name) or name in (".", ".."):
             reason = f"the name {name[:80]!r} is not allowed; use up to 200 characters, no slashes"
@@ -330,68 +282,51 @@ def _add_changes(app: FastAPI, service: SearchService, uploads: Uploads, answer:
         log.info("image %r was added", name)
         return added
 
-    async def removed(request: Request, image: int | str) -> wire.WireRemoved:
+    async def removed(request: Request, image: int | str) -> schemas.WireRemoved:
         check_token(request, settings)
         count = await answer(request, lambda _: service.remove(image))
         log.info("image %r was removed", image)
         return count
 
-    @app.delete(
-        "/api/images/{image}",
-        summary="Remove an image (needs the token)",
-        dependencies=openapi.NEEDS_TOKEN,
-        responses=openapi.errors(401, 403, 404),
-    )
-    async def remove(request: Request, image: int) -> wire.WireRemoved:
+    @app.delete("/api/images/{image}", **removing)
+    async def remove(request: Request, image: int) -> schemas.WireRemoved:
+        """Remove an image (needs the token)."""
         return await removed(request, image)
 
-    @app.delete(
-        "/api/images",
-        summary="Remove the image with a name (needs the token)",
-        dependencies=openapi.NEEDS_TOKEN,
-        responses=openapi.errors(401, 403, 404),
-    )
-    async def remove_named(request: Request, name: str) -> wire.WireRemoved:
+    @app.delete("/api/images", **removing)
+    async def remove_named(request: Request, name: str) -> schemas.WireRemoved:
+        """Remove the image with a name (needs the token)."""
         return await removed(request, name)
 
 
 def _add_files(app: FastAPI, index: SubwindowIndex) -> None:
-    @app.get(
-        "/api/vocabulary",
-        summary="The file of the trees",
+    @app.get("/api/vocabulary",
         response_class=FileResponse,
-        responses=openapi.file("application/octet-stream"),
-    )
+        responses=file("application/octet-stream"),)
     async def vocabulary() -> FileResponse:
+        """The file of the trees."""
         return FileResponse(Path(index.path) / VOCABULARY, media_type="application/octet-stream")
 
-    @app.get(
-        "/api/images/{image}/thumbnail",
-        summary="A small JPEG",
+    @app.get("/api/images/{image}/thumbnail",
         response_class=Response,
-        responses=openapi.file("image/jpeg") | openapi.errors(404),
-    )
+        responses=file("image/jpeg") | refusals(404),)
     def thumbnail(request: Request, image: int) -> Response:
+        """A small JPEG."""
         try:
             row = index.row(image)
         except UnknownImageError as error:
             raise refusal(request, 404, _unknown(error)) from error
         if not row.thumbnail:
             raise refusal(request, 404, f"image {image} has no thumbnail")
-        headers = {"Cache-Control": DAY, "ETag": f'"{row.hash.hex()}"'}
+        headers = {"Cache-Control": "public, max-age=86400", "ETag": f'"{row.hash.hex()}"'}
         return Response(row.thumbnail, media_type="image/jpeg", headers=headers)
 
-    def static(name: str, media_type: str) -> Callable[[], Any]:
-        content = (files("okforest.retrieval") / "static" / name).read_bytes()
+    def part_of_page(name: str, media_type: str, request: Request) -> FileResponse:
+        path = Path(__file__).with_name("page") / name
+        return FileResponse(path, media_type=media_type, headers={"Cache-Control": "no-cache"})
 
-        async def page() -> Response:
-            return Response(content, media_type=media_type, headers={"Cache-Control": "no-cache"})
-
-        return page
-
-    for path, (name, media_type) in STATIC.items():
-        route = app.api_route(path, methods=["GET", "HEAD"], include_in_schema=False)
-        route(static(name, media_type))
+    for path, (name, media_type) in PAGE.items():
+        app.add_route(path, partial(part_of_page, name, media_type), include_in_schema=False)
 
 
 def serve(
@@ -417,6 +352,13 @@ def serve(
         Limits, and the token for changes.
     ready : callable, optional
         Called when the server listens.
+
+    Examples
+    --------
+    >>> from okforest.retrieval import SubwindowIndex
+    >>> from okforest.retrieval.web import serve
+    >>> def serve_folder(folder):
+    ...     serve(SubwindowIndex(folder), port=8000)  # until Ctrl-C
     """
     settings = ServerSettings() if settings is None else settings
     config = uvicorn.Config(
@@ -431,18 +373,15 @@ def serve(
         log_config=None,  # logging is the caller's
         log_level="warning",
     )
-    with _listen(host, port) as listening:
-        if ready is not None:
-            ready()
-        uvicorn.Server(config).run([listening])
-
-
-def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=2048)
+        listening = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         reason = "it is in use" if error.errno == errno.EADDRINUSE else error.strerror
         raise OSError(
             f"the server cannot listen on port {port} of {host}: {reason}. Choose another one."
         ) from error
+    with listening:
+        if ready is not None:
+            ready()
+        uvicorn.Server(config).run([listening])

@@ -55,7 +55,7 @@ async function search() {
   if (!query) return;
   const turn = ++state.turn;
   const label = $("label").value;
-  const parameters = new URLSearchParams({ top: $("top").value });
+  const parameters = new URLSearchParams({ k: $("top").value });
   if (label) parameters.append("label", label);
   $("hits").classList.add("waiting");
   $("status").textContent = "Searching…";
@@ -137,7 +137,7 @@ async function showStart() {
   $("error").hidden = true;
   $("hits").classList.remove("waiting");
   try {
-    const { images } = await request("GET", "/api/images?top=24");
+    const { images } = await request("GET", "/api/images?k=24");
     if (turn !== state.turn) return;
     $("hits").replaceChildren(...images.map((image) => card(image)));
     $("status").textContent = images.length
@@ -317,7 +317,7 @@ async function explain(hit) {
   $("slide").hidden = true;
   $("why").showModal();
   try {
-    const answer = await ask(`explain/${hit.id}`, "top=20", query, searched);
+    const answer = await ask(`explain/${hit.id}`, "k=20", query, searched);
     const draw = () => {
       const shown = answer.matches.slice(0, Number($("pairs").value));
       $("n-pairs").textContent = shown.length;

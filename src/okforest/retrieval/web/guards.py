@@ -1,26 +1,29 @@
-"""What protects a server: bounded bodies, a bounded queue, a token, headers."""
+"""What protects a server: its settings, bounded bodies, a bounded queue, a token, headers."""
 
 import asyncio
 import hmac
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, TypeVar
 
 from fastapi import HTTPException, Request
+from fastapi.security.utils import get_authorization_scheme_param
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect
 
-from okforest.retrieval._decoder import Decoder
-from okforest.retrieval._settings import ServerSettings
+from okforest.retrieval.decoder import Decoder
+from okforest.retrieval.pictures import FORMATS, Limits
 
-log = logging.getLogger("okforest.retrieval.server")
+log = logging.getLogger("okforest.retrieval.web")
 T = TypeVar("T")
 
-MOST_JSON = 4 * 2**20  # bytes: the leaves of a request, how often each is reached, their sizes
-MOST_DISCARDED = 2**26  # bytes of a refused body that are read; a larger one ends the connection
-SMALL_PART = 64  # bodies of up to this part of the largest are read when memory is short
+MAX_JSON_BYTES = 4 * 2**20  # leaves, how often each is reached, and their sizes
+MAX_DISCARDED_BYTES = 2**26  # a larger body that is refused is not read: the connection ends
+SMALL_FRACTION = 1 / 64  # bodies of this part of the largest are read when memory is short
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -34,6 +37,64 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Limits of a server.
+
+    Parameters
+    ----------
+    token : str, optional
+        Secret that requests which change the index must present; without one, none may change it.
+    max_bytes : int, default=20 MiB
+        Bytes of an uploaded picture.
+    max_body_bytes : int, default=256 MiB
+        Bytes of all uploads that are held in memory at the same time; more are refused with 503.
+        Uploads of up to 1/64 of ``max_bytes`` are read nevertheless.
+    max_pixels : int, default=25_000_000
+        Height times width of an uploaded picture: photographs of 24 megapixels are read.
+    formats : tuple of str
+        Formats of uploaded pictures, recognised by their content: by default BMP, GIF, JPEG, PNG,
+        TIFF and WEBP.
+    workers : int, default=2
+        Requests that are computed at the same time.
+        Beside these, one large picture is searched for at a time: of more than a megapixel or a
+        megabyte, or a tenth of a second to decode.
+    queue : int, default=100
+        Requests that may wait, and as many with large pictures; more are refused with status 503.
+    seconds : float, default=10.0
+        Time of a computation, the wait included; later, the answer is 503.
+    upload_seconds : float, default=20.0
+        Time that a client has to send its request; later, it is refused with 408.
+    hosts : tuple of str
+        Host names under which the server is reached; empty for any. It protects servers on a
+        local address from pages that resolve their name to it.
+
+    Examples
+    --------
+    >>> from okforest.retrieval import SubwindowIndex
+    >>> from okforest.retrieval.web import ServerSettings, serve
+    >>> def serve_small_pictures(folder):
+    ...     settings = ServerSettings(max_bytes=2**20, hosts=("127.0.0.1", "localhost"))
+    ...     serve(SubwindowIndex(folder), port=8000, settings=settings)
+    """
+
+    token: str | None = field(default=None, repr=False)
+    max_bytes: int = 20 * 2**20
+    max_body_bytes: int = 256 * 2**20
+    max_pixels: int = 25_000_000
+    formats: tuple[str, ...] = FORMATS
+    workers: int = 2
+    queue: int = 100
+    seconds: float = 10.0
+    upload_seconds: float = 20.0
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def limits(self) -> Limits:
+        """What is refused before it is decoded."""
+        return Limits(self.max_bytes, self.max_pixels, self.formats)
 
 
 def refusal(request: Request, status: int, reason: str, **headers: str) -> HTTPException:
@@ -63,7 +124,7 @@ class Uploads:
 
     def __init__(self, settings: ServerSettings):
         self.settings = settings
-        self.n_bytes = 0  # of the bodies of all requests
+        self.n_bytes = 0  # held for all requests
 
     @asynccontextmanager
     async def body(self, request: Request, most: int | None = None) -> AsyncIterator[bytes]:
@@ -88,7 +149,7 @@ class Uploads:
         limit = f"{most} bytes, the limit of this server ({most / 2**20:.3g} MB)"
         too_large = f"the body is larger than {limit}; send less"
         length = request.headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > max(most, MOST_DISCARDED):
+        if not length.isdecimal() or int(length) > max(most, MAX_DISCARDED_BYTES):
             raise refusal(request, 413, too_large, Connection="close")
         if int(length) > most:
             # uvicorn discards the body: many clients read the answer when they have sent all.
@@ -102,7 +163,7 @@ class Uploads:
                     if size > most:
                         raise refusal(request, 413, too_large, Connection="close")
                     # Large uploads that take their time must not keep small ones out.
-                    if self.n_bytes > settings.max_body_bytes and size > most / SMALL_PART:
+                    if self.n_bytes > settings.max_body_bytes and size > most * SMALL_FRACTION:
                         raise busy(request, Connection="close")
         except TimeoutError:
             reason = f"the upload took more than {settings.upload_seconds:g} seconds"
@@ -119,10 +180,10 @@ def check_token(request: Request, settings: ServerSettings) -> None:
     if not settings.token:
         reason = "this server is read-only; start it with a token to allow changes"
         raise refusal(request, 403, reason)
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    scheme, token = get_authorization_scheme_param(request.headers.get("authorization"))
     if scheme.lower() != "bearer":
-        given = ""
-    digests = [sha256(text.encode()).digest() for text in (given, settings.token)]
+        token = ""
+    digests = [sha256(text.encode()).digest() for text in (token, settings.token)]
     if not hmac.compare_digest(*digests):
         reason = "changes need the header 'Authorization: Bearer TOKEN' with the right token"
         raise refusal(request, 401, reason, **{"WWW-Authenticate": "Bearer"})
@@ -179,7 +240,7 @@ class WorkQueue:
         self.tasks.discard(task)
         self.n_taken -= 1
         if not task.cancelled():
-            task.exception()  # retrieved, so that asyncio does not log that of a late task
+            task.exception()  # retrieve it, so that asyncio does not log it if nobody waits
 
     async def _run(self, work: Callable[[Decoder], T], called: asyncio.Event) -> T:
         async with self.slots:
@@ -203,20 +264,17 @@ class SecurityHeaders:
     ----------
     app : callable
         The application.
-    headers : mapping of str to str, optional
-        The headers.
     """
 
-    def __init__(self, app: Any, headers: Mapping[str, str] = HEADERS):
+    def __init__(self, app: Any):
         self.app = app
-        self.headers = [(k.lower().encode(), v.encode()) for k, v in headers.items()]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request."""
 
         async def send_with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", []), *self.headers]
+                MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+        await self.app(scope, receive, send_with_headers)

@@ -2,34 +2,57 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from okforest._utils.arrays import Floats
 from okforest._utils.progress import progress_of
-from okforest.retrieval._changes import positions_of
-from okforest.retrieval._checks import as_integer, as_list
-from okforest.retrieval._description import describe
-from okforest.retrieval._evaluation import (
+from okforest.retrieval.changes import positions_of
+from okforest.retrieval.evaluation import (
     RetrievalQuality,
     evaluate_queries,
-    own_queries,
+    labelled_images,
     read_queries,
 )
-from okforest.retrieval._hits import Hit, IndexChangedError, RankedHits, hit_at, load_query
-from okforest.retrieval._matches import Explanation, explain_pair
-from okforest.retrieval._originals import read_likeness, read_original
-from okforest.retrieval._pictures import Picture, content_hash
-from okforest.retrieval._postings import UInt32s, UInt64s
-from okforest.retrieval._scoring import Lookup, Words, rank
-from okforest.retrieval._sources import as_sources, place
-from okforest.retrieval._store import Store
-from okforest.retrieval._table import Row
-from okforest.retrieval.vocabulary import Reached, Vocabulary
+from okforest.retrieval.pictures import (
+    Picture,
+    as_integer,
+    as_list,
+    as_sources,
+    content_hash,
+    load_query,
+    place,
+)
+from okforest.retrieval.postings import Explanation, UInt64s, Words, explain_pair, rank
+from okforest.retrieval.segment import Hit, Row
+from okforest.retrieval.store import Store
+from okforest.retrieval.vocabulary import Reached, UInt32s, Vocabulary
+
+
+class IndexChangedError(RuntimeError):
+    """The index has changed between the two steps of a search over several indexes.
+
+    Examples
+    --------
+    >>> from okforest.retrieval import IndexChangedError
+    >>> def search_again(index, image):
+    ...     try:
+    ...         return index.search(image)
+    ...     except IndexChangedError:
+    ...         return index.search(image)
+    """
+
+
+class RankedHits(NamedTuple):
+    """Hits, the best first, and the hashes of their names, by which ties are broken."""
+
+    hits: list[Hit]
+    keys: list[int]
 
 
 class IndexReader:
@@ -138,7 +161,7 @@ class IndexReader:
         picture : ndarray of shape (height, width, channels), uint8
             The pixels. If the file is missing or has changed, an error is raised.
         """
-        return read_original(self.snapshot, self.row(image))
+        return self.snapshot.original(self.row(image))
 
     def reach(self, query: Any, n_subwindows: int | None = None) -> Reached:
         """Return the subwindows of a query and the leaves that they reach.
@@ -157,14 +180,14 @@ class IndexReader:
         """
         if isinstance(query, int | np.integer | Hit):
             image = query if isinstance(query, Hit) else int(query)
-            query = read_likeness(self.snapshot, self.row(image))
+            query = self.snapshot.likeness(self.row(image))
         # One picture is too little work for threads.
         return self.vocabulary.reach([load_query(query)], n_subwindows, query=True)
 
     def search(
         self,
         query: Any,
-        top: int = 10,
+        k: int = 10,
         *,
         labels: Iterable[str] | None = None,
         n_subwindows: int | None = None,
@@ -177,7 +200,7 @@ class IndexReader:
         query : ndarray, path-like, bytes, int or Hit
             A picture, as an array of bytes, a file or its content, or an image of the index, as its
             number or a hit. Its file is read; without it, its thumbnail is searched for.
-        top : int, default=10
+        k : int, default=10
             Number of hits, at most. Images that share no leaf with the query are no hits.
         labels : iterable of str, optional
             Only images with these labels are hits; scores do not change. :attr:`labels` are
@@ -194,32 +217,22 @@ class IndexReader:
         """
         words = Words.count(self.reach(query, n_subwindows).leaves)
         return self.best_hits(
-            words, None, top, labels=labels, random_state=random_state, generation=None
+            words, None, k, labels=labels, random_state=random_state, generation=None
         ).hits
 
     def leaf_sizes(self, leaves: UInt32s) -> tuple[UInt64s, int]:
         """Return the number of subwindows in leaves: the first step of a federated search.
 
-        Parameters
-        ----------
-        leaves : ndarray of shape (n,), uint32
-            Leaves, ascending.
-
-        Returns
-        -------
-        sizes : ndarray of shape (n,), uint64
-            Number of subwindows.
-        generation : int
-            The state of the index, for :meth:`best_hits`.
+        Leaves ascend. The second value is the state of the index, for :meth:`best_hits`.
         """
         snapshot = self.snapshot
-        return Lookup(snapshot, leaves).sizes, snapshot.manifest.generation
+        return snapshot.look_up(leaves).sizes, snapshot.manifest.generation
 
     def best_hits(
         self,
         words: Words,
         sizes: UInt64s | None,
-        top: int,
+        k: int,
         *,
         labels: Iterable[str] | None,
         random_state: int,
@@ -227,42 +240,25 @@ class IndexReader:
     ) -> RankedHits:
         """Return the best images for the leaves of a query: the second step of a federated search.
 
-        Parameters
-        ----------
-        words : Words
-            The leaves of the query.
-        sizes : ndarray of shape (n,), uint64, or None
-            Sizes of the leaves in all indexes; by default in this one.
-        top : int
-            Number of hits, at most.
-        labels : iterable of str or None
-            Only images with these labels are hits.
-        random_state : int
-            Ties are broken at random, by this seed.
-        generation : int or None
-            The state of the index that the sizes are of; if it has changed, IndexChangedError is
-            raised.
-
-        Returns
-        -------
-        ranked : RankedHits
-            The hits, the best first, and the hashes of their names.
+        The sizes of the leaves are sums over all indexes; None stands for this index alone. If the
+        index is no longer in the state (``generation``) in which its leaves were counted, an
+        IndexChangedError is raised.
         """
         snapshot = self.snapshot
         if generation is not None and generation != snapshot.manifest.generation:
             raise IndexChangedError(f"{self.path} has changed since its leaves were counted.")
-        top = as_integer("top", top, 1)
+        k = as_integer("k", k, 1)
         random_state = as_integer("random_state", random_state, 0)
-        lookup = Lookup(snapshot, words.leaves)
+        lookup = snapshot.look_up(words.leaves)
         scores = lookup.scores(words, lookup.sizes if sizes is None else sizes)
         allowed = snapshot.live & (scores > 0)
         if labels is not None:
             names, codes = snapshot.labels
             wanted = set(as_list("labels", labels))
             allowed &= np.array([name in wanted for name in names], dtype=bool)[codes]
-        best = rank(scores, snapshot.keys, allowed, top, random_state)
+        best = rank(scores, snapshot.keys, allowed, k, random_state)
         found = zip(best.tolist(), scores[best].tolist(), strict=True)
-        hits = [hit_at(snapshot, position, score) for position, score in found]
+        hits = [snapshot.hit(position, score) for position, score in found]
         return RankedHits(hits, snapshot.keys[best].tolist())
 
     def scores(self, query: Any, n_subwindows: int | None = None) -> tuple[UInt64s, Floats]:
@@ -284,14 +280,14 @@ class IndexReader:
         """
         words = Words.count(self.reach(query, n_subwindows).leaves)
         snapshot = self.snapshot
-        lookup = Lookup(snapshot, words.leaves)
+        lookup = snapshot.look_up(words.leaves)
         return snapshot.ids[snapshot.live], lookup.scores(words, lookup.sizes)[snapshot.live]
 
     def explain(
         self,
         query: Any,
         hit: Hit | int | str,
-        top: int = 20,
+        k: int = 20,
         *,
         hit_picture: Any = None,
         n_subwindows: int | None = None,
@@ -304,7 +300,7 @@ class IndexReader:
             As in :meth:`search`.
         hit : Hit, int or str
             A hit, or the number or name of an image.
-        top : int, default=20
+        k : int, default=20
             Number of pairs, at most.
         hit_picture : ndarray, path-like or bytes, optional
             The pixels of the hit; by default they are read from its file. An image that was not
@@ -325,14 +321,14 @@ class IndexReader:
         its = self.vocabulary.reach([pixels], row.n_subwindows)
         words = Words.count(mine.leaves)
         sizes, _ = self.leaf_sizes(words.leaves)
-        return explain_pair(mine, its, words.leaves, sizes, words.n_used(sizes), top)
+        return explain_pair(mine, its, words.leaves, sizes, words.n_used(sizes), k)
 
     def evaluate(
         self,
         images: Any = None,
         labels: Sequence[str] | None = None,
         *,
-        ks: Sequence[int] = (1, 5, 10),
+        k: Sequence[int] = (1, 5, 10),
         n_subwindows: int | None = None,
         random_state: int = 0,
         verbose: int = 0,
@@ -349,7 +345,7 @@ class IndexReader:
         labels : sequence of str, optional
             Classes of the queries; by default the folders of files in a folder. Queries without a
             class are left out.
-        ks : sequence of int, default=(1, 5, 10)
+        k : sequence of int, default=(1, 5, 10)
             Numbers of hits for precision and recall.
         n_subwindows : int, optional
             Number of subwindows of a query.
@@ -366,24 +362,17 @@ class IndexReader:
             Top-1, precision and recall at k, and mean average precision.
         """
         snapshot = self.snapshot
-        ks = [as_integer("ks", k, 1) for k in ks]
+        cutoffs = [as_integer("k", n, 1) for n in as_list("k", k)]
+        random_state = as_integer("random_state", random_state, 0)
         if images is None:
-            n, queries = own_queries(snapshot)
+            n, queries = labelled_images(snapshot)
         else:
             sources = place(as_sources(images, None, labels), snapshot.manifest.root)
             n, queries = len(sources), read_queries(sources)
-        progress = progress_of(0, max(1, n), verbose, callback, "searching")
-        try:
+        with closing(progress_of(0, max(1, n), verbose, callback, "searching")) as progress:
             return evaluate_queries(
-                snapshot,
-                queries,
-                ks,
-                n_subwindows,
-                as_integer("random_state", random_state, 0),
-                progress,
+                snapshot, queries, cutoffs, n_subwindows, random_state, progress
             )
-        finally:
-            progress.close()
 
     def info(self) -> dict[str, Any]:
         """Return what the index holds, and how large it is.
@@ -393,4 +382,30 @@ class IndexReader:
         info : dict
             Numbers of images, subwindows, postings, trees and leaves; bytes; parameters.
         """
-        return {**describe(self.snapshot), "bytes": self._store.nbytes()}
+        snapshot = self.snapshot
+        vocabulary = snapshot.vocabulary
+        n_subwindows = snapshot.column("n_subwindows").astype(np.int64)
+        posting_bytes = sum(segment.postings.nbytes for segment in snapshot.segments)
+        indexed = int(n_subwindows.sum()) * vocabulary.n_trees
+        return {
+            "images": int(snapshot.live.sum()),
+            "removed": int((~snapshot.live).sum()),
+            "labels": len(snapshot.used_labels),
+            "segments": len(snapshot.segments),
+            "subwindows": int(n_subwindows[snapshot.live].sum()),
+            "postings": sum(len(segment.postings) for segment in snapshot.segments),
+            "trees": vocabulary.n_trees,
+            "leaves": vocabulary.n_leaves,
+            "vocabulary": vocabulary.key,
+            "posting_bytes": posting_bytes,
+            "tree_bytes": vocabulary.nodes.nbytes,
+            "thumbnail_bytes": sum(len(s.table.texts["thumbnail"].data) for s in snapshot.segments),
+            "bytes_per_subwindow_and_tree": (posting_bytes + vocabulary.nodes.nbytes)
+            / max(1, indexed),
+            "generation": snapshot.manifest.generation,
+            "segmenter": repr(vocabulary.segmenter),
+            "random_state": vocabulary.seed,
+            "root": snapshot.manifest.root,
+            "thumbnail_side": snapshot.manifest.thumbnail_side,
+            "bytes": self._store.nbytes(),
+        }

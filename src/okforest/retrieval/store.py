@@ -9,10 +9,9 @@ import errno
 import os
 import secrets
 import sys
-from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,19 +22,18 @@ import numpy.typing as npt
 from okforest._utils.arrays import Booleans
 from okforest.persistence import FileFormatError
 from okforest.persistence.atomic import remove_leftovers, replacing
-from okforest.persistence.container import read, write
-from okforest.retrieval._manifest import MANIFEST, Manifest, sync_folder
-from okforest.retrieval._postings import Postings, UInt64s
-from okforest.retrieval._segment import Segment, read_segment, write_segment
-from okforest.retrieval._table import ImageTable, Row
-from okforest.retrieval.vocabulary import Vocabulary
+from okforest.persistence.container import write
+from okforest.retrieval.decoder import Decoder, PictureError
+from okforest.retrieval.pictures import Picture, content_hash, read_picture
+from okforest.retrieval.postings import Lookup, Postings, UInt64s
+from okforest.retrieval.segment import Hit, ImageTable, Row, Segment, read_segment, write_segment
+from okforest.retrieval.vocabulary import VERSION, UInt32s, Vocabulary, reading
 
 if sys.platform != "win32":
     from fcntl import LOCK_EX, LOCK_NB, flock
 
-REMOVED_KIND = "okforest removed images"
-VOCABULARY = "vocabulary.okf"
-LOCK = "write.lock"
+KIND, REMOVED_KIND = "okforest image index", "okforest removed images"
+MANIFEST, VOCABULARY, LOCK = "manifest.okf", "vocabulary.okf", "write.lock"
 ATTEMPTS = 5  # to open an index while it is being compacted
 NONE_REMOVED = np.empty(0, dtype=bool)
 
@@ -52,6 +50,69 @@ class IndexBusyError(OSError):
     ...     except IndexBusyError:
     ...         return None  # another process is writing; try again later
     """
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What an index consists of.
+
+    Parameters
+    ----------
+    generation : int
+        Number of changes since the index was made.
+    vocabulary : str
+        The key of the vocabulary.
+    segments : list of str
+        Files of segments.
+    removed : str
+        The file of removed images; empty if there are none.
+    next_id : int
+        The number of the next image.
+    root : str
+        Names of files in this folder are relative to it; empty for none.
+    thumbnail_side : int
+        Pixels of the longer side of thumbnails; 0 for none.
+    """
+
+    generation: int
+    vocabulary: str
+    segments: list[str]
+    removed: str
+    next_id: int
+    root: str
+    thumbnail_side: int
+
+    @classmethod
+    def read(cls, path: Path) -> "Manifest":
+        """Read a manifest, or raise a FileFormatError."""
+        title = "the manifest of an index"
+        with reading(path, KIND, title, mapped=False, verify=True) as (content, _):
+            manifest = cls(**{field.name: content[field.name] for field in fields(cls)})
+            numbers = (manifest.generation, manifest.next_id, manifest.thumbnail_side)
+            texts = (manifest.vocabulary, manifest.removed, manifest.root, *manifest.segments)
+            if not all(type(number) is int and number >= 0 for number in numbers):
+                raise ValueError("a number is not an integer from 0")
+            if not all(isinstance(text, str) for text in texts):
+                raise ValueError("a name is not text")
+            if any(Path(name).name != name for name in (*manifest.segments, manifest.removed)):
+                raise ValueError("a file is outside the folder of the index")
+            return manifest
+
+    def write(self, path: Path) -> None:
+        """Replace a manifest, and see that it is on the disk."""
+        with replacing(path) as file:
+            write(file, {"kind": KIND, "version": VERSION} | asdict(self), [])
+        sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """See that the names of the files of a folder are on the disk."""
+    if sys.platform != "win32":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 @dataclass(frozen=True)
@@ -80,12 +141,8 @@ class Snapshot:
 
     @cached_property
     def starts(self) -> npt.NDArray[np.intp]:
-        """Where the images of each segment begin among those of all."""
+        """Where the images of each segment begin among all images."""
         return np.cumsum([0, *(len(segment.table) for segment in self.segments)])
-
-    @cached_property
-    def _first(self) -> list[int]:
-        return [int(start) for start in self.starts[:-1]]
 
     @cached_property
     def live(self) -> Booleans:
@@ -144,13 +201,48 @@ class Snapshot:
 
     def locate(self, position: int) -> tuple[int, int]:
         """Return the segment of an image, and its row there."""
-        s = bisect_right(self._first, position) - 1
-        return s, position - self._first[s]
+        s = int(np.searchsorted(self.starts, position, side="right")) - 1
+        return s, position - int(self.starts[s])
 
     def row(self, position: int) -> Row:
         """Return what the index knows of an image."""
         s, i = self.locate(position)
         return self.segments[s].table[i]
+
+    def hit(self, position: int, score: float) -> Hit:
+        """Return an image with its score, without reading its thumbnail."""
+        s, i = self.locate(position)
+        return self.segments[s].table.hit(i, score)
+
+    def look_up(self, leaves: UInt32s) -> Lookup:
+        """Find the postings of leaves, given in ascending order."""
+        postings = [segment.postings for segment in self.segments]
+        return Lookup(postings, self.removed, self.starts, leaves)
+
+    def original(self, row: Row, decoder: Decoder | None = None) -> Picture:
+        """Return the pixels of an image, read from its file, or raise a ValueError."""
+        if row.file_bytes < 0:
+            raise PictureError(
+                f"image {row.name!r} was not indexed from a file; pass its pixels, which an index "
+                "does not keep."
+            )
+        path = Path(self.manifest.root) / row.name
+        picture = read_picture(path, name=row.name, decoder=decoder)
+        if content_hash(picture) != row.hash:
+            raise PictureError(f"the file of image {row.name!r} has changed; add it again.")
+        return picture
+
+    def likeness(self, row: Row, decoder: Decoder | None = None) -> Picture:
+        """Return the pixels of an image or, without its file, the enlarged thumbnail."""
+        try:
+            return self.original(row, decoder)
+        except (OSError, ValueError):
+            if not row.thumbnail:
+                raise
+        small = read_picture(row.thumbnail)
+        rows = np.arange(row.height) * small.shape[0] // row.height
+        cols = np.arange(row.width) * small.shape[1] // row.width
+        return np.ascontiguousarray(small[rows][:, cols])
 
 
 class Store:
@@ -261,14 +353,11 @@ class Store:
         if not manifest.removed:
             return [NONE_REMOVED] * len(segments)
         path = self.folder / manifest.removed
-        _, content, arrays = read(path, mapped=False, verify=True)
-        try:
-            if not isinstance(content, dict) or content.get("kind") != REMOVED_KIND:
-                raise ValueError("it is not a list of removed images")
+        title = "a list of removed images"
+        file = reading(path, REMOVED_KIND, title, mapped=False, verify=True, version=None)
+        with file as (content, arrays):
             rows = dict(zip(content["segments"], arrays, strict=True))
             return [_as_mask(rows.get(segment.file), len(segment.table)) for segment in segments]
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise FileFormatError(f"{path} cannot be read: {error}.") from error
 
     @contextmanager
     def lock(self) -> Iterator[None]:

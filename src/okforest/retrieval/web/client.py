@@ -1,4 +1,4 @@
-"""A client of a server. It needs httpx, which the extra ``serve`` installs."""
+"""A client of a server."""
 
 import asyncio
 import json
@@ -7,36 +7,27 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cache, cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
+import httpx
 import numpy as np
+from anyio.from_thread import start_blocking_portal
 
-from okforest._utils.errors import install_extra
 from okforest._utils.parameters import is_integer
-from okforest.retrieval._checks import as_integer, as_list
-from okforest.retrieval._hits import Hit, IndexChangedError, RankedHits
-from okforest.retrieval._pictures import file_content
-from okforest.retrieval._postings import UInt32s, UInt64s
-from okforest.retrieval._scoring import Words
-from okforest.retrieval.vocabulary import Vocabulary
+from okforest.retrieval.pictures import as_integer, as_list, file_content
+from okforest.retrieval.postings import UInt64s, Words
+from okforest.retrieval.reader import IndexChangedError, RankedHits
+from okforest.retrieval.segment import Hit
+from okforest.retrieval.vocabulary import UInt32s, Vocabulary
+from okforest.retrieval.web import schemas
 
-MAX_VOCABULARY = 2**30  # bytes
-MAX_ANSWER = 2**23  # bytes of other answers
-MAX_REFUSAL = 2**16  # bytes of the answer if a request is refused
+MAX_VOCABULARY_BYTES = 2**30
+MAX_ANSWER_BYTES = 2**23  # of other answers
+MAX_REFUSAL_BYTES = 2**16
 
 T = TypeVar("T")
-
-
-def _require(module: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"RemoteIndex needs {error.name}, which is not installed: {install_extra('serve')}"
-        ) from error
 
 
 class RemoteError(OSError):
@@ -46,7 +37,7 @@ class RemoteError(OSError):
 
     Examples
     --------
-    >>> from okforest.retrieval import RemoteError, RemoteIndex
+    >>> from okforest.retrieval.web import RemoteError, RemoteIndex
     >>> try:
     ...     RemoteIndex("http://127.0.0.1:1").search(b"the bytes of a picture")
     ... except RemoteError as error:
@@ -74,7 +65,7 @@ class RemoteIndex:
 
     Examples
     --------
-    >>> from okforest.retrieval import RemoteIndex
+    >>> from okforest.retrieval.web import RemoteIndex
     >>> RemoteIndex("http://127.0.0.1:8000")
     RemoteIndex('http://127.0.0.1:8000')
     """
@@ -97,7 +88,7 @@ class RemoteIndex:
         """The trees, downloaded once."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "vocabulary.okf"
-            path.write_bytes(self._request("GET", "/api/vocabulary", most=MAX_VOCABULARY))
+            path.write_bytes(self._request("GET", "/api/vocabulary", most=MAX_VOCABULARY_BYTES))
             try:
                 return Vocabulary.load(path)  # mapped: it stays although the file is deleted
             except ValueError as error:  # FileFormatError is one
@@ -118,13 +109,18 @@ class RemoteIndex:
         """
         return asdict(self._info())
 
-    def _info(self) -> Any:
-        return self._ask(self._wire.WireInfo, "GET", "/api/info")
+    @property
+    def labels(self) -> list[str]:
+        """The labels of the images, sorted."""
+        return self._info().labels
+
+    def _info(self) -> schemas.WireInfo:
+        return self._ask(schemas.WireInfo, "GET", "/api/info")
 
     def search(
         self,
         query: Any,
-        top: int = 10,
+        k: int = 10,
         *,
         labels: Iterable[str] | None = None,
         n_subwindows: int | None = None,
@@ -137,7 +133,7 @@ class RemoteIndex:
         query : ndarray, path-like, bytes, int or Hit
             A picture, as an array of bytes, a file or its content, or an image of the index, as its
             number or a hit.
-        top : int, default=10
+        k : int, default=10
             Number of hits, at most.
         labels : iterable of str, optional
             Only images with these labels are hits.
@@ -151,21 +147,20 @@ class RemoteIndex:
         hits : list of Hit
             The hits, the best first.
         """
-        options: list[tuple[str, Any]] = [("top", top), ("random_state", random_state)]
+        params: dict[str, Any] = {"k": k, "random_state": random_state}
         if labels is not None:
-            wanted = as_list("labels", labels)
-            if not wanted:
+            params["label"] = as_list("labels", labels)
+            if not params["label"]:
                 return []  # a request without labels has no filter
-            options += [("label", label) for label in wanted]
         if n_subwindows is not None:
-            options.append(("n_subwindows", n_subwindows))
+            params["n_subwindows"] = n_subwindows
         query = query.id if isinstance(query, Hit) else query
         if is_integer(query):
-            method, path, body = "GET", f"/api/images/{query}/search", None
-        else:
-            method, path, body = "POST", "/api/search", file_content(query)
-        answer = self._ask(self._wire.WireHits, method, f"{path}?{urlencode(options)}", body)
-        return _hits(answer.hits)
+            path = f"/api/images/{query}/search"
+            return _hits(self._ask(schemas.WireHits, "GET", path, params=params).hits)
+        content = file_content(query)
+        path = "/api/search"
+        return _hits(self._ask(schemas.WireHits, "POST", path, params=params, content=content).hits)
 
     def add(self, picture: Any, name: str | None = None, label: str = "") -> dict[str, int]:
         """Add a picture; it needs the token.
@@ -177,7 +172,7 @@ class RemoteIndex:
         picture : ndarray, path-like or bytes
             An array of bytes, an image file, or its content.
         name : str, optional
-            Its name, without slashes; by default that of the file.
+            Its name, without slashes; by default the name of the file.
         label : str, default=""
             Its class.
 
@@ -190,9 +185,8 @@ class RemoteIndex:
             if not isinstance(picture, str | os.PathLike):
                 raise ValueError("the picture is not a file and has no name; pass one: name='x'.")
             name = Path(picture).name
-        query = urlencode({"name": name, "label": label})
-        content = file_content(picture)
-        return asdict(self._ask(self._wire.WireAdded, "POST", f"/api/images?{query}", content))
+        sent = {"params": {"name": name, "label": label}, "content": file_content(picture)}
+        return asdict(self._ask(schemas.WireAdded, "POST", "/api/images", **sent))
 
     def remove(self, images: int | str | Hit | Iterable[int | str | Hit]) -> int:
         """Remove images; it needs the token.
@@ -214,26 +208,18 @@ class RemoteIndex:
 
     def _remove(self, image: int | str | Hit) -> int:
         image = image.id if isinstance(image, Hit) else image
-        name = f"?{urlencode({'name': image})}" if isinstance(image, str) else f"/{int(image)}"
-        return self._ask(self._wire.WireRemoved, "DELETE", f"/api/images{name}").removed
+        path, params = f"/api/images/{image}", {}
+        if isinstance(image, str):
+            path, params = "/api/images", {"name": image}
+        return self._ask(schemas.WireRemoved, "DELETE", path, params=params).removed
 
     def leaf_sizes(self, leaves: UInt32s) -> tuple[UInt64s, int]:
         """Return the number of subwindows in leaves: the first step of a federated search.
 
-        Parameters
-        ----------
-        leaves : ndarray of shape (n,), uint32
-            Leaves, ascending.
-
-        Returns
-        -------
-        sizes : ndarray of shape (n,), uint64
-            Number of subwindows.
-        generation : int
-            The state of the index.
+        Leaves ascend. The second value is the state of the index, for :meth:`best_hits`.
         """
         body = {"vocabulary": self.vocabulary_key, "leaves": leaves.tolist()}
-        answer = self._ask(self._wire.WireSizes, "POST", "/api/shard/sizes", body)
+        answer = self._ask(schemas.WireSizes, "POST", "/api/shard/sizes", json=body)
         if len(answer.sizes) != len(leaves):
             raise self._invalid(f"{len(answer.sizes)} sizes of {len(leaves)} leaves")
         return np.array(answer.sizes, dtype=np.uint64), answer.generation
@@ -242,7 +228,7 @@ class RemoteIndex:
         self,
         words: Words,
         sizes: UInt64s,
-        top: int,
+        k: int,
         *,
         labels: Iterable[str] | None,
         random_state: int,
@@ -250,25 +236,8 @@ class RemoteIndex:
     ) -> RankedHits:
         """Return the best images for the leaves of a query: the second step of a federated search.
 
-        Parameters
-        ----------
-        words : Words
-            The leaves of the query.
-        sizes : ndarray of shape (n,), uint64
-            Sizes of the leaves in all indexes.
-        top : int
-            Number of hits, at most.
-        labels : iterable of str or None
-            Only images with these labels are hits.
-        random_state : int
-            Ties are broken at random, by this seed.
-        generation : int
-            The state of the index that the sizes are of.
-
-        Returns
-        -------
-        ranked : RankedHits
-            The hits, the best first, and the hashes of their names.
+        The sizes of the leaves are sums over all indexes. If the index is no longer in the state
+        (``generation``) in which its leaves were counted, an IndexChangedError is raised.
         """
         body = {
             "vocabulary": self.vocabulary_key,
@@ -276,24 +245,20 @@ class RemoteIndex:
             "times": words.times.tolist(),
             "sizes": sizes.tolist(),
             "generation": generation,
-            "top": as_integer("top", top, 1),
+            "k": as_integer("k", k, 1),
             "labels": None if labels is None else as_list("labels", labels),
             "random_state": as_integer("random_state", random_state, 0),
         }
-        answer = self._ask(self._wire.WireRanked, "POST", "/api/shard/hits", body)
+        answer = self._ask(schemas.WireRanked, "POST", "/api/shard/hits", json=body)
         if len(answer.keys) != len(answer.hits):
             raise self._invalid(f"{len(answer.keys)} keys of {len(answer.hits)} hits")
         return RankedHits(_hits(answer.hits), answer.keys)
 
-    @property
-    def _wire(self) -> Any:
-        return _require("okforest.retrieval._wire")
-
-    def _ask(self, kind: type[T], method: str, path: str, body: Any = None) -> T:
+    def _ask(self, kind: type[T], method: str, path: str, **sent: Any) -> T:
         """Return the answer to a request, a JSON object of this kind."""
-        answer = self._request(method, path, body)
+        answer = self._request(method, path, **sent)
         try:
-            return self._wire.parse(kind, answer)
+            return schemas.parse(kind, answer)
         except ValueError as error:
             raise self._invalid(str(error)) from None
 
@@ -303,13 +268,14 @@ class RemoteIndex:
             "okforest, or one of another version"
         )
 
-    def _request(self, method: str, path: str, body: Any = None, most: int = MAX_ANSWER) -> bytes:
-        httpx, anyio = _require("httpx"), _require("anyio.from_thread")
+    def _request(
+        self, method: str, path: str, most: int = MAX_ANSWER_BYTES, **sent: Any
+    ) -> bytes:
         try:
-            # An event loop of its own, in a thread: the limits of httpx are for single reads, and
-            # there may be a loop in this thread, as in notebooks.
-            with anyio.start_blocking_portal() as portal:
-                status, phrase, answer = portal.call(self._exchange, method, path, body, most)
+            # httpx limits single reads only, so asyncio limits the whole exchange. Its event loop is in
+            # another thread because this thread may have one, as in notebooks.
+            with start_blocking_portal() as portal:
+                status, phrase, answer = portal.call(self._exchange, method, path, most, sent)
         except RemoteError:
             raise
         except TimeoutError:
@@ -324,17 +290,16 @@ class RemoteIndex:
             raise IndexChangedError(f"{self.url}: {reason}")
         raise RemoteError(f"{self.url} refused the request ({status}): {reason}")
 
-    async def _exchange(self, method: str, path: str, body: Any, most: int) -> tuple[Any, ...]:
+    async def _exchange(self, method: str, path: str, most: int, sent: Any) -> tuple[Any, ...]:
         """Return the status of an answer, in a number and in words, and its content."""
         # Without compression, an answer is as large as what is read.
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
-        content = {"json" if isinstance(body, dict) else "content": body}
         async with (
             asyncio.timeout(self.timeout),
-            _require("httpx").AsyncClient(timeout=None, verify=_certificates()) as client,
-            client.stream(method, self.url + path, headers=headers, **content) as response,
+            httpx.AsyncClient(timeout=None, verify=_certificates()) as client,
+            client.stream(method, self.url + path, headers=headers, **sent) as response,
         ):
             status = response.status_code
             if response.is_redirect:
@@ -343,7 +308,7 @@ class RemoteIndex:
                     f"{self.url} redirects to {place!r}, and redirects are not followed; if you "
                     "trust that address, pass it as the url"
                 )
-            most = most if status == 200 else MAX_REFUSAL
+            most = most if status == 200 else MAX_REFUSAL_BYTES
             parts, size = [], 0
             async for part in response.aiter_raw():
                 parts.append(part)
@@ -366,7 +331,7 @@ def _is_address(url: str) -> bool:
 @cache
 def _certificates() -> Any:
     """Return the certificates that are trusted; to load them takes longer than a request."""
-    return _require("httpx").create_ssl_context()
+    return httpx.create_ssl_context()
 
 
 def _hits(hits: list[Any]) -> list[Hit]:

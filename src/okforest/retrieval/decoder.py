@@ -16,7 +16,7 @@ from importlib import import_module
 from io import BytesIO
 from typing import Any, NamedTuple
 
-CHANNELS = {"L": 1, "RGB": 3, "I": 4}  # bytes a pixel; those of "I" are one integer
+CHANNELS = {"L": 1, "RGB": 3, "I": 4}  # bytes a pixel; "I" is one integer
 MOST_TEXT = 2**22  # bytes of the texts of a PNG file, which may be compressed a thousandfold
 MOST_HEADER = 2**16  # bytes
 

@@ -2,27 +2,25 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from importlib.metadata import version
 from pathlib import PurePath
 from threading import Lock
 
 import numpy as np
 
-from okforest.retrieval import _wire as wire
-from okforest.retrieval._decoder import Decoder, PictureError
-from okforest.retrieval._hits import Hit, hit_at
-from okforest.retrieval._originals import read_likeness, read_original
-from okforest.retrieval._pictures import Picture, read_picture
-from okforest.retrieval._postings import UInt32s
-from okforest.retrieval._scoring import Words
-from okforest.retrieval._settings import ServerSettings
-from okforest.retrieval._store import Snapshot
-from okforest.retrieval._table import Row
+from okforest.retrieval.decoder import Decoder, PictureError
 from okforest.retrieval.index import SubwindowIndex
+from okforest.retrieval.pictures import Picture, read_picture
+from okforest.retrieval.postings import Words
+from okforest.retrieval.segment import Hit
+from okforest.retrieval.store import Snapshot
+from okforest.retrieval.vocabulary import UInt32s
+from okforest.retrieval.web import schemas
+from okforest.retrieval.web.guards import ServerSettings
 
-MOST_SEGMENTS = 16  # every added picture is a segment: small ones are merged beyond this number
-SMALL = 1000  # images
+MAX_SEGMENTS = 16  # an added picture is a segment: above this number, small ones are merged
+MAX_MERGED_IMAGES = 1000  # larger segments are not rewritten
 
 
 class SearchService:
@@ -45,7 +43,7 @@ class SearchService:
         if isinstance(source, bytes):
             picture = read_picture(source, self.settings.limits, decoder=decoder)
         else:
-            picture = self._indexed(decoder, source, read_likeness)
+            picture = self._indexed(decoder, source, Snapshot.likeness)
         if box is None:
             return picture
         left, top, width, height = map(int, box.split(","))
@@ -55,42 +53,30 @@ class SearchService:
         return np.ascontiguousarray(part)
 
     def search(
-        self,
-        decoder: Decoder,
-        source: bytes | int,
-        box: str | None,
-        top: int,
-        labels: list[str] | None,
-        n_subwindows: int | None,
-        random_state: int,
-    ) -> wire.WireHits:
+        self, decoder: Decoder, source: bytes | int, options: schemas.SearchOptions
+    ) -> schemas.WireHits:
         """Search for an upload, an image of the index, or a part of one."""
         start = time.perf_counter()
-        query = self.query_picture(decoder, source, box)
+        query = self.query_picture(decoder, source, options.box)
         hits = self.index.search(
-            query, top, labels=labels, n_subwindows=n_subwindows, random_state=random_state
+            query,
+            options.k,
+            labels=options.label,
+            n_subwindows=options.n_subwindows,
+            random_state=options.random_state,
         )
         spent = 1e3 * (time.perf_counter() - start)
-        return wire.WireHits([_wire_hit(hit) for hit in hits], spent, *query.shape[:2])
+        return schemas.WireHits([_wire_hit(hit) for hit in hits], spent, *query.shape[:2])
 
     def explain(
-        self,
-        decoder: Decoder,
-        source: bytes | int,
-        box: str | None,
-        hit: int,
-        top: int,
-        n_subwindows: int | None,
-    ) -> wire.WireExplanation:
+        self, decoder: Decoder, source: bytes | int, hit: int, options: schemas.PairOptions
+    ) -> schemas.WireExplanation:
         """Return the pairs of subwindows that the score of a hit is made of."""
         start = time.perf_counter()
-        query = self.query_picture(decoder, source, box)
+        query = self.query_picture(decoder, source, options.box)
+        pixels = self._indexed(decoder, hit, Snapshot.original)
         explanation = self.index.explain(
-            query,
-            hit,
-            top,
-            hit_picture=self._indexed(decoder, hit, read_original),
-            n_subwindows=n_subwindows,
+            query, hit, options.k, hit_picture=pixels, n_subwindows=options.n_subwindows
         )
         pairs = zip(
             explanation.query_boxes.tolist(),
@@ -98,12 +84,10 @@ class SearchService:
             explanation.weights.tolist(),
             strict=True,
         )
-        matches = [wire.WireMatch(*pair) for pair in pairs]
-        return wire.WireExplanation(explanation.score, matches, 1e3 * (time.perf_counter() - start))
+        matches = [schemas.WireMatch(*pair) for pair in pairs]
+        return schemas.WireExplanation(explanation.score, matches, 1e3 * (time.perf_counter() - start))
 
-    def _indexed(
-        self, decoder: Decoder, image: int, read: Callable[[Snapshot, Row, Decoder], Picture]
-    ) -> Picture:
+    def _indexed(self, decoder: Decoder, image: int, read: Callable[..., Picture]) -> Picture:
         """Return the pixels of an image of the index; errors do not tell where its file is."""
         row = self.index.row(image)
         try:
@@ -117,66 +101,66 @@ class SearchService:
                 ) from None
             raise PictureError(str(error).replace(row.name, name)) from None
 
-    def sizes(self, body: bytes) -> wire.WireSizes:
+    def sizes(self, body: bytes) -> schemas.WireSizes:
         """Return the sizes of leaves."""
-        request = wire.parse(wire.WireLeaves, body)
+        request = schemas.parse(schemas.WireLeaves, body)
         sizes, generation = self.index.leaf_sizes(self._leaves(request))
-        return wire.WireSizes(sizes.tolist(), generation)
+        return schemas.WireSizes(sizes.tolist(), generation)
 
-    def shard_hits(self, body: bytes) -> wire.WireRanked:
+    def shard_hits(self, body: bytes) -> schemas.WireRanked:
         """Return the best hits for leaves and their sizes in all indexes."""
-        request = wire.parse(wire.WireWords, body)
+        request = schemas.parse(schemas.WireWords, body)
         leaves = self._leaves(request)
         if not len(leaves) == len(request.times) == len(request.sizes):
             raise ValueError("there must be one time and one size for each leaf")
         ranked = self.index.best_hits(
             Words(leaves, np.array(request.times, dtype=np.uint32)),
             np.array(request.sizes, dtype=np.uint64),
-            request.top,
+            request.k,
             labels=request.labels,
             random_state=request.random_state,
             generation=request.generation,
         )
-        return wire.WireRanked([_wire_hit(hit) for hit in ranked.hits], ranked.keys)
+        return schemas.WireRanked([_wire_hit(hit) for hit in ranked.hits], ranked.keys)
 
-    def _leaves(self, request: wire.WireLeaves | wire.WireWords) -> UInt32s:
+    def _leaves(self, request: schemas.WireLeaves | schemas.WireWords) -> UInt32s:
         vocabulary = self.index.vocabulary
         if request.vocabulary != vocabulary.key:
             raise ValueError("this index has another vocabulary")
         leaves = np.array(request.leaves, dtype=np.int64)
         if (leaves >= vocabulary.n_leaves).any() or (np.diff(leaves) <= 0).any():
-            raise ValueError("leaves must ascend, and be those of the vocabulary")
+            raise ValueError("leaves must ascend, and be leaves of the vocabulary")
         return leaves.astype(np.uint32)
 
-    def add(self, decoder: Decoder, body: bytes, name: str, label: str) -> wire.WireAdded:
+    def add(self, decoder: Decoder, body: bytes, name: str, label: str) -> schemas.WireAdded:
         """Add a picture."""
         picture = read_picture(body, self.settings.limits, decoder=decoder)
         with self.changing:
             added = self.index.add([picture], names=[name], labels=[label])
-            if len(self.index.snapshot.segments) > MOST_SEGMENTS:
-                self.index.compact(at_most=SMALL)
-        return wire.WireAdded(added.n_added, added.n_replaced, added.n_unchanged)
+            if len(self.index.snapshot.segments) > MAX_SEGMENTS:
+                self.index.compact(at_most=MAX_MERGED_IMAGES)
+        return schemas.WireAdded(added.n_added, added.n_replaced, added.n_unchanged)
 
-    def remove(self, image: int | str) -> wire.WireRemoved:
-        """Remove an image, given by its number or name."""
+    def remove(self, image: int | str) -> schemas.WireRemoved:
+        """Remove the image with a number or a name."""
         with self.changing:
-            return wire.WireRemoved(self.index.remove([image]))
+            return schemas.WireRemoved(self.index.remove([image]))
 
-    def images(self, top: int) -> wire.WireImages:
-        """Return some images, spread evenly over the index."""
+    def images(self, k: int) -> schemas.WireImages:
+        """Return k images, spread evenly over the index."""
         snapshot = self.index.snapshot
         positions = np.flatnonzero(snapshot.live)
-        chosen = np.linspace(0, len(positions) - 1, min(top, len(positions))).astype(np.intp)
-        found = [asdict(_wire_hit(hit_at(snapshot, int(positions[i]), 0.0))) for i in chosen]
-        for image in found:
-            del image["score"]
-        return wire.WireImages([wire.WireImage(**image) for image in found])
+        chosen = np.linspace(0, len(positions) - 1, min(k, len(positions))).astype(np.intp)
+        hits = [_wire_hit(snapshot.hit(int(positions[i]), 0.0)) for i in chosen]
+        names = [field.name for field in fields(schemas.WireImage)]
+        images = [schemas.WireImage(*(getattr(hit, name) for name in names)) for hit in hits]
+        return schemas.WireImages(images)
 
-    def info(self) -> wire.WireInfo:
+    def info(self) -> schemas.WireInfo:
         """Return what the index holds."""
         info = self.index.info()
         names = ("images", "subwindows", "trees", "leaves", "vocabulary", "generation")
-        return wire.WireInfo(
+        return schemas.WireInfo(
             **{name: info[name] for name in names},
             labels=self.index.labels,
             writable=bool(self.settings.token),
@@ -186,11 +170,11 @@ class SearchService:
         )
 
 
-def _wire_hit(hit: Hit) -> wire.WireHit:
+def _wire_hit(hit: Hit) -> schemas.WireHit:
     """Return a hit whose name does not tell where files outside the root folder are."""
     values = asdict(hit) | {"name": _shown_name(hit.name)}
     del values["shard"]
-    return wire.WireHit(**values)
+    return schemas.WireHit(**values)
 
 
 def _shown_name(name: str) -> str:
