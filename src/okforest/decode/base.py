@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from okforest._utils.arrays import Floats, Outputs
-from okforest._utils.parameters import is_integer
+from okforest._utils.parameters import COUNT, check_arguments
 from okforest.decode.nearest import (
     Found,
     bounds_pay_off,
@@ -59,6 +59,8 @@ class Decoder(ABC, BaseEstimator):
     >>> tree.predict([[0.2]])
     array(['a'], dtype='<U1')
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     def check(self, span: Span) -> None:
         """Raise a ValueError if this decoder cannot return outputs like the training outputs.
@@ -117,8 +119,7 @@ class CandidateSearch(Decoder):
         Outputs and losses have shape (n, k), best first; a loss is infinite where fewer candidates
         are allowed.
         """
-        if not is_integer(k) or k < 1:
-            raise ValueError(f"k={k!r}; pass an integer of at least 1.")
+        check_arguments("top", {"k": [COUNT]}, k=k)
         outputs, losses = self._search(W, span, k, with_losses=True)
         return outputs, losses
 

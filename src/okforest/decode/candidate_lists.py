@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from okforest._utils.arrays import Floats, Outputs
-from okforest._utils.parameters import is_integer
+from okforest._utils.parameters import COUNT, check_arguments
 from okforest.decode.base import Decoder
 from okforest.decode.search import count_candidates, read_candidates
 from okforest.weights import Span, WeightMatrix, as_weights
@@ -68,8 +68,7 @@ class PerQuery(Decoder):
         Where a list has fewer than k different candidates, the best is repeated with an infinite
         loss.
         """
-        if not is_integer(k) or k < 1:
-            raise ValueError(f"k={k!r}; pass an integer of at least 1.")
+        check_arguments("top", {"k": [COUNT]}, k=k)
         outputs, losses = [], []
         for i, row in enumerate(self._rows(W)):
             decoder: Any = self._decoder(i)

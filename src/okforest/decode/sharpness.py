@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.parameters import NOT_NEGATIVE, check_parameters
 from okforest.decode.as_decoder import as_decoder
 from okforest.decode.base import Decoder, HeldOut, Need
 from okforest.decode.search import TrainingSet
@@ -44,14 +44,15 @@ class Sharpened(Decoder):
     array([1.])
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"power": [NOT_NEGATIVE]}
+
     def __init__(self, decoder: Any = "auto", power: float = 1.0):
         self.decoder = decoder
         self.power = power
 
     def check(self, span: Span) -> None:
         """Check the power and the decoder."""
-        if not isinstance(self.power, Real) or not 0 <= float(self.power) < np.inf:
-            raise ValueError(f"power={self.power!r}; use a number of at least 0, such as 2.")
+        check_parameters(self)
         as_decoder(self.decoder, span.kernel).check(span)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from inspect import signature
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -62,9 +62,9 @@ class OutputKernel(NestedParametersMixin, ABC):
     ...         outputs[:] = [frozenset(labels) for labels in y]
     ...         return outputs
     ...
-    ...     def __call__(self, a, b=None):
-    ...         b = a if b is None else b
-    ...         return np.array([[len(u & v) for v in b] for u in a], dtype=float)
+    ...     def __call__(self, y, z=None):
+    ...         z = y if z is None else z
+    ...         return np.array([[len(u & v) for v in z] for u in y], dtype=float)
     >>> X = np.arange(4.0).reshape(-1, 1)
     >>> tree = OKTree(kernel=Overlap()).fit(X, [{"sun"}, {"sun"}, {"sea", "sand"}, {"sea", "sand"}])
     >>> sorted(tree.predict([[3.0]])[0])
@@ -76,6 +76,7 @@ class OutputKernel(NestedParametersMixin, ABC):
     on_device: bool = False
     default_decoder: Any = "training_set"
     default_min_samples_leaf: int = 1
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     @abstractmethod
     def check(self, y: Any) -> Outputs:
@@ -85,8 +86,8 @@ class OutputKernel(NestedParametersMixin, ABC):
         """
 
     @abstractmethod
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
-        """Return the Gram matrix of a and b, or of a with itself, as a new array."""
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
+        """Return the Gram matrix of y and z, or of y with itself, as a new array."""
 
     def learn_form(self, y: Any) -> OutputKernel:
         """Return this kernel, remembering what the canonical form of y does not hold.
@@ -125,30 +126,30 @@ class OutputKernel(NestedParametersMixin, ABC):
         """
         return self
 
-    def diag(self, a: Outputs) -> Floats:
-        """Return k(a_i, a_i)."""
-        return self.pairs(a, a)
+    def diag(self, y: Outputs) -> Floats:
+        """Return k(y_i, y_i)."""
+        return self.pairs(y, y)
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        blocks = [slice(i, i + BLOCK) for i in range(0, len(a), BLOCK)]
-        return np.concatenate([np.diagonal(self(a[block], b[block])) for block in blocks])
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        blocks = [slice(i, i + BLOCK) for i in range(0, len(y), BLOCK)]
+        return np.concatenate([np.diagonal(self(y[block], z[block])) for block in blocks])
 
     def feature_dim(self, y: Outputs) -> int | None:
         """Return the number of explicit features, or None if the kernel has none."""
         return None
 
-    def features(self, a: Outputs) -> Floats:
-        """Return explicit features Φ, of shape (n, feature_dim), with k(a, b) = Φ(a) Φ(b)ᵀ.
+    def features(self, y: Outputs) -> Floats:
+        """Return explicit features Φ, of shape (n, feature_dim), with k(y, z) = Φ(y) Φ(z)ᵀ.
 
-        Only called on a resolved kernel. At least one of a and b is a training output.
+        Only called on a resolved kernel. At least one of y and z is a training output.
         """
         raise TypeError(f"{type(self).__name__} has no explicit features")
 
-    def phases(self, a: Outputs, n: int, rng: np.random.Generator) -> Floats:
-        """Return ⟨ω_j, a_i⟩ for n random frequencies ω_j, with k(a, b) = E cos⟨ω, a − b⟩.
+    def phases(self, y: Outputs, n: int, rng: np.random.Generator) -> Floats:
+        """Return ⟨ω_j, y_i⟩ for n random frequencies ω_j, with k(y, z) = E cos⟨ω, y − z⟩.
 
-        Random Fourier features use it; kernels that depend on a − b only can implement it.
+        Random Fourier features use it; kernels that depend on y − z only can implement it.
         """
         raise ValueError(
             f"embedding='fourier' needs an RBF or Laplacian kernel on vectors, but the kernel is "

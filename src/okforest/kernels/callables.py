@@ -66,37 +66,37 @@ class FromCallable(OutputKernel):
             ) from None
         return self
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
         if self.elementwise:
-            if b is None:
-                K = np.empty((len(a), len(a)))
-                for i, u in enumerate(a):  # half of the matrix, and its mirror image
-                    K[i, : i + 1] = K[: i + 1, i] = [self._number(u, v) for v in a[: i + 1]]
+            if z is None:
+                K = np.empty((len(y), len(y)))
+                for i, u in enumerate(y):  # half of the matrix, and its mirror image
+                    K[i, : i + 1] = K[: i + 1, i] = [self._number(u, v) for v in y[: i + 1]]
                 return K
-            return np.array([[self._number(u, v) for v in b] for u in a]).reshape(len(a), len(b))
-        b = a if b is None else b
-        value = self._matrix(a, b)
+            return np.array([[self._number(u, v) for v in z] for u in y]).reshape(len(y), len(z))
+        z = y if z is None else z
+        value = self._matrix(y, z)
         if value.dtype.kind not in "fiub":
             raise ValueError(
                 f"the kernel function returned values of type {value.dtype}; it must return real "
                 "numbers."
             )
-        if value.shape != (len(a), len(b)):
+        if value.shape != (len(y), len(z)):
             raise ValueError(
-                f"the kernel function returned an array of shape {value.shape} for {len(a)} and "
-                f"{len(b)} outputs; the shape must be {(len(a), len(b))}. If it takes two single "
+                f"the kernel function returned an array of shape {value.shape} for {len(y)} and "
+                f"{len(z)} outputs; the shape must be {(len(y), len(z))}. If it takes two single "
                 "outputs, pass kernel=FromCallable(function, elementwise=True)."
             )
         return np.array(value, dtype=np.float64)  # a copy: the function may keep its array
 
-    def _matrix(self, a: Outputs, b: Outputs) -> Outputs:
+    def _matrix(self, y: Outputs, z: Outputs) -> Outputs:
         """Call the function on two arrays, or explain that it takes two single outputs."""
         try:
-            value = self.function(a, b)
+            value = self.function(y, z)
             return np.asarray(value.todense() if hasattr(value, "todense") else value)
         except Exception as error:
-            if not self._takes_single_outputs(a, b):
+            if not self._takes_single_outputs(y, z):
                 raise
             raise ValueError(
                 f"the kernel function takes two single outputs: on two arrays of outputs it raises "
@@ -104,18 +104,18 @@ class FromCallable(OutputKernel):
                 "kernel=FromCallable(function, elementwise=True)."
             ) from error
 
-    def _takes_single_outputs(self, a: Outputs, b: Outputs) -> bool:
+    def _takes_single_outputs(self, y: Outputs, z: Outputs) -> bool:
         try:
-            value = self.function(a[0], b[0])
+            value = self.function(y[0], z[0])
             return np.ndim(value) == 0 and np.isfinite(float(value))
         except Exception:
             return False
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
         if self.elementwise:
-            return np.array([self._number(u, v) for u, v in zip(a, b, strict=True)])
-        return super().pairs(a, b)
+            return np.array([self._number(u, v) for u, v in zip(y, z, strict=True)])
+        return super().pairs(y, z)
 
     def _number(self, u: Any, v: Any) -> float:
         value = self.function(u, v)

@@ -1,11 +1,11 @@
 """Kernels made of other kernels."""
 
-from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.parameters import POSITIVE, check_parameters
 from okforest.kernels.as_kernel import as_kernel
 from okforest.kernels.base import OutputKernel
 
@@ -13,13 +13,13 @@ from okforest.kernels.base import OutputKernel
 class _Pair(OutputKernel):
     """Two kernels on the same outputs."""
 
-    def __init__(self, k1: OutputKernel | str, k2: OutputKernel | str):
-        self.k1 = k1
-        self.k2 = k2
+    def __init__(self, first: OutputKernel | str, second: OutputKernel | str):
+        self.first = first
+        self.second = second
 
     @property
     def _parts(self) -> tuple[OutputKernel, OutputKernel]:
-        return as_kernel(self.k1), as_kernel(self.k2)
+        return as_kernel(self.first), as_kernel(self.second)
 
     @property
     def known_psd(self) -> bool:  # type: ignore[override]
@@ -58,7 +58,7 @@ class _Pair(OutputKernel):
     def restrict(self, y: Outputs) -> Self:
         """Restrict both kernels; return this one if there is nothing to drop."""
         first, second = (part.restrict(y) for part in self._parts)
-        if first is self.k1 and second is self.k2:
+        if first is self.first and second is self.second:
             return self
         return type(self)(first, second)
 
@@ -68,11 +68,11 @@ class _Pair(OutputKernel):
 
 
 class Sum(_Pair):
-    """The sum of two kernels, also written ``k1 + k2``.
+    """The sum of two kernels, also written ``first + second``.
 
     Parameters
     ----------
-    k1, k2 : OutputKernel or str
+    first, second : OutputKernel or str
         Kernels on the same outputs.
 
     Examples
@@ -84,32 +84,32 @@ class Sum(_Pair):
            [2., 2.]])
     """
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
         first, second = self._parts
-        return first(a, b) + second(a, b)
+        return first(y, z) + second(y, z)
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
         first, second = self._parts
-        return first.pairs(a, b) + second.pairs(a, b)
+        return first.pairs(y, z) + second.pairs(y, z)
 
     def feature_dim(self, y: Outputs) -> int | None:
         """Return the sum of the two dimensions."""
         dims = self._feature_dims(y)
         return None if dims is None else sum(dims)
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return both kernels' features side by side."""
-        return np.hstack([part.features(a) for part in self._parts])
+        return np.hstack([part.features(y) for part in self._parts])
 
 
 class Product(_Pair):
-    """The product of two kernels, also written ``k1 * k2``.
+    """The product of two kernels, also written ``first * second``.
 
     Parameters
     ----------
-    k1, k2 : OutputKernel or str
+    first, second : OutputKernel or str
         Kernels on the same outputs.
 
     Examples
@@ -121,26 +121,26 @@ class Product(_Pair):
            [ 9., 81.]])
     """
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
         first, second = self._parts
-        return first(a, b) * second(a, b)
+        return first(y, z) * second(y, z)
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
         first, second = self._parts
-        return first.pairs(a, b) * second.pairs(a, b)
+        return first.pairs(y, z) * second.pairs(y, z)
 
     def feature_dim(self, y: Outputs) -> int | None:
         """Return the product of the two dimensions."""
         dims = self._feature_dims(y)
         return None if dims is None else dims[0] * dims[1]
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return the products of every feature of one with every feature of the other."""
-        first, second = (part.features(a) for part in self._parts)
+        first, second = (part.features(y) for part in self._parts)
         products = first[:, :, None] * second[:, None, :]
-        return products.reshape(len(a), -1)
+        return products.reshape(len(y), -1)
 
 
 class _Wrapper(OutputKernel):
@@ -216,6 +216,8 @@ class Scaled(_Wrapper):
            [0., 2.]])
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"scale": [POSITIVE]}
+
     def __init__(self, base: OutputKernel | str, scale: float = 1.0):
         self.base = base
         self.scale = scale
@@ -227,25 +229,24 @@ class Scaled(_Wrapper):
 
     def resolve(self, y: Outputs) -> Self:
         """Check the scale and resolve the base kernel."""
-        if not isinstance(self.scale, Real) or not 0 < self.scale < np.inf:
-            raise ValueError(f"Scaled got scale={self.scale!r}; use a positive number.")
+        check_parameters(self)
         return super().resolve(y)
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        return self.scale * self._base(a, b)
+        return self.scale * self._base(y, z)
 
-    def diag(self, a: Outputs) -> Floats:
-        """Return k(a_i, a_i)."""
-        return self.scale * self._base.diag(a)
+    def diag(self, y: Outputs) -> Floats:
+        """Return k(y_i, y_i)."""
+        return self.scale * self._base.diag(y)
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        return self.scale * self._base.pairs(a, b)
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        return self.scale * self._base.pairs(y, z)
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return the features of the base kernel times the square root of the scale."""
-        return np.sqrt(self.scale) * self._base.features(a)
+        return np.sqrt(self.scale) * self._base.features(y)
 
 
 class Normalized(_Wrapper):
@@ -268,25 +269,25 @@ class Normalized(_Wrapper):
     def __init__(self, base: OutputKernel | str):
         self.base = base
 
-    def _scale(self, a: Outputs) -> Floats:
-        norm = np.sqrt(self._base.diag(a))
+    def _scale(self, y: Outputs) -> Floats:
+        norm = np.sqrt(self._base.diag(y))
         return np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        K = self._base(a, b)
-        K *= self._scale(a)[:, None]
-        K *= self._scale(a if b is None else b)[None, :]
+        K = self._base(y, z)
+        K *= self._scale(y)[:, None]
+        K *= self._scale(y if z is None else z)[None, :]
         return K
 
-    def diag(self, a: Outputs) -> Floats:
+    def diag(self, y: Outputs) -> Floats:
         """Return ones, and zeros where the base kernel has zeros."""
-        return (self._base.diag(a) > 0).astype(np.float64)
+        return (self._base.diag(y) > 0).astype(np.float64)
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        return self._scale(a) * self._scale(b) * self._base.pairs(a, b)
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        return self._scale(y) * self._scale(z) * self._base.pairs(y, z)
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return the features of the base kernel, each row scaled to norm one."""
-        return self._scale(a)[:, None] * self._base.features(a)
+        return self._scale(y)[:, None] * self._base.features(y)

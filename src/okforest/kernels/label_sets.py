@@ -69,32 +69,32 @@ class LabelSetKernel(OutputKernel):
         read_weights(self.weights, labels)
         return self._changed(labels=labels)
 
-    def indicators(self, a: Outputs) -> Floats:
+    def indicators(self, y: Outputs) -> Floats:
         """Return which of the labels each output has, of shape (n, n_labels)."""
-        return indicators_of(a, self._labels(a))[0]
+        return indicators_of(y, self._labels(y))[0]
 
     def outputs_from(self, present: Booleans, like: Outputs) -> Outputs:
         """Return the sets of the labels present in each row, in the form of other outputs."""
         return outputs_from(present, self._labels(like), like)
 
-    def _labels(self, a: Outputs) -> list[Any]:
+    def _labels(self, y: Outputs) -> list[Any]:
         if self.labels is not None:
             return self.labels
-        return sorted_labels(a) if a.dtype == object else list(range(a.shape[1]))
+        return sorted_labels(y) if y.dtype == object else list(range(y.shape[1]))
 
     def _changed(self, **changes: Any) -> Self:
         return type(self)(**self.get_params(deep=False) | changes)
 
     def _weighted(
-        self, a: Outputs, b: Outputs
+        self, y: Outputs, z: Outputs
     ) -> tuple[Floats, Floats, list[frozenset[Any]], list[frozenset[Any]], Floats]:
         """Return the indicators of two arrays of sets, their other labels, and the weights."""
         labels = self.labels
         if labels is None:
-            both = np.concatenate([a, b]) if a.dtype == object else a
+            both = np.concatenate([y, z]) if y.dtype == object else y
             labels = self._labels(both)
-        first, others = indicators_of(a, labels)
-        second, more = (first, others) if b is a else indicators_of(b, labels)
+        first, others = indicators_of(y, labels)
+        second, more = (first, others) if z is y else indicators_of(z, labels)
         return first, second, others, more, read_weights(self.weights, labels)
 
 
@@ -127,10 +127,10 @@ class Hamming(LabelSetKernel):
 
     default_decoder = "expected_jaccard"
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        b = a if b is None else b
-        first, second, others, more, weight = self._weighted(a, b)
+        z = y if z is None else z
+        first, second, others, more, weight = self._weighted(y, z)
         share = weight / weight.sum()
         K = ((2.0 * first - 1.0) * share) @ (2.0 * second - 1.0).T
         K += 1.0
@@ -139,9 +139,9 @@ class Hamming(LabelSetKernel):
             K[i, j] += 2.0 * n_shared * share.mean()
         return K
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        first, second, others, more, weight = self._weighted(a, b)
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        first, second, others, more, weight = self._weighted(y, z)
         share = weight / weight.sum()
         values = (first == second) @ share
         if others and more:
@@ -153,13 +153,13 @@ class Hamming(LabelSetKernel):
         """Return the number of labels, plus one for a constant."""
         return len(self._labels(y)) + 1
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return a constant, and ±1 for each label, weighted; other labels have no feature."""
-        labels = self._labels(a)
+        labels = self._labels(y)
         weight = read_weights(self.weights, labels)
-        signs = 2.0 * indicators_of(a, labels)[0] - 1.0
+        signs = 2.0 * indicators_of(y, labels)[0] - 1.0
         signs *= np.sqrt(0.5 * weight / weight.sum())
-        return np.column_stack([np.full(len(a), np.sqrt(0.5)), signs])
+        return np.column_stack([np.full(len(y), np.sqrt(0.5)), signs])
 
     def marginals(self, sums: Floats) -> Floats:
         """Return Σ w_i [label in y_i] from the sums Σ w_i φ(y_i) of features."""
@@ -176,23 +176,23 @@ class _Overlap(LabelSetKernel):
     def _ratio(self, shared: Floats, sizes: Floats) -> Floats:
         """Return the kernel from the size of intersections and the sum of the two sizes."""
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        b = a if b is None else b
-        first, second, others, more, weight = self._weighted(a, b)
+        z = y if z is None else z
+        first, second, others, more, weight = self._weighted(y, z)
         shared = (first * weight) @ second.T
         for i, j, n_shared in _shared(others, more):
             shared[i, j] += n_shared * weight.mean()
         sizes = np.add.outer(_sizes(first, others, weight), _sizes(second, more, weight))
         return self._ratio(shared, sizes)
 
-    def diag(self, a: Outputs) -> Floats:
+    def diag(self, y: Outputs) -> Floats:
         """Return ones."""
-        return np.ones(len(a))
+        return np.ones(len(y))
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        first, second, others, more, weight = self._weighted(a, b)
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        first, second, others, more, weight = self._weighted(y, z)
         shared = (first * second) @ weight
         if others and more:
             extra = [len(u & v) for u, v in zip(others, more, strict=True)]

@@ -169,11 +169,11 @@ class Precomputed(OutputKernel):
             self._checked = self.gram
         return int(shape[0])
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return a block of the matrix."""
-        rows, columns = self._rows(a), self._rows(a if b is None else b)
+        rows, columns = self._rows(y), self._rows(y if z is None else z)
         return np.asarray(self.gram)[np.ix_(rows, columns)].astype(float, copy=False)
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        return np.asarray(self.gram)[self._rows(a), self._rows(b)].astype(float)
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        return np.asarray(self.gram)[self._rows(y), self._rows(z)].astype(float)

@@ -96,10 +96,10 @@ class Tuples(OutputKernel):
         ]
         return array_of_objects(list(zip(*columns, strict=True)))
 
-    def columns(self, a: Outputs) -> list[Outputs]:
+    def columns(self, y: Outputs) -> list[Outputs]:
         """Return the outputs of each part, in the canonical form of its kernel."""
         return [
-            _explained(part, [output[j] for output in a], j) for j, part in enumerate(self.parts)
+            _explained(part, [output[j] for output in y], j) for j, part in enumerate(self.parts)
         ]
 
     def resolve(self, y: Outputs) -> Self:
@@ -118,21 +118,21 @@ class Tuples(OutputKernel):
             )
         return type(self)(kernels, weights)
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        first = self.columns(a)
-        second: list[Any] = [None] * len(first) if b is None else self.columns(b)
+        first = self.columns(y)
+        second: list[Any] = [None] * len(first) if z is None else self.columns(z)
         parts = zip(self._weights(), self.parts, first, second, strict=True)
         return np.asarray(sum(weight * part(u, v) for weight, part, u, v in parts))
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        parts = zip(self._weights(), self.parts, self.columns(a), self.columns(b), strict=True)
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        parts = zip(self._weights(), self.parts, self.columns(y), self.columns(z), strict=True)
         return np.asarray(sum(weight * part.pairs(u, v) for weight, part, u, v in parts))
 
-    def diag(self, a: Outputs) -> Floats:
-        """Return k(a_i, a_i)."""
-        parts = zip(self._weights(), self.parts, self.columns(a), strict=True)
+    def diag(self, y: Outputs) -> Floats:
+        """Return k(y_i, y_i)."""
+        parts = zip(self._weights(), self.parts, self.columns(y), strict=True)
         return np.asarray(sum(weight * part.diag(own) for weight, part, own in parts))
 
     def feature_dim(self, y: Outputs) -> int | None:
@@ -141,14 +141,14 @@ class Tuples(OutputKernel):
         dims = [part.feature_dim(own) for part, own in zip(self.parts, columns, strict=True)]
         return None if None in dims else sum(dim for dim in dims if dim is not None)
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return the features of the parts side by side, weighted."""
         if any(
             part.feature_dim(own) is None
-            for part, own in zip(self.parts, self.columns(a), strict=True)
+            for part, own in zip(self.parts, self.columns(y), strict=True)
         ):
-            return super().features(a)
-        parts = zip(self._weights(), self.parts, self.columns(a), strict=True)
+            return super().features(y)
+        parts = zip(self._weights(), self.parts, self.columns(y), strict=True)
         return np.hstack([np.sqrt(weight) * part.features(own) for weight, part, own in parts])
 
     def _weights(self) -> Floats:

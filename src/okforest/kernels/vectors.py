@@ -2,16 +2,16 @@
 
 from itertools import combinations_with_replacement
 from math import comb, factorial, prod, sqrt
-from numbers import Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.linalg as sla
 from scipy.spatial.distance import cdist
 
 from okforest._utils.arrays import Floats, Outputs, namespace, on_gpu
+from okforest._utils.compat import StrOptions
 from okforest._utils.distinct import distinct, refuse_masked
-from okforest._utils.parameters import is_integer
+from okforest._utils.parameters import COUNT, NOT_NEGATIVE, POSITIVE, check_parameters
 from okforest._utils.resources import gram_product
 from okforest.kernels.as_kernel import as_kernel
 from okforest.kernels.base import OutputKernel
@@ -33,16 +33,20 @@ from okforest.kernels.distances import (
 from okforest.kernels.outputs import read_numbers
 from okforest.kernels.precomputed import check_symmetric
 
+WIDTH = {"sigma": [POSITIVE, StrOptions({"median"})]}
 
-def _check_sigma(kernel: OutputKernel, sigma: Any) -> None:
-    name = type(kernel).__name__
+
+def _known_width(kernel: Any) -> float:
+    """Return sigma of a resolved kernel."""
+    sigma = kernel.sigma
     if is_median(sigma):
         raise ValueError(
-            f"{name}(sigma='median') computes sigma from the training outputs; fit a model with "
-            "it, or call resolve(y) first."
+            f"{type(kernel).__name__}(sigma='median') computes sigma from the training outputs; "
+            "fit a model with it, or call resolve(y) first."
         )
-    if not isinstance(sigma, Real) or not 0 < float(sigma) < np.inf:
-        raise ValueError(f"{name} got sigma={sigma!r}; use a positive number or 'median'.")
+    if not (type(sigma) is float and 0 < sigma < np.inf):
+        check_parameters(kernel)
+    return float(sigma)
 
 
 class _VectorKernel(OutputKernel):
@@ -69,24 +73,24 @@ class Linear(_VectorKernel):
     default_decoder = "mean"
     on_device = True
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        rows = as_rows(a)
-        return gram_product(rows, rows if b is None else as_rows(b))
+        rows = as_rows(y)
+        return gram_product(rows, rows if z is None else as_rows(z))
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        if on_gpu(a):  # where einsum would multiply a matrix for every pair
-            return (as_rows(a) * as_rows(b)).sum(axis=1)
-        return np.einsum("ij,ij->i", as_rows(a), as_rows(b))
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        if on_gpu(y):  # where einsum would multiply a matrix for every pair
+            return (as_rows(y) * as_rows(z)).sum(axis=1)
+        return np.einsum("ij,ij->i", as_rows(y), as_rows(z))
 
     def feature_dim(self, y: Outputs) -> int:
         """Return the number of columns of y."""
         return as_rows(y).shape[1]
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return the outputs themselves."""
-        return as_rows(a)
+        return as_rows(y)
 
 
 class RBF(OutputKernel):
@@ -114,6 +118,8 @@ class RBF(OutputKernel):
     array([[1.   , 0.368],
            [0.368, 1.   ]])
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = WIDTH
 
     def __init__(
         self, sigma: float | Literal["median"] = "median", base: OutputKernel | None = None
@@ -149,8 +155,7 @@ class RBF(OutputKernel):
         base = None if self.base is None else self._base.resolve(y)
         sigma = self.sigma
         median = is_median(sigma)
-        if not median:
-            _check_sigma(self, sigma)
+        check_parameters(self)
         if base is None:
             wide = not median and float(sigma) >= sqrt(SMALLEST)
             check_spread("RBF", y, 2, may_be_zero=wide)
@@ -167,41 +172,40 @@ class RBF(OutputKernel):
         restricted = None if self.base is None else self._base.restrict(y)
         return self if restricted is self.base else RBF(self.sigma, restricted)
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        _check_sigma(self, self.sigma)
-        sigma = float(self.sigma)
-        K = self._negative_halves(a, b, sigma, lambda halves: gaussian(halves, sigma))
-        if b is None:
+        sigma = _known_width(self)
+        K = self._negative_halves(y, z, sigma, lambda halves: gaussian(halves, sigma))
+        if z is None:
             np.fill_diagonal(K, 1.0)
         return K
 
-    def diag(self, a: Outputs) -> Floats:
+    def diag(self, y: Outputs) -> Floats:
         """Return ones."""
-        return namespace(a).ones(len(a))
+        return namespace(y).ones(len(y))
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        _check_sigma(self, self.sigma)
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        sigma = _known_width(self)
         base = self._base
         if self.base is None:
-            halves = ((as_rows(a) - as_rows(b)) ** 2).sum(axis=1) / -2.0
+            halves = ((as_rows(y) - as_rows(z)) ** 2).sum(axis=1) / -2.0
         else:
-            halves = np.minimum(base.pairs(a, b) - (base.diag(a) + base.diag(b)) / 2.0, 0.0)
-        return gaussian(halves, float(self.sigma))
+            halves = np.minimum(base.pairs(y, z) - (base.diag(y) + base.diag(z)) / 2.0, 0.0)
+        return gaussian(halves, sigma)
 
-    def phases(self, a: Outputs, n: int, rng: np.random.Generator) -> Floats:
+    def phases(self, y: Outputs, n: int, rng: np.random.Generator) -> Floats:
         """Return the features of the base kernel times normal frequencies of variance 1 / σ²."""
-        if self._base.feature_dim(a) is None:
-            return super().phases(a, n, rng)
-        features = self._base.features(a)
+        if self._base.feature_dim(y) is None:
+            return super().phases(y, n, rng)
+        features = self._base.features(y)
         frequencies = rng.standard_normal((features.shape[1], n)) / float(self.sigma)
         return features @ namespace(features).asarray(frequencies)
 
     def _negative_halves(
         self,
-        a: Outputs,
-        b: Outputs | None = None,
+        y: Outputs,
+        z: Outputs | None = None,
         sigma: float = np.inf,
         then: InPlace | None = None,
     ) -> Floats:
@@ -209,19 +213,19 @@ class RBF(OutputKernel):
 
         The diagonal of a symmetric matrix has rounding errors. ``then`` changes blocks in place.
         """
-        base, first, second = self._base, a, a if b is None else b
+        base, first, second = self._base, y, y if z is None else z
         if self.base is None:  # centring reduces rounding errors
-            origin = as_rows(a).mean(axis=0)
-            a, b = as_rows(a) - origin, None if b is None else as_rows(b) - origin
-        norms = base.diag(a)
-        other_norms = norms if b is None else base.diag(b)
+            origin = as_rows(y).mean(axis=0)
+            y, z = as_rows(y) - origin, None if z is None else as_rows(z) - origin
+        norms = base.diag(y)
+        other_norms = norms if z is None else base.diag(z)
         if self.base is None and needs_differences(sigma, norms, other_norms):
             exact: Floats = cdist(as_rows(first), as_rows(second), "sqeuclidean")
             exact /= -2.0
             if then is not None:
                 then(exact)
             return exact
-        return negative_halves(base(a, b), norms, other_norms, then)
+        return negative_halves(base(y, z), norms, other_norms, then)
 
 
 class Laplacian(_VectorKernel):
@@ -244,6 +248,8 @@ class Laplacian(_VectorKernel):
 
     on_device = True
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = WIDTH
+
     def __init__(self, sigma: float | Literal["median"] = "median"):
         self.sigma = sigma
 
@@ -251,28 +257,27 @@ class Laplacian(_VectorKernel):
         """Fill in the median distance."""
         sigma = self.sigma
         median = is_median(sigma)
-        if not median:
-            _check_sigma(self, sigma)
+        check_parameters(self)
         wide = not median and float(sigma) >= SMALLEST
         check_spread("Laplacian", y, 1, may_be_zero=wide)
         if median:
             sigma = median_distance(between(manhattan(as_rows(evenly_spaced(y)))))
         return Laplacian(sigma)
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        _check_sigma(self, self.sigma)
-        K = manhattan(as_rows(a), None if b is None else as_rows(b))
-        K /= -float(self.sigma)
+        sigma = _known_width(self)
+        K = manhattan(as_rows(y), None if z is None else as_rows(z))
+        K /= -sigma
         return np.exp(K, out=K)
 
-    def diag(self, a: Outputs) -> Floats:
+    def diag(self, y: Outputs) -> Floats:
         """Return ones."""
-        return namespace(a).ones(len(a))
+        return namespace(y).ones(len(y))
 
-    def phases(self, a: Outputs, n: int, rng: np.random.Generator) -> Floats:
+    def phases(self, y: Outputs, n: int, rng: np.random.Generator) -> Floats:
         """Return the outputs times Cauchy frequencies of scale 1 / σ."""
-        rows = as_rows(a)
+        rows = as_rows(y)
         frequencies = rng.standard_cauchy((rows.shape[1], n)) / float(self.sigma)
         return rows @ namespace(rows).asarray(frequencies)
 
@@ -298,6 +303,13 @@ class Polynomial(_VectorKernel):
            [ 9., 25.]])
     """
 
+    # It is positive semi-definite only for these values of gamma and coef0.
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "degree": [COUNT],
+        "gamma": [POSITIVE],
+        "coef0": [NOT_NEGATIVE],
+    }
+
     def __init__(self, degree: int = 2, gamma: float = 1.0, coef0: float = 1.0):
         self.degree = degree
         self.gamma = gamma
@@ -305,35 +317,28 @@ class Polynomial(_VectorKernel):
 
     def resolve(self, y: Outputs) -> "Polynomial":
         """Check the parameters; none depends on the outputs."""
-        if not is_integer(self.degree) or self.degree < 1:
-            raise ValueError(f"Polynomial got degree={self.degree!r}; use an integer ≥ 1.")
-        numbers = isinstance(self.gamma, Real) and isinstance(self.coef0, Real)
-        if not numbers or not (0 < self.gamma < np.inf and 0 <= self.coef0 < np.inf):
-            raise ValueError(
-                f"Polynomial got gamma={self.gamma!r} and coef0={self.coef0!r}; it is positive "
-                "semi-definite only for gamma > 0 and coef0 ≥ 0."
-            )
+        check_parameters(self)
         return self
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        K = Linear()(a, b)
+        K = Linear()(y, z)
         K *= self.gamma
         K += self.coef0
         K **= self.degree
         return K
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        return (self.gamma * Linear().pairs(a, b) + self.coef0) ** self.degree
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        return (self.gamma * Linear().pairs(y, z) + self.coef0) ** self.degree
 
     def feature_dim(self, y: Outputs) -> int:
         """Return the number of monomials."""
         return comb(as_rows(y).shape[1] + int(self.degree), int(self.degree))
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return the monomials of degree d of (√γ y, √c), with multinomial coefficients."""
-        rows = as_rows(a)
+        rows = as_rows(y)
         extended = np.column_stack([sqrt(self.gamma) * rows, np.full(len(rows), sqrt(self.coef0))])
         columns = []
         for factors in combinations_with_replacement(range(extended.shape[1]), int(self.degree)):
@@ -348,64 +353,68 @@ class Mahalanobis(_VectorKernel):
 
     Parameters
     ----------
-    V : ndarray of shape (q, q), optional
-        A symmetric positive definite matrix; by default the covariance of the training outputs.
+    covariance : ndarray of shape (q, q), optional
+        V, a symmetric positive definite matrix; by default the covariance of the training outputs.
 
     Examples
     --------
     >>> import numpy as np
     >>> from okforest.kernels import Mahalanobis
-    >>> Mahalanobis(V=np.diag([1.0, 4.0]))(np.array([[1.0, 2.0]]))
+    >>> Mahalanobis(covariance=np.diag([1.0, 4.0]))(np.array([[1.0, 2.0]]))
     array([[2.]])
     """
 
     default_decoder = "mean"
 
-    def __init__(self, V: Floats | None = None):
-        self.V = V
+    def __init__(self, covariance: Floats | None = None):
+        self.covariance = covariance
 
     def resolve(self, y: Outputs) -> "Mahalanobis":
-        """Fill in the covariance of the outputs, and check V."""
+        """Fill in the covariance of the outputs, and check it."""
         rows = as_rows(y)
-        refuse_masked(self.V, "V")
-        V = np.cov(rows.T).reshape(rows.shape[1], -1) if self.V is None else self.V
+        refuse_masked(self.covariance, "covariance")
+        V = self.covariance
+        if V is None:
+            V = np.cov(rows.T).reshape(rows.shape[1], -1)
         kernel = Mahalanobis(np.asarray(V, dtype=np.float64))
         kernel.features(y[:1])
         return kernel
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        return Linear()(self.features(a), None if b is None else self.features(b))
+        return Linear()(self.features(y), None if z is None else self.features(z))
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        return Linear().pairs(self.features(a), self.features(b))
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        return Linear().pairs(self.features(y), self.features(z))
 
     def feature_dim(self, y: Outputs) -> int:
         """Return the number of columns of y."""
         return as_rows(y).shape[1]
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return the whitened outputs, the rows of Y L⁻ᵀ with V = L Lᵀ."""
-        rows = as_rows(a)
-        if self.V is None:
+        rows = as_rows(y)
+        if self.covariance is None:
             raise ValueError(
-                "Mahalanobis() computes V from the training outputs; fit a model with it, call "
-                "resolve(y) first, or pass V."
+                "Mahalanobis() computes the covariance from the training outputs; fit a model with "
+                "it, call resolve(y) first, or pass covariance."
             )
-        V = np.asarray(self.V, dtype=np.float64)
+        V = np.asarray(self.covariance, dtype=np.float64)
         q = rows.shape[1]
         if V.shape != (q, q):
             raise ValueError(
-                f"Mahalanobis got V of shape {V.shape}; outputs with {q} values need ({q}, {q})."
+                f"Mahalanobis got covariance of shape {V.shape}; outputs with {q} values need "
+                f"({q}, {q})."
             )
-        check_symmetric(V, "the matrix V of Mahalanobis", "V")  # Cholesky reads one half of it
+        # Cholesky reads one half of the matrix.
+        check_symmetric(V, "the covariance of Mahalanobis", "covariance")
         try:
             L = sla.cholesky(V, lower=True)
         except sla.LinAlgError:
             raise ValueError(
-                "Mahalanobis got a matrix V that is not positive definite. Remove constant or "
-                "redundant outputs, or pass V + c * np.eye(q)."
+                "Mahalanobis got a covariance that is not positive definite. Remove constant or "
+                "redundant outputs, or pass covariance + c * np.eye(q)."
             ) from None
         # Only once for equal outputs, which may otherwise be rounded differently.
         different = distinct(rows)
