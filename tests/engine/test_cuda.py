@@ -323,9 +323,7 @@ def test_without_a_gpu():
 def test_missing_cupy_is_named_with_its_extras(monkeypatch):
     """CuPy has a package for each version of CUDA, and so have we an extra."""
     monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(
-        cuda.NoDeviceError, match=r"needs CuPy .*\[cuda\].* CUDA 12, it is 'cuda12'"
-    ):
+    with pytest.raises(cuda.NoDeviceError, match=r"needs CuPy .*\[cuda\].* is 'cuda12'"):
         cuda.Device()
 
 

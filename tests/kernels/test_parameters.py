@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from okforest import OKRidge, OKTree
 from okforest.kernels import RBF, FromCallable, Linear, Normalized, Scaled
-from okforest.kernels.parameters import kernel_was_set
+from okforest.kernels.base import kernel_was_set
 
 
 def overlap(a, b):

@@ -7,16 +7,16 @@ from okforest.kernels.base import OutputKernel
 
 def _named_kernels() -> dict[str, type[OutputKernel]]:
     # These modules import as_kernel for their inner kernels.
-    from okforest.kernels import classes, label_sets, rankings, vectors
+    from okforest.kernels import classes, label_sets, rankings, rbf, vectors
     from okforest.survival import kernel as survival
 
     return {
         "dirac": classes.Dirac,
-        "laplacian": vectors.Laplacian,
+        "laplacian": rbf.Laplacian,
         "linear": vectors.Linear,
         "mahalanobis": vectors.Mahalanobis,
         "polynomial": vectors.Polynomial,
-        "rbf": vectors.RBF,
+        "rbf": rbf.RBF,
         "survival": survival.Survival,
         "dice": label_sets.Dice,
         "hamming": label_sets.Hamming,
@@ -81,7 +81,7 @@ def as_kernel(kernel: Any) -> OutputKernel:
             f"kernel={kernel.__name__} is a class; pass an object, such as {kernel.__name__}(...)."
         )
     if callable(kernel):
-        from okforest.kernels.callables import FromCallable
+        from okforest.kernels.precomputed import FromCallable
 
         return FromCallable(kernel)
     raise ValueError(

@@ -2,54 +2,28 @@
 
 from itertools import combinations_with_replacement
 from math import comb, factorial, prod, sqrt
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as sla
-from scipy.spatial.distance import cdist
 
 from okforest._utils.arrays import Floats, Outputs, namespace, on_gpu
-from okforest._utils.compat import StrOptions
 from okforest._utils.distinct import distinct, refuse_masked
 from okforest._utils.parameters import COUNT, NOT_NEGATIVE, POSITIVE, check_parameters
 from okforest._utils.resources import gram_product
-from okforest.kernels.as_kernel import as_kernel
 from okforest.kernels.base import OutputKernel
-from okforest.kernels.distances import (
-    SMALLEST,
-    InPlace,
-    as_rows,
-    between,
-    check_limits,
-    check_spread,
-    evenly_spaced,
-    gaussian,
-    is_median,
-    manhattan,
-    median_distance,
-    needs_differences,
-    negative_halves,
-)
 from okforest.kernels.outputs import read_numbers
 from okforest.kernels.precomputed import check_symmetric
 
-WIDTH = {"sigma": [POSITIVE, StrOptions({"median"})]}
+
+def as_rows(y: Outputs) -> Floats:
+    """Return outputs as a float64 matrix; numbers, of shape (n,), become one column."""
+    return namespace(y).asarray(y, dtype=np.float64).reshape(len(y), -1)
 
 
-def _known_width(kernel: Any) -> float:
-    """Return sigma of a resolved kernel."""
-    sigma = kernel.sigma
-    if is_median(sigma):
-        raise ValueError(
-            f"{type(kernel).__name__}(sigma='median') computes sigma from the training outputs; "
-            "fit a model with it, or call resolve(y) first."
-        )
-    if not (type(sigma) is float and 0 < sigma < np.inf):
-        check_parameters(kernel)
-    return float(sigma)
+class VectorKernel(OutputKernel):
+    """A kernel on numbers or vectors of numbers."""
 
-
-class _VectorKernel(OutputKernel):
     known_psd = True
     numeric = True
 
@@ -58,7 +32,7 @@ class _VectorKernel(OutputKernel):
         return read_numbers(y)
 
 
-class Linear(_VectorKernel):
+class Linear(VectorKernel):
     """The inner product ⟨y, y'⟩: multi-output regression.
 
     Examples
@@ -93,196 +67,7 @@ class Linear(_VectorKernel):
         return as_rows(y)
 
 
-class RBF(OutputKernel):
-    """The radial basis function kernel exp(−‖y − y'‖² / 2σ²).
-
-    Parameters
-    ----------
-    sigma : float or "median", default="median"
-        The width σ; "median" is the median distance between training outputs (between 1,000
-        evenly spaced ones if there are more).
-    base : OutputKernel, optional
-        A kernel whose distance ‖φ(y) − φ(y')‖ replaces the Euclidean distance.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from okforest.kernels import RBF, Precomputed
-    >>> RBF(sigma=1.0)(np.array([0.0, 2.0])).round(3)
-    array([[1.   , 0.135],
-           [0.135, 1.   ]])
-
-    With the distances of a given Gram matrix; outputs are positions in it:
-
-    >>> RBF(sigma=1.0, base=Precomputed(np.eye(2)))(np.array([0, 1])).round(3)
-    array([[1.   , 0.368],
-           [0.368, 1.   ]])
-    """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = WIDTH
-
-    def __init__(
-        self, sigma: float | Literal["median"] = "median", base: OutputKernel | None = None
-    ):
-        self.sigma = sigma
-        self.base = base
-
-    @property
-    def known_psd(self) -> bool:  # type: ignore[override]
-        """Whether the base kernel is positive semi-definite by construction."""
-        return self._base.known_psd
-
-    @property
-    def on_device(self) -> bool:  # type: ignore[override]
-        """Whether the base kernel takes arrays on a GPU."""
-        return self._base.on_device
-
-    @property
-    def _base(self) -> OutputKernel:
-        return Linear() if self.base is None else as_kernel(self.base)
-
-    @property
-    def numeric(self) -> bool:  # type: ignore[override]
-        """Whether outputs are numbers or vectors of numbers."""
-        return self._base.numeric
-
-    def check(self, y: Any) -> Outputs:
-        """Return y in the canonical form of the base kernel."""
-        return self._base.check(y)
-
-    def resolve(self, y: Outputs) -> "RBF":
-        """Fill in the median distance."""
-        base = None if self.base is None else self._base.resolve(y)
-        sigma = self.sigma
-        median = is_median(sigma)
-        check_parameters(self)
-        if base is None:
-            wide = not median and float(sigma) >= sqrt(SMALLEST)
-            check_spread("RBF", y, 2, may_be_zero=wide)
-        if median:
-            squares = -2.0 * between(RBF(1.0, base)._negative_halves(evenly_spaced(y)))
-            if base is not None:
-                largest = float(squares.max(initial=0.0))
-                check_limits("RBF", "squared distances", largest, is_zero=largest == 0)
-            sigma = median_distance(squares, 2)
-        return RBF(sigma, base)
-
-    def restrict(self, y: Outputs) -> "RBF":
-        """Restrict the base kernel; return this one if there is nothing to drop."""
-        restricted = None if self.base is None else self._base.restrict(y)
-        return self if restricted is self.base else RBF(self.sigma, restricted)
-
-    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
-        """Return the Gram matrix."""
-        sigma = _known_width(self)
-        K = self._negative_halves(y, z, sigma, lambda halves: gaussian(halves, sigma))
-        if z is None:
-            np.fill_diagonal(K, 1.0)
-        return K
-
-    def diag(self, y: Outputs) -> Floats:
-        """Return ones."""
-        return namespace(y).ones(len(y))
-
-    def pairs(self, y: Outputs, z: Outputs) -> Floats:
-        """Return k(y_i, z_i)."""
-        sigma = _known_width(self)
-        base = self._base
-        if self.base is None:
-            halves = ((as_rows(y) - as_rows(z)) ** 2).sum(axis=1) / -2.0
-        else:
-            halves = np.minimum(base.pairs(y, z) - (base.diag(y) + base.diag(z)) / 2.0, 0.0)
-        return gaussian(halves, sigma)
-
-    def phases(self, y: Outputs, n: int, rng: np.random.Generator) -> Floats:
-        """Return the features of the base kernel times normal frequencies of variance 1 / σ²."""
-        if self._base.feature_dim(y) is None:
-            return super().phases(y, n, rng)
-        features = self._base.features(y)
-        frequencies = rng.standard_normal((features.shape[1], n)) / float(self.sigma)
-        return features @ namespace(features).asarray(frequencies)
-
-    def _negative_halves(
-        self,
-        y: Outputs,
-        z: Outputs | None = None,
-        sigma: float = np.inf,
-        then: InPlace | None = None,
-    ) -> Floats:
-        """Return −d² / 2 for distances d that are exact enough for this sigma.
-
-        The diagonal of a symmetric matrix has rounding errors. ``then`` changes blocks in place.
-        """
-        base, first, second = self._base, y, y if z is None else z
-        if self.base is None:  # centring reduces rounding errors
-            origin = as_rows(y).mean(axis=0)
-            y, z = as_rows(y) - origin, None if z is None else as_rows(z) - origin
-        norms = base.diag(y)
-        other_norms = norms if z is None else base.diag(z)
-        if self.base is None and needs_differences(sigma, norms, other_norms):
-            exact: Floats = cdist(as_rows(first), as_rows(second), "sqeuclidean")
-            exact /= -2.0
-            if then is not None:
-                then(exact)
-            return exact
-        return negative_halves(base(y, z), norms, other_norms, then)
-
-
-class Laplacian(_VectorKernel):
-    """The Laplacian kernel exp(−‖y − y'‖₁ / σ).
-
-    Parameters
-    ----------
-    sigma : float or "median", default="median"
-        The width σ; "median" is the median distance between training outputs (between 1,000
-        evenly spaced ones if there are more).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from okforest.kernels import Laplacian
-    >>> Laplacian(sigma=1.0)(np.array([0.0, 2.0])).round(3)
-    array([[1.   , 0.135],
-           [0.135, 1.   ]])
-    """
-
-    on_device = True
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = WIDTH
-
-    def __init__(self, sigma: float | Literal["median"] = "median"):
-        self.sigma = sigma
-
-    def resolve(self, y: Outputs) -> "Laplacian":
-        """Fill in the median distance."""
-        sigma = self.sigma
-        median = is_median(sigma)
-        check_parameters(self)
-        wide = not median and float(sigma) >= SMALLEST
-        check_spread("Laplacian", y, 1, may_be_zero=wide)
-        if median:
-            sigma = median_distance(between(manhattan(as_rows(evenly_spaced(y)))))
-        return Laplacian(sigma)
-
-    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
-        """Return the Gram matrix."""
-        sigma = _known_width(self)
-        K = manhattan(as_rows(y), None if z is None else as_rows(z))
-        K /= -sigma
-        return np.exp(K, out=K)
-
-    def diag(self, y: Outputs) -> Floats:
-        """Return ones."""
-        return namespace(y).ones(len(y))
-
-    def phases(self, y: Outputs, n: int, rng: np.random.Generator) -> Floats:
-        """Return the outputs times Cauchy frequencies of scale 1 / σ."""
-        rows = as_rows(y)
-        frequencies = rng.standard_cauchy((rows.shape[1], n)) / float(self.sigma)
-        return rows @ namespace(rows).asarray(frequencies)
-
-
-class Polynomial(_VectorKernel):
+class Polynomial(VectorKernel):
     """The polynomial kernel (γ⟨y, y'⟩ + c)ᵈ.
 
     Parameters
@@ -348,7 +133,7 @@ class Polynomial(_VectorKernel):
         return np.column_stack(columns)
 
 
-class Mahalanobis(_VectorKernel):
+class Mahalanobis(VectorKernel):
     """The inner product yᵀ V⁻¹ y' of outputs with covariance V, as in Segal's trees.
 
     Parameters

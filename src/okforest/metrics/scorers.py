@@ -17,7 +17,7 @@ from okforest._utils.compat import StrOptions
 from okforest._utils.errors import warn
 from okforest._utils.parameters import check_arguments
 from okforest.kernels import OutputKernel, as_kernel
-from okforest.kernels.parameters import kernel_was_set
+from okforest.kernels.base import kernel_was_set
 from okforest.metrics.losses import (
     check_score_weight,
     check_truth,

@@ -15,8 +15,8 @@ from okforest._utils.resources import check_memory, csr_bytes
 from okforest._utils.state import FittedState
 from okforest.decode import Decoder, TrainingSet, as_decoder
 from okforest.kernels import OutputKernel, as_kernel
+from okforest.kernels.base import NestedParametersMixin
 from okforest.kernels.label_set_forms import form_of_frame
-from okforest.kernels.parameters import NestedParametersMixin
 from okforest.metrics import kernel_r2_scorer
 from okforest.metrics.losses import check_score_weight, check_truth
 from okforest.models.checks import check_decoded, check_kernel, check_outputs

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from okforest.kernels import RBF, Laplacian, Linear, Precomputed, distances
-from okforest.kernels.distances import median_distance
+from okforest.kernels.rbf import median_distance
 
 rng = np.random.default_rng(0)
 VECTORS = rng.normal(size=(12, 3))
