@@ -9,9 +9,15 @@ import numpy as np
 from okforest._utils.arrays import Floats, Outputs
 from okforest._utils.compat import Interval
 from okforest._utils.parameters import check_parameters
-from okforest.kernels.label_set_forms import FRAMES, Form, in_order, indicators_of, read_label_sets
-from okforest.kernels.label_sets import LabelSetKernel
-from okforest.kernels.outputs import array_of_objects, check_collection, refuse_missing
+from okforest.kernels.label_sets import LabelSetKernel, indicators_of, read_label_sets
+from okforest.kernels.outputs import (
+    FRAMES,
+    Form,
+    array_of_objects,
+    check_collection,
+    in_order,
+    refuse_missing,
+)
 
 SEPARATOR = "/"  # between a class and its subclass
 BETWEEN = "@"  # between the paths of one output

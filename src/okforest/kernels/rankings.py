@@ -6,9 +6,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.frames import is_frame
 from okforest._utils.parameters import POSITIVE, check_parameters
 from okforest.kernels.base import OutputKernel
-from okforest.kernels.label_set_forms import Form, in_form, in_order, is_frame, learnt_form
+from okforest.kernels.outputs import Form, in_form, in_order, learnt_form
 from okforest.kernels.ranking_forms import (
     check_orders,
     check_separators,

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from okforest._utils.arrays import Outputs, to_host
+from okforest._utils.frames import frame_of, is_frame
 from okforest.kernels import OutputKernel
-from okforest.kernels.label_set_forms import Form, frame_of, is_frame
+from okforest.kernels.outputs import Form
 
 
 def output_names(kernel: OutputKernel, y: Any, outputs: Outputs) -> list[Any] | None:
