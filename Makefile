@@ -118,6 +118,7 @@ lint: $(VENV)/.lint
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/clang-format --dry-run --Werror $(filter %.cpp %.hpp,$(NATIVE)) $(CUDA)
+	test "$$(uname)" != Linux || $(PY) tools/check_kernels.py
 	$(VENV)/bin/codespell
 	$(VENV)/bin/zizmor --offline --quiet .github
 

@@ -28,7 +28,7 @@ FOLDS = 5
 
 def make_kernel(graph: Any = None) -> Diffusion:
     """Return the kernel on vertices."""
-    return Diffusion(graph, beta=1.0, normalized=True)
+    return Diffusion(graph, beta=1.0, normalize=True)
 
 
 def jobs(trees: int, rounds: int, splits: list[int], folds: int) -> list[Job]:

@@ -39,7 +39,7 @@ def make_completion(row: str, setting: str, trees: int, seed: int) -> NetworkCom
         forest = clone(DEFAULT).set_params(n_estimators=trees, random_state=seed)
         return NetworkCompletion(forest)
     model = make_trees(row, trees, random_state=seed)
-    kernel = Diffusion(beta=1.0, normalized=setting == "normalized")
+    kernel = Diffusion(beta=1.0, normalize=setting == "normalized")
     return NetworkCompletion(model, kernel, normalize=0, known="predicted")
 
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from cuda_host import arrays
 from okforest.engine import cuda
-from okforest.engine.cuda.best_tree import BEST_SOURCES
+from okforest.engine.cuda.best import BEST_SOURCES
 from okforest.engine.cuda.layout import SOURCES
 from okforest.engine.cuda.predicting import PREDICT_SOURCES
-from okforest.engine.cuda.rounds_layout import ROUND_SOURCES
+from okforest.engine.cuda.rounds import ROUND_SOURCES
 
 HERE = Path(__file__).parent
 TABLES = {  # of the kernels by name

@@ -105,7 +105,7 @@ def test_wrong_lists():
         tree.predict([[0.0], [1.0]], candidates=CandidateLists([[1.0]]))
     with pytest.raises(ValueError, match="the list of candidates of row 1 is empty"):
         tree.predict([[0.0], [1.0]], candidates=CandidateLists([[1.0], []]))
-    with pytest.raises(ValueError, match="k=0"):
+    with pytest.raises(ValueError, match="'k' parameter of top"):
         tree.predict_top([[0.0]], k=0, candidates=CandidateLists([[1.0]]))
 
 

@@ -166,7 +166,7 @@ def test_the_fixed_point_needs_rbf_on_vectors():
         with pytest.raises(ValueError, match=r"FixedPoint needs the kernel RBF\(\) on vectors"):
             OKTree(kernel=kernel, decoder=FixedPoint()).fit(X, y)
     for parameters in ({"max_iter": 0}, {"max_iter": 1.5}, {"tol": -1.0}):
-        with pytest.raises(ValueError, match="FixedPoint got max_iter="):
+        with pytest.raises(ValueError, match="parameter of FixedPoint must be"):
             OKTree(kernel="rbf", decoder=FixedPoint(**parameters)).fit(X, y)
     ridge = OKRidge(kernel=RBF(2.0), input_kernel="rbf", decoder=FixedPoint()).fit(X, y)
     assert np.abs(ridge.predict(X) - y).max() < 1.0

@@ -187,11 +187,11 @@ def test_rows_are_computed_once_and_only_if_needed():
     calls, fail = [], False
 
     class Counting(RBF):
-        def __call__(self, a, b=None):
+        def __call__(self, y, z=None):
             if fail:
                 raise RuntimeError("no kernel today")
-            calls.append(len(a))
-            return super().__call__(a, b)
+            calls.append(len(y))
+            return super().__call__(y, z)
 
     gram, squares = KeptGram(Counting(1.0), A), np.ones(200)
     W, places = sp.csr_array(np.full((1, 3), 1 / 3)), np.array([4, 90, 170])

@@ -9,10 +9,10 @@ from okforest.decode import (
     FixedPoint,
     Medoid,
     Parts,
+    SearchDecoder,
     Sharpened,
     as_decoder,
 )
-from okforest.decode.base import SearchDecoder
 from okforest.kernels import Spectrum, Tuples, Wasserstein, as_kernel
 from okforest.weights import OutputSet, Span, SummedWeights, as_weights
 

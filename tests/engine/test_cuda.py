@@ -3,6 +3,7 @@
 The kernels run on the host, compiled with an emulated device, and on a GPU if there is one.
 """
 
+import sys
 from dataclasses import replace
 
 import hypothesis.strategies as st
@@ -317,6 +318,13 @@ def test_without_a_gpu():
     with pytest.warns(UserWarning, match=r"device='auto' grows trees on the CPU: .* needs"):
         forest = OKExtraTrees(2, device="auto", random_state=0).fit(X, X)
     assert_array_equal(forest.apply(X), OKExtraTrees(2, random_state=0).fit(X, X).apply(X))
+
+
+def test_missing_cupy_is_named_with_its_extras(monkeypatch):
+    """CuPy has a package for each version of CUDA, and so have we an extra."""
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(cuda.NoDeviceError, match=r"needs CuPy .*\[cuda\].* is 'cuda12'"):
+        cuda.Device()
 
 
 @pytest.mark.cuda

@@ -15,7 +15,7 @@ import cuda_host
 from okforest import OKExtraTrees, OKRandomForest
 from okforest.engine import apply, cuda, devices, leaf_means
 from okforest.engine.cuda import predicting
-from okforest.engine.cuda.inputs import readable
+from okforest.engine.cuda.transfers import readable
 
 
 def data(n=120, p=5, q=7, *, seed=0, dtype=np.float64):

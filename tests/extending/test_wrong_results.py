@@ -19,9 +19,9 @@ class Pairs(OutputKernel):
     def check(self, y):
         return self.read(y)
 
-    def __call__(self, a, b=None):
-        b = a if b is None else b
-        K = np.array([[float(np.dot(u, v)) for v in b] for u in a])
+    def __call__(self, y, z=None):
+        z = y if z is None else z
+        K = np.array([[float(np.dot(u, v)) for v in z] for u in y])
         return K if self.shape is None else K.reshape(self.shape)
 
 

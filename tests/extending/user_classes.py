@@ -25,9 +25,9 @@ class CommonSubstrings(OutputKernel):
             raise ValueError(f"y has type {words.dtype}; it must be a list of words.")
         return words
 
-    def __call__(self, a, b=None):
-        b = a if b is None else b
-        return np.array([[self._common(u, v) for v in b] for u in a], dtype=float)
+    def __call__(self, y, z=None):
+        z = y if z is None else z
+        return np.array([[self._common(u, v) for v in z] for u in y], dtype=float)
 
     def _common(self, u, v):
         parts = [[w[i : i + self.length] for i in range(len(w))] for w in (u, v)]

@@ -66,16 +66,16 @@ EVERY = np.arange(14)
 
 
 @every_kernel
-@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("normalize", [False, True])
 @given(n=st.integers(2, 13), n_links=st.integers(0, 30), seed=st.integers(0, 10**6))
-def test_formula(kernel, formula, normalized, n, n_links, seed):
+def test_formula(kernel, formula, normalize, n, n_links, seed):
     """Gram, cross-Gram, pairs and diagonal follow the formula, and Gram matrices are PSD."""
     A = make_graph(n, n_links, seed)
-    kernel = clone(kernel).set_params(graph=A, normalized=normalized)
+    kernel = clone(kernel).set_params(graph=A, normalize=normalize)
     y = kernel.check(np.random.default_rng(seed).integers(0, n, size=n + 3))
     kernel = kernel.resolve(y)
     expected = formula(A)
-    expected = (reference.normalized(expected) if normalized else expected)[np.ix_(y, y)]
+    expected = (reference.normalized(expected) if normalize else expected)[np.ix_(y, y)]
     tolerance = 1e-9 * max(1.0, np.abs(expected).max())
     K = kernel(y)
     np.testing.assert_allclose(K, expected, atol=tolerance)
@@ -131,41 +131,41 @@ def test_components_are_apart(kernel, formula):
     assert K[13, 13] == pytest.approx(formula(GRAPH)[13, 13])
 
 
-@pytest.mark.parametrize("normalized", [False, True])
-def test_isolated_vertices_alone(normalized):
+@pytest.mark.parametrize("normalize", [False, True])
+def test_isolated_vertices_alone(normalize):
     """A graph without links gives a multiple of the identity, or 0 for the commute time."""
     empty, y = np.zeros((3, 3)), np.arange(3)
     for kernel in (Diffusion(empty), RegularizedLaplacian(empty), RandomWalk(empty, 2, 3.0)):
-        K = kernel.set_params(normalized=normalized)(y)
+        K = kernel.set_params(normalize=normalize)(y)
         np.testing.assert_allclose(K, K[0, 0] * np.eye(3))
-        assert K[0, 0] == pytest.approx(1.0 if normalized or kernel.get_params().get("beta") else 9)
-    np.testing.assert_array_equal(CommuteTime(empty, normalized=normalized)(y), np.zeros((3, 3)))
+        assert K[0, 0] == pytest.approx(1.0 if normalize or kernel.get_params().get("beta") else 9)
+    np.testing.assert_array_equal(CommuteTime(empty, normalize=normalize)(y), np.zeros((3, 3)))
 
 
 def test_normalisation_is_the_general_one():
-    """normalized=True equals Normalized(kernel)."""
+    """normalize=True equals Normalized(kernel)."""
     for kernel, _ in KERNELS.values():
         kernel = clone(kernel).set_params(graph=GRAPH)
         np.testing.assert_allclose(
-            clone(kernel).set_params(normalized=True)(EVERY), Normalized(kernel)(EVERY), atol=1e-10
+            clone(kernel).set_params(normalize=True)(EVERY), Normalized(kernel)(EVERY), atol=1e-10
         )
 
 
 @every_kernel
-@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("rank", [1, 3, 9, 14, 40])
-def test_rank(kernel, formula, normalized, rank, size):
+def test_rank(kernel, formula, normalize, rank, size):
     """A rank keeps the largest eigenvalues, and residual_share reports what is left out."""
     n = 60 if size == "large" else 14
     A = make_graph(n, 2 * n, seed=0, isolated=2)
-    kernel = clone(kernel).set_params(graph=A, normalized=normalized, rank=rank)
+    kernel = clone(kernel).set_params(graph=A, normalize=normalize, rank=rank)
     y = np.arange(n)
     values, vectors = np.linalg.eigh(formula(A))
     values, vectors = values[::-1][:rank], vectors[:, ::-1][:, :rank]
     features = kernel.features(y)
     assert features.shape == (n, kernel.feature_dim(y)) == (n, min(rank, n))
     np.testing.assert_allclose(kernel(y), features @ features.T, atol=1e-12)
-    if not normalized:
+    if not normalize:
         # Any of several equal eigenvalues may be kept, so compare values, not vectors.
         found = np.linalg.eigvalsh(features.T @ features)[::-1]
         np.testing.assert_allclose(found, values, atol=1e-9)
@@ -261,7 +261,7 @@ def test_commute_times():
 
 def test_diagonals_are_computed_once(size, monkeypatch):
     """The norms of vertices, which take one column each on large graphs, are cached and shared."""
-    kernel = RegularizedLaplacian(GRAPH, normalized=True)
+    kernel = RegularizedLaplacian(GRAPH, normalize=True)
     kernel(EVERY)
     columns = []
     product = RegularizedLaplacian._product
@@ -325,11 +325,20 @@ def test_bad_vertices(names, y, message):
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        (Diffusion(GRAPH, beta=0.0), "Diffusion got beta=0.0; use a positive number"),
-        (RegularizedLaplacian(GRAPH, beta="1"), "RegularizedLaplacian got beta='1'"),
-        (RandomWalk(GRAPH, steps=0), "steps=0; use an integer"),
-        (RandomWalk(GRAPH, a=1.5), "a=1.5; use a number ≥ 2"),
-        (CommuteTime(GRAPH, rank=0), "CommuteTime got rank=0; use an integer ≥ 1, or None"),
+        (Diffusion(GRAPH, beta=0.0), "'beta' parameter of Diffusion must be a float .* Got 0.0"),
+        (
+            RegularizedLaplacian(GRAPH, beta="1"),
+            "'beta' parameter of Regularized.* Got '1'",
+        ),
+        (RandomWalk(GRAPH, steps=0), "'steps' parameter of RandomWalk must be an int .* Got 0"),
+        (
+            RandomWalk(GRAPH, a=1.5),
+            r"'a' parameter .* in the range \[2.* Got 1.5",
+        ),
+        (
+            CommuteTime(GRAPH, rank=0),
+            "'rank' parameter of CommuteTime .* or None. Got 0",
+        ),
     ],
 )
 def test_bad_parameters(kernel, message):
@@ -343,11 +352,11 @@ def test_bad_parameters(kernel, message):
 @every_kernel
 def test_parameters_can_change(kernel, formula):
     """Cached results of previous parameters, or of another graph, are not used."""
-    kernel = clone(kernel).set_params(graph=np.ones((14, 14)), normalized=True)
+    kernel = clone(kernel).set_params(graph=np.ones((14, 14)), normalize=True)
     kernel(EVERY)
     kernel.set_params(graph=GRAPH)
     np.testing.assert_allclose(kernel(EVERY), reference.normalized(formula(GRAPH)), atol=1e-10)
-    kernel.set_params(normalized=False)
+    kernel.set_params(normalize=False)
     np.testing.assert_allclose(kernel(EVERY), formula(GRAPH), atol=1e-10)
     kernel.set_params(rank=2)
     assert np.linalg.matrix_rank(kernel(EVERY)) <= 2

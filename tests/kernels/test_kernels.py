@@ -52,7 +52,7 @@ CASES = {
     "Mahalanobis": (Mahalanobis(), VECTORS),
     "Dirac": (Dirac(), LABELS),
     "Diffusion": (Diffusion(CYCLE), POSITIONS),
-    "Diffusion by rank": (Diffusion(CYCLE, rank=5, normalized=True), POSITIONS),
+    "Diffusion by rank": (Diffusion(CYCLE, rank=5, normalize=True), POSITIONS),
     "RegularizedLaplacian": (RegularizedLaplacian(CYCLE), POSITIONS),
     "CommuteTime": (CommuteTime(CYCLE), POSITIONS),
     "RandomWalk": (RandomWalk(CYCLE, steps=3), POSITIONS),
@@ -173,8 +173,8 @@ def test_what_kernels_know_of_themselves(kernel, known_psd, numeric):
 def test_inner_kernels_are_resolved():
     """Parameters that are learnt are filled in at every level."""
     kernel = (2.0 * RBF(1.0, base=RBF()) + Normalized(Laplacian())).resolve(VECTORS)
-    assert kernel.k1.base.base.sigma == RBF().resolve(VECTORS).sigma
-    assert kernel.k2.base.sigma == Laplacian().resolve(VECTORS).sigma
+    assert kernel.first.base.base.sigma == RBF().resolve(VECTORS).sigma
+    assert kernel.second.base.sigma == Laplacian().resolve(VECTORS).sigma
 
 
 def test_normalized_outputs_of_norm_zero():
@@ -283,35 +283,43 @@ def test_precomputed_errors(gram, y, message):
 @pytest.mark.parametrize(
     ("kernel", "y", "message"),
     [
-        (RBF(-1.0), VECTORS, "RBF got sigma=-1.0; use a positive number or 'median'"),
-        (RBF("mean"), VECTORS, "RBF got sigma='mean'"),
-        (RBF(np.inf), VECTORS, "RBF got sigma=inf"),
-        (RBF(np.nan), VECTORS, "RBF got sigma=nan"),
-        (RBF(0.0), VECTORS, "RBF got sigma=0.0"),
-        (Laplacian(0), VECTORS, "Laplacian got sigma=0"),
-        (Polynomial(0), VECTORS, "use an integer ≥ 1"),
-        (Polynomial(2, coef0=-1), VECTORS, "coef0"),
-        (Polynomial(2, coef0=np.nan), VECTORS, "coef0"),
-        (Polynomial(2, gamma="1"), VECTORS, "gamma"),
-        (Polynomial(2, gamma=0.0), VECTORS, "gamma=0.0"),
-        (Polynomial(1.5), VECTORS, "degree=1.5"),
-        (Polynomial(True), VECTORS, "degree=True"),
+        (
+            RBF(-1.0),
+            VECTORS,
+            r"'sigma' parameter of RBF must be a float .*'median'.*Got -1.0",
+        ),
+        (RBF("mean"), VECTORS, "'sigma' parameter of RBF .* Got 'mean'"),
+        (RBF(np.inf), VECTORS, "'sigma' parameter of RBF .* Got inf"),
+        (RBF(np.nan), VECTORS, "'sigma' parameter of RBF .* Got nan"),
+        (RBF(0.0), VECTORS, "'sigma' parameter of RBF .* Got 0.0"),
+        (Laplacian(0), VECTORS, "'sigma' parameter of Laplacian .* Got 0"),
+        (Polynomial(0), VECTORS, "'degree' parameter of Polynomial must be an int"),
+        (Polynomial(2, coef0=-1), VECTORS, "'coef0' parameter"),
+        (Polynomial(2, coef0=np.nan), VECTORS, "'coef0' parameter"),
+        (Polynomial(2, gamma="1"), VECTORS, "'gamma' parameter"),
+        (Polynomial(2, gamma=0.0), VECTORS, "'gamma' parameter .* Got 0.0"),
+        (Polynomial(1.5), VECTORS, "'degree' parameter .* Got 1.5"),
+        (Polynomial(True), VECTORS, "'degree' parameter .* Got True"),
         (
             Mahalanobis(np.eye(2)),
             VECTORS,
-            r"V of shape \(2, 2\); outputs with 3 values need \(3, 3\)",
+            r"covariance of shape \(2, 2\); outputs with 3 values need \(3, 3\)",
         ),
         (Mahalanobis(-np.eye(3)), VECTORS, "not positive definite"),
         (
             Mahalanobis(np.eye(3) + np.diag([0.5, 0.0], k=1)),
             VECTORS,
-            r"the matrix V of Mahalanobis is asymmetric: entries \(0, 1\) and \(1, 0\) differ "
-            r"by 0.5. If it should be symmetric, use \(V \+ V.T\) / 2",
+            r"the covariance of Mahalanobis is asymmetric: entries \(0, 1\) and \(1, 0\) differ "
+            r"by 0.5. If it should be symmetric, use \(covariance \+ covariance.T\) / 2",
         ),
-        (Mahalanobis(np.full((3, 3), np.nan)), VECTORS, "V of Mahalanobis has NaN or infinite"),
+        (
+            Mahalanobis(np.full((3, 3), np.nan)),
+            VECTORS,
+            "Mahalanobis has NaN or infinite",
+        ),
         (Mahalanobis(), np.c_[VECTORS, VECTORS], "not positive definite"),
-        (Scaled(Linear(), -2.0), VECTORS, "scale=-2.0"),
-        (Scaled(Linear(), 0.0), VECTORS, "scale=0.0"),
+        (Scaled(Linear(), -2.0), VECTORS, "'scale' parameter of Scaled .* Got -2.0"),
+        (Scaled(Linear(), 0.0), VECTORS, "'scale' parameter of Scaled .* Got 0.0"),
         (Dirac(), np.array([1j, 2], dtype=object), "cannot be sorted"),
     ],
 )
@@ -333,7 +341,7 @@ def test_output_errors():
         Linear().check(3.0)
     with pytest.raises(ValueError, match="fit a model with it, or call resolve"):
         RBF()(VECTORS)
-    with pytest.raises(ValueError, match="computes V from the training outputs"):
+    with pytest.raises(ValueError, match="computes the covariance from the training outputs"):
         Mahalanobis()(VECTORS)
 
 
@@ -345,8 +353,8 @@ class Parity(OutputKernel):
     def check(self, y):
         return np.asarray(y)
 
-    def __call__(self, a, b=None):
-        return np.equal.outer(a % 2, (a if b is None else b) % 2).astype(float)
+    def __call__(self, y, z=None):
+        return np.equal.outer(y % 2, (y if z is None else z) % 2).astype(float)
 
 
 @pytest.mark.parametrize(

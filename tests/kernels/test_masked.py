@@ -18,7 +18,7 @@ MASKED = np.ma.array(np.eye(6), mask=np.eye(6) > 0)
     [
         lambda: OKTree(kernel=Precomputed(MASKED)).fit(X, np.arange(6)),
         lambda: OKTree(kernel=Diffusion(MASKED)).fit(X, np.arange(6)),
-        lambda: OKTree(kernel=Mahalanobis(V=MASKED[:2, :2])).fit(X, X),
+        lambda: OKTree(kernel=Mahalanobis(covariance=MASKED[:2, :2])).fit(X, X),
         lambda: NetworkCompletion().fit(X, MASKED),
         lambda: BipartiteCompletion().fit(X, X, MASKED),
         lambda: precision_at_k([1, 0], np.ma.array([0.1, 0.2], mask=[1, 0]), k=1),

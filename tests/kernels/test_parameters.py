@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from okforest import OKRidge, OKTree
 from okforest.kernels import RBF, FromCallable, Linear, Normalized, Scaled
-from okforest.kernels.parameters import kernel_was_set
+from okforest.kernels.base import kernel_was_set
 
 
 def overlap(a, b):
@@ -49,7 +49,7 @@ def overlap(a, b):
         ),
         (RBF(), {"base__sigma": 1.0}, "base=None has no parameters"),
         (Normalized("rbf"), {"base__sigma": 1.0}, r"base='rbf' .* base=RBF\(\)"),
-        (Linear() + RBF(base="rbf"), {"k2__base__sigma": 1.0}, r"base__sigma .* base=RBF\(\)"),
+        (Linear() + RBF(base="rbf"), {"second__base__sigma": 1.0}, r"base__sigma .* base=RBF\(\)"),
     ],
 )
 def test_parameters_of_what_has_none(holder, params, message):

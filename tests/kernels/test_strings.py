@@ -150,7 +150,7 @@ def test_median_width_is_that_of_distances_between_landmarks():
 )
 def test_sequences_too_short_for_the_kernel_give_a_warning(kernel):
     y = ["ab", "cd", "abcd"] * 10
-    with pytest.warns(UserWarning, match="20 of 30 outputs, such as 'ab', have fewer than k=3"):
+    with pytest.warns(UserWarning, match="20 of 30 outputs, .* fewer than length=3"):
         kernel.resolve(kernel.check(y))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

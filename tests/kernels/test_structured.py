@@ -86,7 +86,7 @@ CASES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*have fewer than k:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*have fewer than length:UserWarning")
 @pytest.mark.parametrize(("kernel", "outputs"), CASES.values(), ids=CASES)
 def test_methods_agree_and_gram_matrices_are_psd(kernel, outputs):
     """On random outputs: PSD, and Gram, cross-Gram, diagonal, pairs and features agree."""
@@ -417,13 +417,14 @@ BAD_PARAMETERS = {
     "missing weight": (Hamming({"b": 1.0}), [{"a"}], "no entry for the label 'a'"),
     "weights": (Hamming([1.0, 2.0]), [{"a"}], "one weight per label"),
     "no labels": (Jaccard(), [set(), set()], "every set in y is empty"),
-    "rate": (Mallows(0.0), ["a>b"], "positive number"),
-    "decay": (GapWeighted(2, 1.5), ["ab"], "at most 1"),
-    "decay of a hierarchy": (Hierarchy(decay=0.0), ["1/2"], "at most 1"),
-    "k": (Spectrum(0), ["ab"], "at least 1"),
-    "m": (Mismatch(2, 2), ["ab"], "an m below k"),
-    "sigma": (EditDistance(-1.0), ["ab"], "positive number"),
-    "slope": (Curves(slope=-1.0), [[1.0, 2.0]], "zero or a positive"),
+    "rate": (Mallows(0.0), ["a>b"], "'rate' parameter of Mallows"),
+    "decay": (GapWeighted(2, 1.5), ["ab"], "'decay' parameter of GapWeighted"),
+    "decay of a hierarchy": (Hierarchy(decay=0.0), ["1/2"], "'decay' parameter of Hierarchy"),
+    "length": (Spectrum(0), ["ab"], "'length' parameter of Spectrum must be an int"),
+    "mismatches": (Mismatch(2, 2), ["ab"], "fewer mismatches than symbols"),
+    "negative mismatches": (Mismatch(2, -1), ["ab"], "'mismatches' parameter of Mismatch"),
+    "sigma": (EditDistance(-1.0), ["ab"], "'sigma' parameter of EditDistance"),
+    "slope": (Curves(slope=-1.0), [[1.0, 2.0]], "'slope' parameter of Curves"),
     "weights of parts": (Tuples(["linear"], [0.0]), [(1.0,), (2.0,)], "one positive number"),
 }
 

@@ -239,7 +239,7 @@ def test_representations():
 
 
 def test_bad_scorers(forest):
-    with pytest.raises(ValueError, match="metric='mse'; use 'r2', 'loss' or 'output_loss'"):
+    with pytest.raises(ValueError, match=r"'metric' parameter of make_kernel_scorer .* Got 'mse'"):
         make_kernel_scorer("linear", "mse")
     with pytest.raises(ValueError, match="kernel='gauss' is not known"):
         make_kernel_scorer("gauss")

@@ -31,21 +31,21 @@ PAIRS = [(float(x), label) for x, label in zip(VECTORS[:, 0], LABELS, strict=Tru
 class Fortran(Linear):
     """A user's kernel whose arrays are in Fortran order."""
 
-    def __call__(self, a, b=None):
-        return np.asfortranarray(super().__call__(a, b))
+    def __call__(self, y, z=None):
+        return np.asfortranarray(super().__call__(y, z))
 
-    def features(self, a):
-        return np.asfortranarray(super().features(a))
+    def features(self, y):
+        return np.asfortranarray(super().features(y))
 
 
 class Strided(Linear):
     """A user's kernel whose arrays are every other column of larger ones."""
 
-    def __call__(self, a, b=None):
-        return np.repeat(super().__call__(a, b), 2, axis=1)[:, ::2]
+    def __call__(self, y, z=None):
+        return np.repeat(super().__call__(y, z), 2, axis=1)[:, ::2]
 
-    def features(self, a):
-        return np.repeat(super().features(a), 2, axis=1)[:, ::2]
+    def features(self, y):
+        return np.repeat(super().features(y), 2, axis=1)[:, ::2]
 
 
 CASES = {

@@ -59,7 +59,7 @@ def test_grid_search_over_kernel_parameters(n_jobs):
 def test_clone_and_nested_parameters():
     """A clone is unfitted and independent; parameters of kernels are reached by name."""
     model = OKTree(kernel=2.0 * RBF(1.0) + Linear())
-    copy = clone(model.fit(X, Y)).set_params(kernel__k1__base__sigma=3.0)
+    copy = clone(model.fit(X, Y)).set_params(kernel__first__base__sigma=3.0)
     assert not hasattr(copy, "trees_")
     assert copy.kernel.k1.base.sigma == 3.0
     assert model.kernel.k1.base.sigma == 1.0

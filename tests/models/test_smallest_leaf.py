@@ -31,9 +31,9 @@ class Overlap(OutputKernel):
         """Return numbers."""
         return np.asarray(y, dtype=float)
 
-    def __call__(self, a, b=None):
+    def __call__(self, y, z=None):
         """Return the Gram matrix."""
-        return np.minimum.outer(a, a if b is None else b)
+        return np.minimum.outer(y, y if z is None else z)
 
 
 class LargeLeaves(Overlap):

@@ -36,7 +36,7 @@ def fit_known(network, **parameters):
 @pytest.mark.parametrize("normalize", [0, 0.5, 1])
 def test_scores_equal_the_reference(network, scheme, known, normalize):
     """All kinds of pairs, against a reference that computes one pair at a time."""
-    kernel = Diffusion(beta=0.7, normalized=True)
+    kernel = Diffusion(beta=0.7, normalize=True)
     model = fit_known(
         network, vertex_kernel=kernel, scheme=scheme, known=known, normalize=normalize
     )

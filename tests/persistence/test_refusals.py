@@ -185,8 +185,8 @@ class Offset(OutputKernel):
         self._rows = len(y)
         return np.asarray(y)
 
-    def __call__(self, a, b=None):
-        return np.multiply.outer(a, a if b is None else b) + self.square + 0 * self.cube
+    def __call__(self, y, z=None):
+        return np.multiply.outer(y, y if z is None else z) + self.square + 0 * self.cube
 
 
 def test_attributes_that_would_be_lost(tmp_path):

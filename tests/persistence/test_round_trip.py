@@ -80,7 +80,7 @@ KERNELS = {
     "dirac, booleans": (Dirac(), X[:, 0] > 0),
     "diffusion": (Diffusion(sp.csr_array(np.abs(GRAM))), POSITIONS),
     "diffusion, names": (Diffusion(np.abs(GRAM), names=POSITIONS[::-1]), POSITIONS),
-    "diffusion, rank": (Diffusion(np.abs(GRAM), rank=3, normalized=True), POSITIONS),
+    "diffusion, rank": (Diffusion(np.abs(GRAM), rank=3, normalize=True), POSITIONS),
     "regularized laplacian": (RegularizedLaplacian(np.abs(GRAM)), POSITIONS),
     "commute time": (CommuteTime(np.abs(GRAM)), POSITIONS),
     "random walk": (RandomWalk(np.abs(GRAM)), POSITIONS),

@@ -241,7 +241,7 @@ def test_composed_kernel():
     """A sum of kernels predicts the curves of its survival part."""
     both = Survival() + 0.1 * Survival(n_times=4)
     model = OKRandomForest(10, kernel=both, min_samples_leaf=5, random_state=0).fit(X, Y)
-    expected = model.predict_weights(X) @ model.kernel_.k1.curves(model.outputs_)
+    expected = model.predict_weights(X) @ model.kernel_.first.curves(model.outputs_)
     curves = model.predict_survival_function(X, return_array=True)
     np.testing.assert_allclose(curves, expected, atol=1e-12)
 
@@ -291,7 +291,7 @@ def test_bad_quantiles(quantiles):
 
 def test_bad_grid():
     """The size of the grid is positive."""
-    with pytest.raises(ValueError, match="n_times=0"):
+    with pytest.raises(ValueError, match="'n_times' parameter of Survival"):
         OKTree(kernel=Survival(n_times=0)).fit(X, Y)
 
 

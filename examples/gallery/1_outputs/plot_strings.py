@@ -31,7 +31,7 @@ sizes = [10, 20, 30, 45, 60, 80]
 right = {"training_set": [], "eulerian_path": []}
 for size in sizes:
     train = order[:size]
-    model = OKRidge(1e-3, kernel=Spectrum(k=3, boundaries=True), input_kernel="poly")
+    model = OKRidge(1e-3, kernel=Spectrum(length=3, boundaries=True), input_kernel="poly")
     model.fit(X[train], words[train])
     for decoder, shares in right.items():
         shares.append((model.set_params(decoder=decoder).predict(X[test]) == words[test]).mean())

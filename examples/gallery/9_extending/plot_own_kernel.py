@@ -30,10 +30,10 @@ class Clock(OutputKernel):
             raise ValueError("y must hold hours from 0 to 24; take them modulo 24.")
         return hours
 
-    def __call__(self, a, b=None):
+    def __call__(self, y, z=None):
         """Return the kernel of every time in a with every time in b."""
-        b = a if b is None else b
-        half_angle = np.pi * (a[:, None] - b[None, :]) / 24
+        z = y if z is None else z
+        half_angle = np.pi * (y[:, None] - z[None, :]) / 24
         chord = 24 / np.pi * np.sin(half_angle)
         return np.exp(-(chord**2) / (2 * self.width**2))
 

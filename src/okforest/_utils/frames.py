@@ -2,18 +2,23 @@
 
 from collections import Counter
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, Literal
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from okforest._utils.arrays import Booleans, Floats, check_sparse, on_gpu, to_host
+from okforest._utils.arrays import Booleans, Floats, Outputs, check_sparse, on_gpu, to_host
 from okforest._utils.errors import warn
 
 # Types that scikit-learn's check of arrays converts, or refuses with a clear error.
 NUMERIC_TYPES = ("int", "uint", "float", "double", "bool", "sparse", "complex")
 TIME_TYPES = ("datetime", "timestamp", "timedelta", "date", "duration", "time", "period")
+
+
+# As models and kernels store it: "frame" is pandas.
+Library = Literal["frame", "polars"]
 
 
 def as_columns(X: Any) -> Any:
@@ -24,7 +29,7 @@ def as_columns(X: Any) -> Any:
     """
     if isinstance(X, np.ma.MaskedArray):
         X = _unmasked(X)
-    if hasattr(X, "collect") and not hasattr(X, "shape"):
+    if nw.dependencies.is_polars_lazyframe(X):
         raise ValueError(
             f"X is a {type(X).__name__}, which holds no values yet; pass X.collect() instead."
         )
@@ -38,13 +43,44 @@ def as_columns(X: Any) -> Any:
 
 
 def is_frame(X: Any) -> bool:
-    """Return whether X is a frame of pandas or polars, or similar."""
-    return hasattr(X, "columns") and hasattr(X, "dtypes")
+    """Return whether X is a frame of polars, of pandas, or of a library with its interface."""
+    if isinstance(X, np.ndarray):
+        return False
+    return bool(
+        nw.dependencies.is_pandas_like_dataframe(X) or nw.dependencies.is_polars_dataframe(X)
+    )
+
+
+def _opened(X: Any) -> Any:
+    """Return a frame as one of narwhals, which reads them all alike, and anything else as it is."""
+    return nw.from_native(X, eager_only=True) if is_frame(X) else X
+
+
+def library_of(frame: Any) -> Library:
+    """Return the library of a frame, as models and kernels store it."""
+    return "polars" if nw.dependencies.is_polars_dataframe(frame) else "frame"
+
+
+def frame_of(values: Outputs, names: Any, library: str) -> Any:
+    """Return a matrix in a frame of a library, with names for its columns."""
+    if library == "polars":
+        import polars as pl
+
+        return pl.DataFrame(values, schema=list(names), orient="row")
+    import pandas as pd
+
+    return pd.DataFrame(values, columns=pd.Index(names))
+
+
+def with_index_of(X: Any, frame: Any) -> Any:
+    """Return a frame with the index of X, if both have one: frames of polars have none."""
+    has_index = nw.dependencies.is_pandas_like_dataframe
+    return frame.set_axis(X.index) if has_index(X) and has_index(frame) else frame
 
 
 def type_of(X: Any, j: int) -> str:
     """Return the name of the type of a column."""
-    return str(getattr(X.dtypes, "iloc", X.dtypes)[j] if is_frame(X) else X.dtype)
+    return str(_opened(X)[:, j].to_native().dtype if is_frame(X) else X.dtype)
 
 
 def label(X: Any, j: int) -> str:
@@ -54,10 +90,9 @@ def label(X: Any, j: int) -> str:
 
 def column(X: Any, j: int) -> npt.NDArray[Any]:
     """Return the values of a column."""
-    if not is_frame(X):
-        return np.asarray(to_host(X[:, j]) if on_gpu(X) else np.asarray(X)[:, j])
-    series = X.iloc[:, j] if hasattr(X, "iloc") else X.to_series(j)
-    return np.asarray(series.to_numpy())
+    if is_frame(X):
+        return np.asarray(_opened(X)[:, j].to_numpy())
+    return np.asarray(to_host(X[:, j]) if on_gpu(X) else np.asarray(X)[:, j])
 
 
 def needs_conversion(X: Any) -> bool:

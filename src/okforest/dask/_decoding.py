@@ -1,7 +1,7 @@
 """Decoders of forests that stay on workers: which can be used, and what they need to know."""
 
 from okforest.decode import Decoder, Support, as_decoder
-from okforest.decode.base import CandidateSearch
+from okforest.decode.search import CandidateSearch
 from okforest.models.tree_model import TreeModel
 from okforest.weights import Span, SummedWeights
 

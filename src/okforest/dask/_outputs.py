@@ -21,8 +21,8 @@ from okforest.embedding.low_rank import (
 )
 from okforest.kernels import RBF, Dirac, Laplacian, OutputKernel
 from okforest.kernels.base import describe_kernel
-from okforest.kernels.distances import MEDIAN_SAMPLE
 from okforest.kernels.precomputed import check_gram
+from okforest.kernels.rbf import MEDIAN_SAMPLE
 from okforest.models.tree_model import TreeModel
 
 

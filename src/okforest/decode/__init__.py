@@ -1,8 +1,8 @@
 """Pre-images: from weights over training outputs back to outputs."""
 
 from okforest.decode.as_decoder import as_decoder
-from okforest.decode.base import Decoder, SearchDecoder, TunableDecoder
-from okforest.decode.candidate_lists import CandidateLists
+from okforest.decode.base import Decoder, TunableDecoder
+from okforest.decode.composition import Parts, PowerChoice, Sharpened, select_power
 from okforest.decode.expected_loss import ExpectedLoss
 from okforest.decode.hierarchies import Hierarchical
 from okforest.decode.label_sets import (
@@ -15,10 +15,8 @@ from okforest.decode.label_sets import (
 )
 from okforest.decode.means import FixedPoint, Majority, Mean, Medoid, Quantiles
 from okforest.decode.rankings import Borda, Kemeny, RankingDecoder
-from okforest.decode.search import Candidates, Support, TrainingSet
-from okforest.decode.sharpness import PowerChoice, Sharpened, select_power
+from okforest.decode.search import CandidateLists, Candidates, SearchDecoder, Support, TrainingSet
 from okforest.decode.strings import EulerianPath
-from okforest.decode.tuples import Parts
 
 __all__ = [
     "Borda",

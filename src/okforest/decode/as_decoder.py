@@ -4,13 +4,13 @@ from importlib import import_module
 from typing import Any
 
 from okforest.decode.base import Decoder
+from okforest.decode.composition import Parts
 from okforest.decode.hierarchies import Hierarchical
 from okforest.decode.label_sets import Cardinality, ExpectedF1, ExpectedJaccard, Mode, Threshold
 from okforest.decode.means import Majority, Mean, Medoid, Quantiles
 from okforest.decode.rankings import Borda, Kemeny
 from okforest.decode.search import Support, TrainingSet
 from okforest.decode.strings import EulerianPath
-from okforest.decode.tuples import Parts
 from okforest.kernels import OutputKernel
 
 NAMES: dict[str, type[Decoder] | tuple[str, str]] = {

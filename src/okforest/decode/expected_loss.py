@@ -7,10 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from okforest._utils.arrays import Floats, Outputs
-from okforest.decode.base import CandidateSearch, Decoder, Need
-from okforest.decode.candidate_lists import CandidateLists, PerQuery
+from okforest.decode.base import Decoder, Need
 from okforest.decode.nearest import smallest_of
-from okforest.decode.search import candidate_blocks
+from okforest.decode.search import CandidateLists, CandidateSearch, PerQuery, candidate_blocks
 from okforest.weights import OutputSet, Span, WeightMatrix
 
 ADVICE = (

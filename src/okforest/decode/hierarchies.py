@@ -1,13 +1,15 @@
 """From weights to sets of classes that contain the ancestors of their classes."""
 
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from okforest._utils.arrays import Booleans, Floats
+from okforest._utils.compat import StrOptions
+from okforest._utils.parameters import check_parameters
 from okforest.decode.base import Need
 from okforest.decode.label_sets import (
     BLOCK_VALUES,
@@ -65,13 +67,14 @@ class Hierarchical(LabelSetDecoder):
     [['1']]
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"threshold": [Real, StrOptions({"f1"})]}
+
     def __init__(self, threshold: float | Literal["f1"] = "f1"):
         self.threshold = threshold
 
     def check(self, span: Span) -> None:
         """Check the threshold, and that outputs are classes of a hierarchy."""
-        if self.threshold != "f1" and not isinstance(self.threshold, Real):
-            raise ValueError(f"threshold={self.threshold!r}; use a number, or 'f1'.")
+        check_parameters(self)
         if not isinstance(label_set_kernel(span), Hierarchy):
             raise ValueError(
                 f"{type(self).__name__} predicts classes of a hierarchy, and the kernel is "

@@ -7,11 +7,14 @@ maximises the stated weighted sum.
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from numbers import Real
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from okforest._utils.arrays import Booleans, Floats, Outputs
+from okforest._utils.compat import StrOptions
+from okforest._utils.parameters import check_parameters
 from okforest.decode.base import Decoder, HeldOut, Need, TunableDecoder
 from okforest.decode.search import Support
 from okforest.kernels import Hamming, Hierarchy, Jaccard, LabelSetKernel, Linear, OutputKernel
@@ -185,6 +188,10 @@ class Threshold(LabelSetDecoder, TunableDecoder):
            [0, 0, 1, 0, 0]])
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "threshold": [Real, "array-like", StrOptions(set(get_args(Metric)))]
+    }
+
     def __init__(self, threshold: Any = 0.5):
         self.threshold = threshold
 
@@ -196,10 +203,8 @@ class Threshold(LabelSetDecoder, TunableDecoder):
     def check(self, span: Span) -> None:
         """Check that outputs are sets of labels, and that there is a threshold for each."""
         super().check(span)
+        check_parameters(self)
         if isinstance(self.threshold, str):
-            if self.threshold not in get_args(Metric):
-                names = ", ".join(map(repr, get_args(Metric)))
-                raise ValueError(f"threshold={self.threshold!r}; use a number, or one of {names}.")
             return
         shape = np.shape(self.threshold)
         n_labels = _label_sets(span).indicators(span.outputs[:1]).shape[1]

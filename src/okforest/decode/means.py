@@ -1,11 +1,11 @@
 """Outputs in closed form or by iteration: means, majorities, quantiles, medoids, fixed points."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from okforest._utils.arrays import Floats, Outputs
-from okforest._utils.parameters import is_integer
+from okforest._utils.parameters import COUNT, NOT_NEGATIVE, check_parameters
 from okforest.decode.base import Decoder, Need
 from okforest.decode.search import TrainingSet
 from okforest.kernels import RBF, Dirac, Linear, Wasserstein
@@ -201,6 +201,8 @@ class FixedPoint(Decoder):
     array([[0.5, 0.5]])
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"max_iter": [COUNT], "tol": [NOT_NEGATIVE]}
+
     def __init__(self, max_iter: int = 100, tol: float = 1e-6):
         self.max_iter = max_iter
         self.tol = tol
@@ -212,11 +214,7 @@ class FixedPoint(Decoder):
                 "FixedPoint needs the kernel RBF() on vectors, and the kernel is "
                 f"{describe_kernel(span.kernel)}; use decoder='auto'."
             )
-        if not is_integer(self.max_iter) or self.max_iter < 1 or not self.tol >= 0:
-            raise ValueError(
-                f"FixedPoint got max_iter={self.max_iter!r} and tol={self.tol!r}; use an integer "
-                "of at least 1, and a number of at least 0."
-            )
+        check_parameters(self)
 
     def needs(self, span: Span) -> frozenset[Need]:
         """Return "weights" and "training_outputs": the nearest one is the start."""

@@ -1,11 +1,15 @@
 """From weights to rankings of labels: the Borda and Kemeny consensus of weighted rankings."""
 
 from abc import abstractmethod
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.compat import Interval
+from okforest._utils.parameters import check_parameters
 from okforest.decode.base import Decoder, Need
 from okforest.kernels import OutputKernel, RankingKernel, Spearman
 from okforest.kernels.base import describe_kernel
@@ -118,14 +122,17 @@ class Kemeny(RankingDecoder):
     array(['a>b>c'], dtype=object)
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "max_exact": [Interval(Integral, 1, 16, closed="both")]
+    }
+
     def __init__(self, max_exact: int = 11):
         self.max_exact = max_exact
 
     def check(self, span: Span) -> None:
         """Check that outputs are rankings, and the parameter."""
         super().check(span)
-        if not 1 <= self.max_exact <= 16:
-            raise ValueError(f"max_exact={self.max_exact!r}; use an integer from 1 to 16.")
+        check_parameters(self)
 
     def orders(self, W: WeightMatrix, span: Span) -> Orders:
         """Return the best order of each prediction."""

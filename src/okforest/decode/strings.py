@@ -83,7 +83,7 @@ class EulerianPath(Decoder):
     >>> from okforest.decode import EulerianPath
     >>> from okforest.kernels import Spectrum
     >>> from okforest.weights import Span
-    >>> kernel = Spectrum(k=3, boundaries=True)
+    >>> kernel = Spectrum(length=3, boundaries=True)
     >>> y = kernel.check(["forest", "fortune", "forte"])
     >>> span = Span(kernel.resolve(y), y)
     >>> EulerianPath().decode([[0.1, 0.2, 0.7], [0.4, 0.4, 0.2]], span).tolist()
@@ -97,8 +97,8 @@ class EulerianPath(Decoder):
                 f"EulerianPath needs kernel=Spectrum(...), and the kernel is of type "
                 f"{type(span.kernel).__name__}; use decoder='auto'."
             )
-        if span.kernel.k < 2:
-            raise ValueError("EulerianPath needs a Spectrum kernel with k of at least 2.")
+        if span.kernel.length < 2:
+            raise ValueError("EulerianPath needs a Spectrum kernel with length of at least 2.")
 
     def needs(self, span: Span) -> frozenset[Need]:
         """Return "weights" and "training_outputs", of which one replaces an impossible sequence."""

@@ -2,18 +2,17 @@
 
 from okforest.kernels.as_kernel import as_kernel
 from okforest.kernels.base import OutputKernel
-from okforest.kernels.callables import FromCallable
 from okforest.kernels.classes import Dirac
-from okforest.kernels.composition import Normalized, Product, Scaled, Sum
+from okforest.kernels.composition import Normalized, Product, Scaled, Sum, Tuples
 from okforest.kernels.curves import Curves, GlobalAlignment, Wasserstein
 from okforest.kernels.graphs import CommuteTime, Diffusion, RandomWalk, RegularizedLaplacian
 from okforest.kernels.hierarchies import Hierarchy
 from okforest.kernels.label_sets import Dice, Hamming, Jaccard, LabelSetKernel
-from okforest.kernels.precomputed import Precomputed
+from okforest.kernels.precomputed import FromCallable, Precomputed
 from okforest.kernels.rankings import Kendall, Mallows, RankingKernel, Spearman
+from okforest.kernels.rbf import RBF, Laplacian
 from okforest.kernels.strings import EditDistance, GapWeighted, Mismatch, SequenceKernel, Spectrum
-from okforest.kernels.tuples import Tuples
-from okforest.kernels.vectors import RBF, Laplacian, Linear, Mahalanobis, Polynomial
+from okforest.kernels.vectors import Linear, Mahalanobis, Polynomial
 
 __all__ = [
     "RBF",

@@ -9,11 +9,11 @@ from okforest.kernels.base import OutputKernel
 # survival analysis is a room above this one.
 NAMES = {
     "dirac": ("okforest.kernels.classes", "Dirac"),
-    "laplacian": ("okforest.kernels.vectors", "Laplacian"),
+    "laplacian": ("okforest.kernels.rbf", "Laplacian"),
     "linear": ("okforest.kernels.vectors", "Linear"),
     "mahalanobis": ("okforest.kernels.vectors", "Mahalanobis"),
     "polynomial": ("okforest.kernels.vectors", "Polynomial"),
-    "rbf": ("okforest.kernels.vectors", "RBF"),
+    "rbf": ("okforest.kernels.rbf", "RBF"),
     "survival": ("okforest.survival", "Survival"),
     "dice": ("okforest.kernels.label_sets", "Dice"),
     "hamming": ("okforest.kernels.label_sets", "Hamming"),
@@ -80,7 +80,7 @@ def as_kernel(kernel: Any) -> OutputKernel:
             f"kernel={kernel.__name__} is a class; pass an object, such as {kernel.__name__}(...)."
         )
     if callable(kernel):
-        from okforest.kernels.callables import FromCallable
+        from okforest.kernels.precomputed import FromCallable
 
         return FromCallable(kernel)
     raise ValueError(

@@ -6,17 +6,46 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from inspect import signature
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from okforest._utils.arrays import Floats, Outputs
-from okforest.kernels.parameters import NestedParametersMixin
 
 if TYPE_CHECKING:
     from okforest.kernels.composition import Product, Scaled, Sum
 
 BLOCK = 256  # side of the Gram blocks whose diagonals the default `pairs` takes
+
+
+class NestedParametersMixin(BaseEstimator):
+    """An estimator whose parameters may be kernels, with parameters of their own.
+
+    Scores in the feature spaces of different kernels cannot be compared. A search changes
+    ``kernel`` or ``kernel__sigma`` with :meth:`set_params`, which :func:`kernel_was_set` detects.
+    """
+
+    _kernel_was_set = False
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of kernels, as in ``kernel__sigma`` or ``base__sigma``.
+
+        Parameters
+        ----------
+        **params : dict
+            Values by name.
+
+        Returns
+        -------
+        self : estimator
+            This estimator.
+        """
+        _check_nested(self, params)
+        super().set_params(**params)
+        if any(name.partition("__")[0] == "kernel" for name in params):
+            self._kernel_was_set = True
+        return self
 
 
 class OutputKernel(NestedParametersMixin, ABC):
@@ -68,9 +97,9 @@ class OutputKernel(NestedParametersMixin, ABC):
     ...         outputs[:] = [frozenset(labels) for labels in y]
     ...         return outputs
     ...
-    ...     def __call__(self, a, b=None):
-    ...         b = a if b is None else b
-    ...         return np.array([[len(u & v) for v in b] for u in a], dtype=float)
+    ...     def __call__(self, y, z=None):
+    ...         z = y if z is None else z
+    ...         return np.array([[len(u & v) for v in z] for u in y], dtype=float)
     >>> X = np.arange(4.0).reshape(-1, 1)
     >>> tree = OKTree(kernel=Overlap()).fit(X, [{"sun"}, {"sun"}, {"sea", "sand"}, {"sea", "sand"}])
     >>> sorted(tree.predict([[3.0]])[0])
@@ -84,6 +113,7 @@ class OutputKernel(NestedParametersMixin, ABC):
     default_min_samples_leaf: int = 1
     methods: ClassVar[Mapping[str, Any]] = {}
     methods_as_part: ClassVar[bool] = False
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     @abstractmethod
     def check(self, y: Any) -> Outputs:
@@ -93,8 +123,8 @@ class OutputKernel(NestedParametersMixin, ABC):
         """
 
     @abstractmethod
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
-        """Return the Gram matrix of a and b, or of a with itself, as a new array."""
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
+        """Return the Gram matrix of y and z, or of y with itself, as a new array."""
 
     def learn_form(self, y: Any) -> OutputKernel:
         """Return this kernel, remembering what the canonical form of y does not hold.
@@ -133,30 +163,30 @@ class OutputKernel(NestedParametersMixin, ABC):
         """
         return self
 
-    def diag(self, a: Outputs) -> Floats:
-        """Return k(a_i, a_i)."""
-        return self.pairs(a, a)
+    def diag(self, y: Outputs) -> Floats:
+        """Return k(y_i, y_i)."""
+        return self.pairs(y, y)
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        blocks = [slice(i, i + BLOCK) for i in range(0, len(a), BLOCK)]
-        return np.concatenate([np.diagonal(self(a[block], b[block])) for block in blocks])
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        blocks = [slice(i, i + BLOCK) for i in range(0, len(y), BLOCK)]
+        return np.concatenate([np.diagonal(self(y[block], z[block])) for block in blocks])
 
     def feature_dim(self, y: Outputs) -> int | None:
         """Return the number of explicit features, or None if the kernel has none."""
         return None
 
-    def features(self, a: Outputs) -> Floats:
-        """Return explicit features Φ, of shape (n, feature_dim), with k(a, b) = Φ(a) Φ(b)ᵀ.
+    def features(self, y: Outputs) -> Floats:
+        """Return explicit features Φ, of shape (n, feature_dim), with k(y, z) = Φ(y) Φ(z)ᵀ.
 
-        Only called on a resolved kernel. At least one of a and b is a training output.
+        Only called on a resolved kernel. At least one of y and z is a training output.
         """
         raise TypeError(f"{type(self).__name__} has no explicit features")
 
-    def phases(self, a: Outputs, n: int, rng: np.random.Generator) -> Floats:
-        """Return ⟨ω_j, a_i⟩ for n random frequencies ω_j, with k(a, b) = E cos⟨ω, a − b⟩.
+    def phases(self, y: Outputs, n: int, rng: np.random.Generator) -> Floats:
+        """Return ⟨ω_j, y_i⟩ for n random frequencies ω_j, with k(y, z) = E cos⟨ω, y − z⟩.
 
-        Random Fourier features use it; kernels that depend on a − b only can implement it.
+        Random Fourier features use it; kernels that depend on y − z only can implement it.
         """
         raise ValueError(
             f"embedding='fourier' needs an RBF or Laplacian kernel on vectors, but the kernel is "
@@ -217,3 +247,41 @@ def _shown(value: Any) -> str:
         return f"<{' × '.join(map(str, shape))} matrix>" if len(shape) == 2 else f"<{shape} array>"
     text = repr(value)
     return text if len(text) <= LONGEST and "\n" not in text else f"<{type(value).__name__}>"
+
+
+def kernel_was_set(model: Any) -> bool:
+    """Return whether a model's kernel, or a parameter of it, was changed by ``set_params``."""
+    return getattr(model, "_kernel_was_set", False)
+
+
+def _check_nested(estimator: BaseEstimator, params: dict[str, Any]) -> None:
+    """Raise a ValueError if a parameter such as ``kernel__sigma`` has no object to be set on."""
+    own = estimator.get_params(deep=False)
+    for name in params:
+        part, nested, _ = name.partition("__")
+        value = params.get(part, own.get(part))
+        has_parameters = hasattr(value, "set_params") and not isinstance(value, type)
+        if nested and part in own and not has_parameters:
+            raise ValueError(
+                f"{name} cannot be set, because {part}={_name_of(value)} has no parameters; "
+                f"pass {_as_object(part, value)}."
+            )
+
+
+def _name_of(value: Any) -> str:
+    return getattr(value, "__name__", repr(value))
+
+
+def _as_object(part: str, value: Any) -> str:
+    """Describe the object to pass instead of a name, a class or a function."""
+    from okforest.kernels.as_kernel import as_kernel
+
+    if isinstance(value, type):
+        return f"an object, {part}={value.__name__}(...)"
+    if part == "input_kernel" and isinstance(value, str):
+        return "an object, or set the model's own parameters gamma, degree and coef0"
+    try:
+        kernel = type(as_kernel(value)).__name__
+    except ValueError:
+        return f"an object with this parameter as {part}"
+    return f"an object, {part}={kernel}({_name_of(value) if callable(value) else ''})"

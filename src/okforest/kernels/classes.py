@@ -109,19 +109,19 @@ class Dirac(OutputKernel):
                 "[str(label) for label in y]."
             ) from None
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        return np.equal.outer(a, a if b is None else b).astype(np.float64)
+        return np.equal.outer(y, y if z is None else z).astype(np.float64)
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        return np.asarray(a == b, dtype=np.float64)
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        return np.asarray(y == z, dtype=np.float64)
 
     def feature_dim(self, y: Outputs) -> int:
         """Return the number of classes."""
         return len(np.unique(y)) if self.classes is None else len(self.classes)
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return indicators of the training classes; a row of zeros for any other label."""
         assert self.classes is not None, "resolve first"
-        return np.equal.outer(a, self.classes).astype(np.float64)
+        return np.equal.outer(y, self.classes).astype(np.float64)

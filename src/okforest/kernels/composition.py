@@ -1,25 +1,29 @@
-"""Kernels made of other kernels."""
+"""Kernels made of kernels: sums, products, scaled and normalised ones, and tuples of outputs."""
 
-from numbers import Real
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.parameters import POSITIVE, check_parameters
 from okforest.kernels.as_kernel import as_kernel
 from okforest.kernels.base import OutputKernel
+from okforest.kernels.outputs import array_of_objects, check_collection
+
+SAMPLE = 1000  # the variance of a part is computed from at most this number of outputs
 
 
 class _Pair(OutputKernel):
     """Two kernels on the same outputs."""
 
-    def __init__(self, k1: OutputKernel | str, k2: OutputKernel | str):
-        self.k1 = k1
-        self.k2 = k2
+    def __init__(self, first: OutputKernel | str, second: OutputKernel | str):
+        self.first = first
+        self.second = second
 
     @property
     def _parts(self) -> tuple[OutputKernel, OutputKernel]:
-        return as_kernel(self.k1), as_kernel(self.k2)
+        return as_kernel(self.first), as_kernel(self.second)
 
     @property
     def known_psd(self) -> bool:  # type: ignore[override]
@@ -58,7 +62,7 @@ class _Pair(OutputKernel):
     def restrict(self, y: Outputs) -> Self:
         """Restrict both kernels; return this one if there is nothing to drop."""
         first, second = (part.restrict(y) for part in self._parts)
-        if first is self.k1 and second is self.k2:
+        if first is self.first and second is self.second:
             return self
         return type(self)(first, second)
 
@@ -68,11 +72,11 @@ class _Pair(OutputKernel):
 
 
 class Sum(_Pair):
-    """The sum of two kernels, also written ``k1 + k2``.
+    """The sum of two kernels, also written ``first + second``.
 
     Parameters
     ----------
-    k1, k2 : OutputKernel or str
+    first, second : OutputKernel or str
         Kernels on the same outputs.
 
     Examples
@@ -84,32 +88,32 @@ class Sum(_Pair):
            [2., 2.]])
     """
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
         first, second = self._parts
-        return first(a, b) + second(a, b)
+        return first(y, z) + second(y, z)
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
         first, second = self._parts
-        return first.pairs(a, b) + second.pairs(a, b)
+        return first.pairs(y, z) + second.pairs(y, z)
 
     def feature_dim(self, y: Outputs) -> int | None:
         """Return the sum of the two dimensions."""
         dims = self._feature_dims(y)
         return None if dims is None else sum(dims)
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return both kernels' features side by side."""
-        return np.hstack([part.features(a) for part in self._parts])
+        return np.hstack([part.features(y) for part in self._parts])
 
 
 class Product(_Pair):
-    """The product of two kernels, also written ``k1 * k2``.
+    """The product of two kernels, also written ``first * second``.
 
     Parameters
     ----------
-    k1, k2 : OutputKernel or str
+    first, second : OutputKernel or str
         Kernels on the same outputs.
 
     Examples
@@ -121,26 +125,26 @@ class Product(_Pair):
            [ 9., 81.]])
     """
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
         first, second = self._parts
-        return first(a, b) * second(a, b)
+        return first(y, z) * second(y, z)
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
         first, second = self._parts
-        return first.pairs(a, b) * second.pairs(a, b)
+        return first.pairs(y, z) * second.pairs(y, z)
 
     def feature_dim(self, y: Outputs) -> int | None:
         """Return the product of the two dimensions."""
         dims = self._feature_dims(y)
         return None if dims is None else dims[0] * dims[1]
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return the products of every feature of one with every feature of the other."""
-        first, second = (part.features(a) for part in self._parts)
+        first, second = (part.features(y) for part in self._parts)
         products = first[:, :, None] * second[:, None, :]
-        return products.reshape(len(a), -1)
+        return products.reshape(len(y), -1)
 
 
 class _Wrapper(OutputKernel):
@@ -216,6 +220,8 @@ class Scaled(_Wrapper):
            [0., 2.]])
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"scale": [POSITIVE]}
+
     def __init__(self, base: OutputKernel | str, scale: float = 1.0):
         self.base = base
         self.scale = scale
@@ -227,25 +233,24 @@ class Scaled(_Wrapper):
 
     def resolve(self, y: Outputs) -> Self:
         """Check the scale and resolve the base kernel."""
-        if not isinstance(self.scale, Real) or not 0 < self.scale < np.inf:
-            raise ValueError(f"Scaled got scale={self.scale!r}; use a positive number.")
+        check_parameters(self)
         return super().resolve(y)
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        return self.scale * self._base(a, b)
+        return self.scale * self._base(y, z)
 
-    def diag(self, a: Outputs) -> Floats:
-        """Return k(a_i, a_i)."""
-        return self.scale * self._base.diag(a)
+    def diag(self, y: Outputs) -> Floats:
+        """Return k(y_i, y_i)."""
+        return self.scale * self._base.diag(y)
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        return self.scale * self._base.pairs(a, b)
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        return self.scale * self._base.pairs(y, z)
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return the features of the base kernel times the square root of the scale."""
-        return np.sqrt(self.scale) * self._base.features(a)
+        return np.sqrt(self.scale) * self._base.features(y)
 
 
 class Normalized(_Wrapper):
@@ -268,25 +273,184 @@ class Normalized(_Wrapper):
     def __init__(self, base: OutputKernel | str):
         self.base = base
 
-    def _scale(self, a: Outputs) -> Floats:
-        norm = np.sqrt(self._base.diag(a))
+    def _scale(self, y: Outputs) -> Floats:
+        norm = np.sqrt(self._base.diag(y))
         return np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        K = self._base(a, b)
-        K *= self._scale(a)[:, None]
-        K *= self._scale(a if b is None else b)[None, :]
+        K = self._base(y, z)
+        K *= self._scale(y)[:, None]
+        K *= self._scale(y if z is None else z)[None, :]
         return K
 
-    def diag(self, a: Outputs) -> Floats:
+    def diag(self, y: Outputs) -> Floats:
         """Return ones, and zeros where the base kernel has zeros."""
-        return (self._base.diag(a) > 0).astype(np.float64)
+        return (self._base.diag(y) > 0).astype(np.float64)
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        return self._scale(a) * self._scale(b) * self._base.pairs(a, b)
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        return self._scale(y) * self._scale(z) * self._base.pairs(y, z)
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return the features of the base kernel, each row scaled to norm one."""
-        return self._scale(a)[:, None] * self._base.features(a)
+        return self._scale(y)[:, None] * self._base.features(y)
+
+
+class Tuples(OutputKernel):
+    """The weighted sum of one kernel for each part of a tuple.
+
+    Parameters
+    ----------
+    kernels : list of OutputKernel, str or callable
+        The kernel of each part.
+    weights : array-like of shape (n_parts,), optional
+        Positive weights of the parts. By default 1 divided by the variance of a part in its own
+        feature space, so that all parts count alike; filled in when a model is fitted.
+
+    See Also
+    --------
+    okforest.decode.Parts : Decodes each part by a decoder of its own.
+
+    Examples
+    --------
+    An age and a class:
+
+    >>> from okforest import OKTree
+    >>> from okforest.kernels import Tuples
+    >>> y = [(20.0, "student"), (22.0, "student"), (64.0, "retired")]
+    >>> tree = OKTree(kernel=Tuples(["linear", "dirac"])).fit([[0.0], [1.0], [2.0]], y)
+    >>> age, status = tree.predict([[1.9]])[0]
+    >>> print(age, status)
+    64.0 retired
+    """
+
+    default_decoder = "parts"
+
+    def __init__(self, kernels: Sequence[Any], weights: Any = None):
+        self.kernels = kernels
+        self.weights = weights
+
+    @property
+    def parts(self) -> list[OutputKernel]:
+        """The kernels of the parts."""
+        return [as_kernel(kernel) for kernel in self.kernels]
+
+    @property
+    def known_psd(self) -> bool:  # type: ignore[override]
+        """Whether all kernels are positive semi-definite by construction."""
+        return all(part.known_psd for part in self.parts)
+
+    def check(self, y: Any) -> Outputs:
+        """Return an array of tuples, each part in the canonical form of its kernel."""
+        if not len(self.kernels):
+            raise ValueError("kernels is empty; pass one kernel for each part of an output.")
+        y = check_collection(y)
+        rows = list(np.asarray(y) if hasattr(y, "__array__") else y)
+        for i, row in enumerate(rows):
+            if isinstance(row, str) or not hasattr(row, "__len__"):
+                raise ValueError(f"y[{i}] is {row!r}; an output is a tuple of several parts.")
+            if len(row) != len(self.kernels):
+                raise ValueError(
+                    f"y[{i}] has {len(row)} parts; there are {len(self.kernels)} kernels."
+                )
+        columns = self.columns(array_of_objects([tuple(row) for row in rows]))
+        return array_of_objects(list(zip(*columns, strict=True)))
+
+    def learn_form(self, y: Any) -> Self:
+        """Remember the form of each part."""
+        try:
+            columns = list(zip(*y, strict=True))
+        except (TypeError, ValueError):  # check raises an error that explains it
+            return self
+        if len(columns) != len(self.kernels):
+            return self
+        pairs = zip(self.parts, columns, strict=True)
+        return type(self)([part.learn_form(list(own)) for part, own in pairs], self.weights)
+
+    def in_form(self, outputs: Outputs) -> Any:
+        """Return predicted tuples, each part as it was given."""
+        return self.as_given(outputs)
+
+    def as_given(self, outputs: Outputs) -> Outputs:
+        """Return tuples whose parts are as they were given."""
+        columns = [
+            part.as_given(array_of_objects([output[j] for output in outputs]))
+            for j, part in enumerate(self.parts)
+        ]
+        return array_of_objects(list(zip(*columns, strict=True)))
+
+    def columns(self, y: Outputs) -> list[Outputs]:
+        """Return the outputs of each part, in the canonical form of its kernel."""
+        return [
+            _explained(part, [output[j] for output in y], j) for j, part in enumerate(self.parts)
+        ]
+
+    def resolve(self, y: Outputs) -> Self:
+        """Resolve the kernels, and fill in the weights."""
+        columns = self.columns(y)
+        kernels = [part.resolve(own) for part, own in zip(self.parts, columns, strict=True)]
+        weights = self.weights
+        if weights is None:
+            pairs = zip(kernels, columns, strict=True)
+            weights = np.array([1.0 / _variance(kernel, own) for kernel, own in pairs])
+        weights = np.asarray(weights, dtype=np.float64)
+        if weights.shape != (len(kernels),) or not ((weights > 0) & np.isfinite(weights)).all():
+            raise ValueError(
+                f"weights={self.weights!r}; pass one positive number for each of {len(kernels)} "
+                "parts."
+            )
+        return type(self)(kernels, weights)
+
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
+        """Return the Gram matrix."""
+        first = self.columns(y)
+        second: list[Any] = [None] * len(first) if z is None else self.columns(z)
+        parts = zip(self._weights(), self.parts, first, second, strict=True)
+        return np.asarray(sum(weight * part(u, v) for weight, part, u, v in parts))
+
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        parts = zip(self._weights(), self.parts, self.columns(y), self.columns(z), strict=True)
+        return np.asarray(sum(weight * part.pairs(u, v) for weight, part, u, v in parts))
+
+    def diag(self, y: Outputs) -> Floats:
+        """Return k(y_i, y_i)."""
+        parts = zip(self._weights(), self.parts, self.columns(y), strict=True)
+        return np.asarray(sum(weight * part.diag(own) for weight, part, own in parts))
+
+    def feature_dim(self, y: Outputs) -> int | None:
+        """Return the sum of the dimensions of the parts."""
+        columns = self.columns(y)
+        dims = [part.feature_dim(own) for part, own in zip(self.parts, columns, strict=True)]
+        return None if None in dims else sum(dim for dim in dims if dim is not None)
+
+    def features(self, y: Outputs) -> Floats:
+        """Return the features of the parts side by side, weighted."""
+        if any(
+            part.feature_dim(own) is None
+            for part, own in zip(self.parts, self.columns(y), strict=True)
+        ):
+            return super().features(y)
+        parts = zip(self._weights(), self.parts, self.columns(y), strict=True)
+        return np.hstack([np.sqrt(weight) * part.features(own) for weight, part, own in parts])
+
+    def _weights(self) -> Floats:
+        if self.weights is None:
+            return np.ones(len(self.kernels))
+        return np.asarray(self.weights, dtype=np.float64)
+
+
+def _explained(part: OutputKernel, values: list[Any], j: int) -> Outputs:
+    try:
+        return part.check(values)
+    except ValueError as error:
+        raise ValueError(f"part {j} of the outputs: {error}") from None
+
+
+def _variance(kernel: OutputKernel, outputs: Outputs) -> float:
+    """Return the variance of outputs in feature space, or 1 if they are all equal."""
+    some = outputs[np.linspace(0, len(outputs) - 1, min(len(outputs), SAMPLE)).astype(int)]
+    K = kernel(some)
+    variance = float(np.trace(K) / len(K) - K.mean())
+    return variance if variance > 1e-12 * np.abs(K).max() else 1.0

@@ -1,12 +1,14 @@
 """Kernels on curves, and on distributions of numbers."""
 
-from typing import Any, Self
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.compat import Interval
 from okforest._utils.distinct import refuse_masked
-from okforest._utils.parameters import is_integer
+from okforest._utils.parameters import COUNT, NOT_NEGATIVE, POSITIVE, check_parameters
 from okforest.kernels.base import OutputKernel
 from okforest.kernels.outputs import array_of_objects, check_collection
 from okforest.kernels.sequences import log_alignments, log_own_alignments
@@ -75,12 +77,6 @@ def resample(values: Floats, n_points: int) -> Floats:
     return np.interp(np.linspace(0.0, 1.0, n_points), np.linspace(0.0, 1.0, len(values)), values)
 
 
-def check_count(name: str, value: Any, least: int) -> None:
-    """Raise a ValueError unless a parameter is a large enough integer."""
-    if not is_integer(value) or value < least:
-        raise ValueError(f"{name}={value!r}; use an integer of at least {least}.")
-
-
 def trapezoid_weights(points: Floats) -> Floats:
     """Return weights ω with Σ ω_t f(t) = ∫ f by the trapezoidal rule."""
     if len(points) == 1:
@@ -118,6 +114,11 @@ class Curves(OutputKernel):
     numeric = True
     default_decoder = "mean"
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_points": [Interval(Integral, 2, None, closed="left"), None],
+        "slope": [NOT_NEGATIVE],
+    }
+
     def __init__(self, points: Any = None, n_points: int | None = None, slope: float = 0.0):
         self.points = points
         self.n_points = n_points
@@ -125,41 +126,34 @@ class Curves(OutputKernel):
 
     def check(self, y: Any) -> Outputs:
         """Return curves as a matrix, one per row."""
-        if self.n_points is not None:
-            check_count("n_points", self.n_points, 2)
+        check_parameters(self)
         curves = read_curves(
             y, self.n_points, "pass Curves(n_points=100) to resample them, or curves of one length."
         )
         self._grid(curves.shape[1])
         return curves
 
-    def resolve(self, y: Outputs) -> Self:
-        """Check the parameters."""
-        if not 0 <= self.slope < np.inf:
-            raise ValueError(f"slope={self.slope!r}; use zero or a positive number.")
-        return self
-
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        first = self.features(a)
-        return first @ (first if b is None else self.features(b)).T
+        first = self.features(y)
+        return first @ (first if z is None else self.features(z)).T
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        return np.einsum("ij,ij->i", self.features(a), self.features(b))
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        return np.einsum("ij,ij->i", self.features(y), self.features(z))
 
     def feature_dim(self, y: Outputs) -> int:
         """Return the number of points, and of intervals between them if slopes count."""
         m = int(y.shape[1])
         return m + (m - 1 if self.slope else 0)
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return the values, and the slopes, times the square roots of quadrature weights."""
-        points = self._grid(a.shape[1])
-        values = a * np.sqrt(trapezoid_weights(points))
+        points = self._grid(y.shape[1])
+        values = y * np.sqrt(trapezoid_weights(points))
         if not self.slope:
             return values
-        slopes = np.diff(a, axis=1) * np.sqrt(self.slope / np.diff(points))
+        slopes = np.diff(y, axis=1) * np.sqrt(self.slope / np.diff(points))
         return np.hstack([values, slopes])
 
     def _grid(self, m: int) -> Floats:
@@ -207,12 +201,14 @@ class Wasserstein(OutputKernel):
     numeric = True
     default_decoder = "quantiles"
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"n_levels": [COUNT]}
+
     def __init__(self, n_levels: int = 64):
         self.n_levels = n_levels
 
     def check(self, y: Any) -> Outputs:
         """Return the quantiles of each sample, of shape (n, n_levels)."""
-        check_count("n_levels", self.n_levels, 1)
+        check_parameters(self)
         samples = [as_values(sample, i) for i, sample in enumerate(read_rows(y))]
         for i, sample in enumerate(samples):
             if not np.isfinite(sample).all():
@@ -220,21 +216,21 @@ class Wasserstein(OutputKernel):
         levels = (np.arange(self.n_levels) + 0.5) / self.n_levels
         return np.array([_quantiles(sample, levels) for sample in samples])
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        return a @ (a if b is None else b).T / a.shape[1]
+        return y @ (y if z is None else z).T / y.shape[1]
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        return np.einsum("ij,ij->i", a, b) / a.shape[1]
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        return np.einsum("ij,ij->i", y, z) / y.shape[1]
 
     def feature_dim(self, y: Outputs) -> int:
         """Return the number of levels."""
         return int(y.shape[1])
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return the quantiles, divided by the square root of their number."""
-        return a / np.sqrt(a.shape[1])
+        return y / np.sqrt(y.shape[1])
 
 
 def _quantiles(sample: Floats, levels: Floats) -> Floats:
@@ -272,6 +268,8 @@ class GlobalAlignment(OutputKernel):
 
     known_psd = True
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"sigma": [POSITIVE]}
+
     def __init__(self, sigma: float = 1.0):
         self.sigma = sigma
 
@@ -296,17 +294,16 @@ class GlobalAlignment(OutputKernel):
 
     def resolve(self, y: Outputs) -> Self:
         """Check the width."""
-        if not 0 < self.sigma < np.inf:
-            raise ValueError(f"sigma={self.sigma!r}; use a positive number.")
+        check_parameters(self)
         return self
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        logs = log_alignments(a, a if b is None else b, self.sigma)
-        own = np.diag(logs) if b is None else log_own_alignments(a, self.sigma)
-        other = own if b is None else log_own_alignments(b, self.sigma)
+        logs = log_alignments(y, y if z is None else z, self.sigma)
+        own = np.diag(logs) if z is None else log_own_alignments(y, self.sigma)
+        other = own if z is None else log_own_alignments(z, self.sigma)
         return np.exp(logs - 0.5 * (own[:, None] + other[None, :]))
 
-    def diag(self, a: Outputs) -> Floats:
+    def diag(self, y: Outputs) -> Floats:
         """Return ones."""
-        return np.ones(len(a))
+        return np.ones(len(y))

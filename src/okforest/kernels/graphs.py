@@ -3,12 +3,13 @@
 from abc import abstractmethod
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from okforest._utils.arrays import Floats, Outputs
-from okforest._utils.parameters import is_integer
+from okforest._utils.compat import Interval
+from okforest._utils.parameters import COUNT, POSITIVE, check_parameters
 from okforest.kernels.base import OutputKernel
 from okforest.kernels.laplacian import GraphLaplacian, Positions, Vertices, residual_trace
 
@@ -28,7 +29,7 @@ SHARED_DOCS = {
         ignored, because they cancel in D − A. In a networkx graph, edges have their ``weight``, or
         1, the weights of parallel edges are added, and the nodes are the names of the vertices. A
         kernel created without a graph needs ``set_params(graph=...)`` before use.""",
-    "shared": """normalized : bool, default=False
+    "shared": """normalize : bool, default=False
         Whether to divide k(y, y') by √(k(y, y) k(y', y')), with 0 / 0 = 0.
     rank : int, optional
         Keep only this number of largest eigenvalues, as explicit features: for large graphs, trees
@@ -48,14 +49,15 @@ def fill_docstring(kernel: T) -> T:
 class VertexKernel(OutputKernel):
     """A kernel r(L) on vertices; a subclass implements r, and r(L) B by sparse products.
 
-    Every subclass has the parameters ``graph``, ``names``, ``normalized`` and ``rank``.
+    Every subclass has the parameters ``graph``, ``names``, ``normalize`` and ``rank``.
     """
 
     known_psd = True
     graph: Any
     names: Any
-    normalized: bool
+    normalize: bool
     rank: int | None
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"rank": [COUNT, None]}
     # Cached results, each stored with the parameters that it was computed from.
     _vertices_of: tuple[Any, Any, Vertices] | None = None
     _factor_of: tuple[Any, Floats] | None = None
@@ -68,13 +70,6 @@ class VertexKernel(OutputKernel):
     @abstractmethod
     def _product(self, B: Floats) -> Floats:
         """Return r(L) B."""
-
-    def _check_parameters(self) -> None:
-        """Raise a ValueError unless r(L) is positive semi-definite."""
-        if self.rank is not None and (not is_integer(self.rank) or self.rank < 1):
-            raise ValueError(
-                f"{type(self).__name__} got rank={self.rank!r}; use an integer ≥ 1, or None."
-            )
 
     @property
     def _laplacian(self) -> GraphLaplacian:
@@ -93,42 +88,42 @@ class VertexKernel(OutputKernel):
         resolved._factor_of = self._factor_of
         return resolved
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        rows = self._vertices.positions(a)
-        columns = rows if b is None else self._vertices.positions(b)
+        rows = self._vertices.positions(y)
+        columns = rows if z is None else self._vertices.positions(z)
         factor = self._factor
         if factor is not None:
             left = factor[rows]
-            return left @ (left if b is None else factor[columns]).T
+            return left @ (left if z is None else factor[columns]).T
         if len(np.unique(rows)) < len(np.unique(columns)):
-            assert b is not None
-            return np.ascontiguousarray(self(b, a).T)
+            assert z is not None
+            return np.ascontiguousarray(self(z, y).T)
         K = np.empty((len(rows), len(columns)))
         for wanted, which, values in self._columns(columns):
             K[:, wanted] = values[rows][:, which]
-        if self.normalized:
+        if self.normalize:
             K *= self._scale(rows)[:, None]
             K *= self._scale(columns)[None, :]
-        return (K + K.T) / 2 if b is None else K
+        return (K + K.T) / 2 if z is None else K
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        rows, columns = self._vertices.positions(a), self._vertices.positions(b)
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        rows, columns = self._vertices.positions(y), self._vertices.positions(z)
         factor = self._factor
         if factor is not None:
             return np.einsum("ij,ij->i", factor[rows], factor[columns])
         result = np.empty(len(rows))
         for wanted, which, values in self._columns(columns):
             result[wanted] = values[rows[wanted], which]
-        return result * self._scale(rows) * self._scale(columns) if self.normalized else result
+        return result * self._scale(rows) * self._scale(columns) if self.normalize else result
 
-    def diag(self, a: Outputs) -> Floats:
-        """Return k(a_i, a_i)."""
+    def diag(self, y: Outputs) -> Floats:
+        """Return k(y_i, y_i)."""
         if self._factor is not None:
-            return self.pairs(a, a)
-        positions = self._vertices.positions(a)
-        if self.normalized:
+            return self.pairs(y, y)
+        positions = self._vertices.positions(y)
+        if self.normalize:
             return (self._scale(positions) > 0).astype(np.float64)
         return self._diagonal(positions)
 
@@ -137,11 +132,11 @@ class VertexKernel(OutputKernel):
         factor = None if self.rank is None else self._factor
         return None if factor is None else factor.shape[1]
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return the entries of the leading eigenvectors, scaled."""
         if self.rank is None or self._factor is None:
-            return super().features(a)
-        return self._factor[self._vertices.positions(a)]
+            return super().features(y)
+        return self._factor[self._vertices.positions(y)]
 
     def residual_share(self) -> float:
         """Return the share of the trace of r(L) that ``rank`` leaves out, from 0 to 1.
@@ -160,7 +155,7 @@ class VertexKernel(OutputKernel):
     @property
     def _vertices(self) -> Vertices:
         """Return the checked graph of the current parameters."""
-        self._check_parameters()
+        check_parameters(self)
         if self.graph is None:
             name = type(self).__name__
             raise ValueError(
@@ -206,7 +201,7 @@ class VertexKernel(OutputKernel):
         if self._factor_of is None or self._factor_of[0] != state:
             values, vectors = self._leading
             factor = vectors * np.sqrt(values)
-            if self.normalized:
+            if self.normalize:
                 squares = np.einsum("ij,ij->i", factor, factor)
                 factor *= _inverse_roots(squares, ZERO * squares.max())[:, None]
             self._factor_of = state, factor
@@ -262,11 +257,6 @@ def _inverse_roots(squares: Floats, zero: float = 0.0) -> Floats:
     return np.divide(1.0, roots, out=np.zeros_like(roots), where=squares > zero)
 
 
-def _check_beta(kernel: VertexKernel, beta: Any) -> None:
-    if not isinstance(beta, Real) or not 0 < float(beta) < np.inf:
-        raise ValueError(f"{type(kernel).__name__} got beta={beta!r}; use a positive number.")
-
-
 @fill_docstring
 class Diffusion(VertexKernel):
     """The diffusion kernel exp(−βL) on the vertices of a graph, L = D − A.
@@ -298,23 +288,24 @@ class Diffusion(VertexKernel):
            [0.158, 0.526]])
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **VertexKernel._parameter_constraints,
+        "beta": [POSITIVE],
+    }
+
     def __init__(
         self,
         graph: Any = None,
         beta: float = 1.0,
-        normalized: bool = False,
+        normalize: bool = False,
         rank: int | None = None,
         names: Any = None,
     ):
         self.graph = graph
         self.beta = beta
-        self.normalized = normalized
+        self.normalize = normalize
         self.rank = rank
         self.names = names
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        _check_beta(self, self.beta)
 
     def _spectral_function(self, eigenvalues: Floats) -> Floats:
         return np.exp(-self.beta * eigenvalues)
@@ -349,23 +340,24 @@ class RegularizedLaplacian(VertexKernel):
            [0.333, 0.667]])
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **VertexKernel._parameter_constraints,
+        "beta": [POSITIVE],
+    }
+
     def __init__(
         self,
         graph: Any = None,
         beta: float = 1.0,
-        normalized: bool = False,
+        normalize: bool = False,
         rank: int | None = None,
         names: Any = None,
     ):
         self.graph = graph
         self.beta = beta
-        self.normalized = normalized
+        self.normalize = normalize
         self.rank = rank
         self.names = names
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        _check_beta(self, self.beta)
 
     def _spectral_function(self, eigenvalues: Floats) -> Floats:
         return 1.0 / (1.0 + self.beta * eigenvalues)
@@ -406,12 +398,12 @@ class CommuteTime(VertexKernel):
     def __init__(
         self,
         graph: Any = None,
-        normalized: bool = False,
+        normalize: bool = False,
         rank: int | None = None,
         names: Any = None,
     ):
         self.graph = graph
-        self.normalized = normalized
+        self.normalize = normalize
         self.rank = rank
         self.names = names
 
@@ -454,32 +446,31 @@ class RandomWalk(VertexKernel):
            [2., 2.]])
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **VertexKernel._parameter_constraints,
+        "steps": [COUNT],
+        "a": [Interval(Real, 2, None, closed="left")],
+    }
+
     def __init__(
         self,
         graph: Any = None,
         steps: int = 2,
         a: float = 2.0,
-        normalized: bool = False,
+        normalize: bool = False,
         rank: int | None = None,
         names: Any = None,
     ):
         self.graph = graph
         self.steps = steps
         self.a = a
-        self.normalized = normalized
+        self.normalize = normalize
         self.rank = rank
         self.names = names
 
     @property
     def _laplacian(self) -> GraphLaplacian:
         return self._vertices.normalized_laplacian
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if not is_integer(self.steps) or self.steps < 1:
-            raise ValueError(f"RandomWalk got steps={self.steps!r}; use an integer ≥ 1.")
-        if not isinstance(self.a, Real) or not 2 <= float(self.a) < np.inf:
-            raise ValueError(f"RandomWalk got a={self.a!r}; use a number ≥ 2.")
 
     def _spectral_function(self, eigenvalues: Floats) -> Floats:
         return np.maximum(self.a - eigenvalues, 0.0) ** self.steps

@@ -1,14 +1,23 @@
 """Kernels on classes in a hierarchy: a tree, or a directed acyclic graph."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from numbers import Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from okforest._utils.arrays import Floats, Outputs
-from okforest.kernels.label_set_forms import FRAMES, Form, in_order, indicators_of, read_label_sets
-from okforest.kernels.label_sets import LabelSetKernel
-from okforest.kernels.outputs import array_of_objects, check_collection, refuse_missing
+from okforest._utils.compat import Interval
+from okforest._utils.parameters import check_parameters
+from okforest.kernels.label_sets import LabelSetKernel, indicators_of, read_label_sets
+from okforest.kernels.outputs import (
+    FRAMES,
+    Form,
+    array_of_objects,
+    check_collection,
+    in_order,
+    refuse_missing,
+)
 
 SEPARATOR = "/"  # between a class and its subclass
 BETWEEN = "@"  # between the paths of one output
@@ -164,6 +173,10 @@ class Hierarchy(LabelSetKernel):
 
     default_decoder = "hierarchical"
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "decay": [Interval(Real, 0, 1, closed="right")]
+    }
+
     def __init__(
         self,
         parents: Any = None,
@@ -207,8 +220,7 @@ class Hierarchy(LabelSetKernel):
 
     def resolve(self, y: Outputs) -> Self:
         """Fill in the classes and the hierarchy."""
-        if not 0 < self.decay <= 1:
-            raise ValueError(f"decay={self.decay!r}; use a number above 0 and at most 1.")
+        check_parameters(self)
         parents = self._parents(y)
         return self._changed(parents=parents, labels=self._order(y, parents))
 
@@ -217,23 +229,23 @@ class Hierarchy(LabelSetKernel):
         assert self.labels is not None, "resolve first"
         return {name: self.parents[name] for name in self.labels}
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        first = self.features(a)
-        return first @ (first if b is None else self.features(b)).T
+        first = self.features(y)
+        return first @ (first if z is None else self.features(z)).T
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        return np.einsum("ij,ij->i", self.features(a), self.features(b))
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        return np.einsum("ij,ij->i", self.features(y), self.features(z))
 
     def feature_dim(self, y: Outputs) -> int:
         """Return the number of classes."""
         return len(self._parents(y))
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return which classes each output has, weighted by the square roots of their weights."""
-        present = indicators_of(a, self._order(a, self._parents(a)))[0]
-        return present * np.sqrt(self.weight_of_classes(a))
+        present = indicators_of(y, self._order(y, self._parents(y)))[0]
+        return present * np.sqrt(self.weight_of_classes(y))
 
     def marginals(self, sums: Floats) -> Floats:
         """Return Σ w_i [class in y_i] from the sums Σ w_i φ(y_i) of features."""

@@ -1,13 +1,15 @@
 """Converting what users pass as ``y`` to arrays, with errors that name the remedy."""
 
+from collections.abc import Sequence
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
 from okforest._utils.arrays import Outputs, namespace, on_gpu, to_host
+from okforest._utils.frames import frame_of, is_frame, library_of
 
 OF_OBJECTS = (
     "a function of two objects, kernel=FromCallable(f, elementwise=True), or a Gram matrix, "
@@ -19,6 +21,8 @@ OF_TEXT = (
     "for paths of classes, Hierarchy(); for rankings such as 'b>a>c', Kendall(), all of "
     "okforest.kernels"
 )
+Form = Literal["array", "sparse", "frame", "polars", "paths", "ranks", "text", "orders"]
+FRAMES = ("frame", "polars")
 
 
 def check_collection(y: Any) -> Any:
@@ -223,3 +227,42 @@ def _ragged(y: Any) -> str:
         "length. For sets of labels, pass sets, [set(labels) for labels in y], and "
         f"kernel='hamming', 'jaccard' or 'dice'. For sequences, use {OF_OBJECTS}."
     )
+
+
+def learnt_form(y: Any, labels: list[Any] | None) -> dict[str, Any]:
+    """Return the form of label sets or ranks, and the names of the columns of a frame."""
+    if sp.issparse(y):
+        return {"form": "sparse"}
+    if not is_frame(y):
+        return {"form": "array"}
+    names = list(y.columns)
+    known = labels if labels and set(labels) == set(names) else names
+    return {"form": library_of(y), "labels": known}
+
+
+def in_order(y: Any, labels: Sequence[Any] | None, form: Form | None) -> Any:
+    """Return a frame with its columns in the order of the labels."""
+    if labels is None or not is_frame(y):
+        return y
+    names = list(y.columns)
+    if len(names) == len(labels) and set(names) == set(labels):
+        return y if names == list(labels) else y[list(labels)]
+    if form not in FRAMES:
+        return y
+    missing = [label for label in labels if label not in names]
+    other = [name for name in names if name not in labels]
+    raise ValueError(
+        f"y has the columns {names}; expected one for each of the labels {list(labels)}"
+        + (f", and {missing[0]!r} is missing" if missing else "")
+        + (f", and {other[0]!r} is unknown" if other else "")
+        + "."
+    )
+
+
+def in_form(outputs: Outputs, form: Form | None, labels: Sequence[Any] | None) -> Any:
+    """Return predicted label sets in the form that y had."""
+    if form == "sparse" and outputs.dtype != object:
+        return sp.csr_array(outputs)
+    if form in FRAMES and outputs.dtype != object:
+        return frame_of(outputs, labels, form)
+    return outputs

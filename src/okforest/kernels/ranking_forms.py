@@ -10,8 +10,15 @@ from typing import Any
 import numpy as np
 
 from okforest._utils.arrays import Floats, Outputs
-from okforest.kernels.label_set_forms import FRAMES, Form, form_of_frame, is_frame
-from okforest.kernels.outputs import array_of_objects, check_collection, is_missing, read_array
+from okforest._utils.frames import is_frame, library_of
+from okforest.kernels.outputs import (
+    FRAMES,
+    Form,
+    array_of_objects,
+    check_collection,
+    is_missing,
+    read_array,
+)
 
 FORMS = (
     "a matrix of ranks (1 for the most preferred label, NaN for a label without a rank), orders of "
@@ -22,7 +29,7 @@ FORMS = (
 def form_of(y: Any) -> Form:
     """Return the form of rankings, from the first of them; an error is left to the reader."""
     if is_frame(y):
-        return form_of_frame(y)
+        return library_of(y)
     values = np.asarray(y) if hasattr(y, "__array__") else y
     first = next(iter(values)) if np.iterable(values) and hasattr(y, "__len__") and len(y) else None
     if isinstance(first, str):

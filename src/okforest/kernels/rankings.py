@@ -1,13 +1,15 @@
 """Kernels on rankings of labels: complete, partial, and with ties."""
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.frames import is_frame
+from okforest._utils.parameters import POSITIVE, check_parameters
 from okforest.kernels.base import OutputKernel
-from okforest.kernels.label_set_forms import Form, in_form, in_order, is_frame, learnt_form
+from okforest.kernels.outputs import Form, in_form, in_order, learnt_form
 from okforest.kernels.ranking_forms import (
     check_orders,
     check_separators,
@@ -71,9 +73,9 @@ class RankingKernel(OutputKernel):
         check_orders(y)
         return self._changed(labels=labels_in(y))
 
-    def ranks(self, a: Outputs) -> Floats:
+    def ranks(self, y: Outputs) -> Floats:
         """Return the ranks of the labels, of shape (n, n_labels), NaN where there is none."""
-        return ranks_of(a, self._labels(a))
+        return ranks_of(y, self._labels(y))
 
     def rankings_from(self, orders: Any, like: Outputs) -> Outputs:
         """Return rankings in the form of others, from positions of labels, best first."""
@@ -91,21 +93,21 @@ class RankingKernel(OutputKernel):
 class _RankFeatures(RankingKernel):
     """A ranking kernel with explicit features."""
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        labels = self._labels(a, a if b is None else b)
-        first = self._features(ranks_of(a, labels))
-        return first @ (first if b is None else self._features(ranks_of(b, labels))).T
+        labels = self._labels(y, y if z is None else z)
+        first = self._features(ranks_of(y, labels))
+        return first @ (first if z is None else self._features(ranks_of(z, labels))).T
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        labels = self._labels(a, b)
-        first, second = (self._features(ranks_of(y, labels)) for y in (a, b))
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        labels = self._labels(y, z)
+        first, second = (self._features(ranks_of(outputs, labels)) for outputs in (y, z))
         return np.einsum("ij,ij->i", first, second)
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return explicit features."""
-        return self._features(self.ranks(a))
+        return self._features(self.ranks(y))
 
     @abstractmethod
     def _features(self, ranks: Floats) -> Floats:
@@ -220,6 +222,8 @@ class Mallows(RankingKernel):
            [0.223, 0.368, 1.   ]])
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"rate": [POSITIVE]}
+
     def __init__(
         self, rate: float = 0.1, labels: list[Any] | None = None, form: Form | None = None
     ):
@@ -228,26 +232,25 @@ class Mallows(RankingKernel):
 
     def resolve(self, y: Outputs) -> Self:
         """Check the rate, and fill in the labels."""
-        if not 0 < self.rate < np.inf:
-            raise ValueError(f"rate={self.rate!r}; use a positive number.")
+        check_parameters(self)
         return super().resolve(y)
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        labels = self._labels(a, a if b is None else b)
-        first = pair_signs(ranks_of(a, labels))
-        second = first if b is None else pair_signs(ranks_of(b, labels))
+        labels = self._labels(y, y if z is None else z)
+        first = pair_signs(ranks_of(y, labels))
+        second = first if z is None else pair_signs(ranks_of(z, labels))
         squares = np.add.outer((first**2).sum(axis=1), (second**2).sum(axis=1))
         return np.exp(-self.rate / 4.0 * (squares - 2.0 * first @ second.T))
 
-    def diag(self, a: Outputs) -> Floats:
+    def diag(self, y: Outputs) -> Floats:
         """Return ones."""
-        return np.ones(len(a))
+        return np.ones(len(y))
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        labels = self._labels(a, b)
-        first, second = (pair_signs(ranks_of(y, labels)) for y in (a, b))
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        labels = self._labels(y, z)
+        first, second = (pair_signs(ranks_of(outputs, labels)) for outputs in (y, z))
         return np.exp(-self.rate / 4.0 * ((first - second) ** 2).sum(axis=1))
 
 

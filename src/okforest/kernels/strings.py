@@ -2,16 +2,18 @@
 
 from collections.abc import Iterable
 from math import comb
-from typing import Any, Literal, Self
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.compat import Interval, StrOptions
 from okforest._utils.distinct import distinct
 from okforest._utils.errors import warn
+from okforest._utils.parameters import COUNT, POSITIVE, check_parameters
 from okforest.kernels.base import OutputKernel
-from okforest.kernels.curves import check_count
 from okforest.kernels.sequences import (
     Kmer,
     count_kmers,
@@ -43,14 +45,14 @@ class SequenceKernel(OutputKernel):
         return read_sequences(y)
 
 
-def _warn_if_short(y: Outputs, k: int, remedy: str = "a smaller k") -> None:
-    """Warn if many different sequences have fewer than k symbols: the kernel is 0 on all."""
-    short = [sequence for sequence in y if len(sequence) < k]
+def _warn_if_short(y: Outputs, length: int, remedy: str = "a smaller length") -> None:
+    """Warn if many different sequences have fewer symbols: the kernel is 0 on all."""
+    short = [sequence for sequence in y if len(sequence) < length]
     if len(short) > MANY_SHORT * len(y) and len(set(short)) > 1:
         warn(
-            f"{len(short)} of {len(y)} outputs, such as {short[0]!r}, have fewer than k={k} "
-            f"symbols. The kernel is 0 for them, so that a model cannot tell them apart; use "
-            f"{remedy}.",
+            f"{len(short)} of {len(y)} outputs, such as {short[0]!r}, have fewer than "
+            f"length={length} symbols. The kernel is 0 for them, so that a model cannot tell them "
+            f"apart; use {remedy}.",
             UserWarning,
         )
 
@@ -63,8 +65,8 @@ class Spectrum(SequenceKernel):
 
     Parameters
     ----------
-    k : int, default=3
-        The number of symbols.
+    length : int, default=3
+        The number k of symbols.
     boundaries : bool, default=False
         Whether to count the k-mers over the ends as well, with a mark for what is beyond them. They
         tell how a sequence begins and ends; every sequence then has k-mers.
@@ -82,56 +84,63 @@ class Spectrum(SequenceKernel):
     Examples
     --------
     >>> from okforest.kernels import Spectrum
-    >>> kernel = Spectrum(k=2)
+    >>> kernel = Spectrum(length=2)
     >>> kernel(kernel.check(["banana", "ananas", "b"]))
     array([[9., 8., 0.],
            [8., 9., 0.],
            [0., 0., 0.]])
     """
 
-    def __init__(self, k: int = 3, boundaries: bool = False, vocabulary: list[Kmer] | None = None):
-        self.k = k
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "length": [COUNT],
+        "boundaries": ["boolean"],
+    }
+
+    def __init__(
+        self, length: int = 3, boundaries: bool = False, vocabulary: list[Kmer] | None = None
+    ):
+        self.length = length
         self.boundaries = boundaries
         self.vocabulary = vocabulary
 
     def resolve(self, y: Outputs) -> Self:
         """Fill in the k-mers."""
-        check_count("k", self.k, 1)
+        check_parameters(self)
         if self.vocabulary is not None:
             return self
         if not self.boundaries:
-            _warn_if_short(y, self.k, "boundaries=True, or a smaller k")
-        found = sorted_kmers(different_kmers(y, self.k, self.boundaries))
+            _warn_if_short(y, self.length, "boundaries=True, or a smaller length")
+        found = sorted_kmers(different_kmers(y, self.length, self.boundaries))
         return type(self)(**self.get_params(deep=False) | {"vocabulary": found})
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        counts = self._counts(a if b is None else np.concatenate([a, b]))
-        second = counts if b is None else counts[len(a) :]
-        return np.asarray((counts[: len(a)] @ second.T).toarray())
+        counts = self._counts(y if z is None else np.concatenate([y, z]))
+        second = counts if z is None else counts[len(y) :]
+        return np.asarray((counts[: len(y)] @ second.T).toarray())
 
-    def diag(self, a: Outputs) -> Floats:
-        """Return k(a_i, a_i)."""
-        return np.asarray(self._counts(a).power(2).sum(axis=1), dtype=np.float64).ravel()
+    def diag(self, y: Outputs) -> Floats:
+        """Return k(y_i, y_i)."""
+        return np.asarray(self._counts(y).power(2).sum(axis=1), dtype=np.float64).ravel()
 
     def feature_dim(self, y: Outputs) -> int:
         """Return the number of k-mers of the training outputs."""
         return len(self.resolve(y).vocabulary or [])
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return how often each output has each k-mer of the training outputs."""
-        known = self.vocabulary if self.vocabulary is not None else self.resolve(a).vocabulary
+        known = self.vocabulary if self.vocabulary is not None else self.resolve(y).vocabulary
         column = {kmer: j for j, kmer in enumerate(known or [])}
-        found = different_kmers(a, self.k, self.boundaries)
+        found = different_kmers(y, self.length, self.boundaries)
         pairs = [(i, column[kmer]) for i, kmer in enumerate(found) if kmer in column]
-        features = np.zeros((len(a), len(column)))
+        features = np.zeros((len(y), len(column)))
         if pairs:
             own, columns = np.array(pairs).T
-            features[:, columns] = self._counts(a)[:, own].toarray()
+            features[:, columns] = self._counts(y)[:, own].toarray()
         return features
 
-    def _counts(self, a: Outputs) -> sp.csr_array:
-        return count_kmers(a, self.k, self.boundaries)
+    def _counts(self, y: Outputs) -> sp.csr_array:
+        return count_kmers(y, self.length, self.boundaries)
 
 
 class Mismatch(SequenceKernel):
@@ -141,10 +150,10 @@ class Mismatch(SequenceKernel):
 
     Parameters
     ----------
-    k : int, default=3
-        The number of symbols.
-    m : int, default=1
-        The largest number of different symbols.
+    length : int, default=3
+        The number k of symbols.
+    mismatches : int, default=1
+        The largest number m of different symbols.
     alphabet : list, optional
         All symbols; by default those of the training outputs, filled in when a model is fitted. The
         kernel depends on their number. K-mers with another symbol are not counted.
@@ -157,35 +166,43 @@ class Mismatch(SequenceKernel):
     Examples
     --------
     >>> from okforest.kernels import Mismatch
-    >>> kernel = Mismatch(k=2, m=1, alphabet=["a", "b"])
+    >>> kernel = Mismatch(length=2, mismatches=1, alphabet=["a", "b"])
     >>> kernel(kernel.check(["aa", "ab", "bb"]))
     array([[3., 2., 2.],
            [2., 3., 2.],
            [2., 2., 3.]])
     """
 
-    def __init__(self, k: int = 3, m: int = 1, alphabet: list[Any] | None = None):
-        self.k = k
-        self.m = m
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "length": [COUNT],
+        "mismatches": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    def __init__(self, length: int = 3, mismatches: int = 1, alphabet: list[Any] | None = None):
+        self.length = length
+        self.mismatches = mismatches
         self.alphabet = alphabet
 
     def resolve(self, y: Outputs) -> Self:
         """Fill in the alphabet."""
-        check_count("k", self.k, 1)
-        check_count("m", self.m, 0)
-        if self.m >= self.k:
-            raise ValueError(f"m={self.m!r} with k={self.k!r}; use an m below k.")
-        _warn_if_short(y, self.k)
+        check_parameters(self)
+        if self.mismatches >= self.length:
+            raise ValueError(
+                f"Mismatch got mismatches={self.mismatches!r} with length={self.length!r}; use "
+                "fewer mismatches than symbols."
+            )
+        _warn_if_short(y, self.length)
         if self.alphabet is not None:
             return self
-        return type(self)(self.k, self.m, _symbols(y))
+        return type(self)(self.length, self.mismatches, _symbols(y))
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        b = a if b is None else b
-        alphabet = self.alphabet if self.alphabet is not None else _symbols([*a, *b])
-        common = [_common(d, self.k, self.m, len(alphabet)) for d in range(self.k + 1)]
-        return mismatch(a, b, self.k, np.array(common, dtype=np.float64), alphabet)
+        z = y if z is None else z
+        alphabet = self.alphabet if self.alphabet is not None else _symbols([*y, *z])
+        k, m = self.length, self.mismatches
+        common = [_common(d, k, m, len(alphabet)) for d in range(k + 1)]
+        return mismatch(y, z, k, np.array(common, dtype=np.float64), alphabet)
 
 
 def _symbols(sequences: Iterable[Any]) -> list[Any]:
@@ -217,8 +234,8 @@ class GapWeighted(SequenceKernel):
 
     Parameters
     ----------
-    k : int, default=2
-        The number of symbols of a subsequence.
+    length : int, default=2
+        The number k of symbols of a subsequence.
     decay : float, default=0.5
         The weight of every symbol that an occurrence spans, between 0 and 1.
 
@@ -232,27 +249,30 @@ class GapWeighted(SequenceKernel):
     "cat" and "car" share "ca", of length 2 in both; "ct" and "cr" differ:
 
     >>> from okforest.kernels import GapWeighted
-    >>> kernel = GapWeighted(k=2, decay=0.5)
+    >>> kernel = GapWeighted(length=2, decay=0.5)
     >>> kernel(kernel.check(["cat", "car"]))
     array([[0.140625, 0.0625  ],
            [0.0625  , 0.140625]])
     """
 
-    def __init__(self, k: int = 2, decay: float = 0.5):
-        self.k = k
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "length": [COUNT],
+        "decay": [Interval(Real, 0, 1, closed="right")],
+    }
+
+    def __init__(self, length: int = 2, decay: float = 0.5):
+        self.length = length
         self.decay = decay
 
     def resolve(self, y: Outputs) -> Self:
         """Check the parameters."""
-        check_count("k", self.k, 1)
-        if not 0 < self.decay <= 1:
-            raise ValueError(f"decay={self.decay!r}; use a number above 0 and at most 1.")
-        _warn_if_short(y, self.k)
+        check_parameters(self)
+        _warn_if_short(y, self.length)
         return self
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        return gap_weighted(a, a if b is None else b, self.k, self.decay)
+        return gap_weighted(y, y if z is None else z, self.length, self.decay)
 
 
 class EditDistance(SequenceKernel):
@@ -282,6 +302,11 @@ class EditDistance(SequenceKernel):
            [0.001, 0.001, 1.   ]])
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "sigma": [POSITIVE, StrOptions({"median"})],
+        "n_landmarks": [COUNT],
+    }
+
     def __init__(
         self,
         sigma: float | Literal["median"] = "median",
@@ -294,38 +319,36 @@ class EditDistance(SequenceKernel):
 
     def resolve(self, y: Outputs) -> Self:
         """Fill in the landmarks and the width."""
-        check_count("n_landmarks", self.n_landmarks, 1)
+        check_parameters(self)
         landmarks, sigma = self.landmarks, self.sigma
         if landmarks is None:
             different = y[distinct(y).first]
             n = min(len(different), self.n_landmarks)
             landmarks = different[np.linspace(0, len(different) - 1, n).astype(int)]
-        if isinstance(sigma, str) and sigma == "median":
+        if isinstance(sigma, str):
             d = edit_distances(landmarks, landmarks)
             between = _squares(d, d)[np.triu_indices(len(d), k=1)] / len(landmarks)
             between = between[between > 0]
             sigma = float(np.sqrt(np.median(between))) if len(between) else 1.0
-        if isinstance(sigma, str) or not 0 < sigma < np.inf:
-            raise ValueError(f"sigma={sigma!r}; use a positive number or 'median'.")
         return type(self)(sigma, self.n_landmarks, landmarks)
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        first = self._distances(a)
-        squares = _squares(first, first if b is None else self._distances(b))
+        first = self._distances(y)
+        squares = _squares(first, first if z is None else self._distances(z))
         return np.exp(squares / (-2.0 * float(self.sigma) ** 2 * first.shape[1]))
 
-    def diag(self, a: Outputs) -> Floats:
+    def diag(self, y: Outputs) -> Floats:
         """Return ones."""
-        return np.ones(len(a))
+        return np.ones(len(y))
 
-    def _distances(self, a: Outputs) -> Floats:
+    def _distances(self, y: Outputs) -> Floats:
         if self.landmarks is None:
             raise ValueError(
                 "EditDistance learns its landmarks from the training outputs; fit a model with it, "
                 "or call resolve(y) first."
             )
-        return edit_distances(a, self.landmarks)
+        return edit_distances(y, self.landmarks)
 
 
 def _squares(a: Floats, b: Floats) -> Floats:

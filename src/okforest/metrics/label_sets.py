@@ -11,7 +11,7 @@ from okforest._utils.arrays import Booleans, Floats, Outputs, check_sparse
 from okforest._utils.distinct import refuse_masked
 from okforest.kernels import Hamming
 from okforest.kernels.hierarchies import holds_text, read_paths
-from okforest.kernels.label_set_forms import indicators_of, read_label_sets, sorted_labels
+from okforest.kernels.label_sets import indicators_of, read_label_sets, sorted_labels
 from okforest.metrics.losses import check_score_weight, check_truth, unwrap
 
 Average = Literal["example", "micro", "macro"]

@@ -10,8 +10,9 @@ from sklearn.metrics import precision_recall_curve, roc_curve
 from sklearn.utils.validation import check_consistent_length
 
 from okforest._utils.arrays import Floats
+from okforest._utils.compat import StrOptions
 from okforest._utils.distinct import refuse_masked
-from okforest._utils.parameters import is_integer
+from okforest._utils.parameters import COUNT, check_arguments
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +87,7 @@ def average_curve(
     >>> average_curve(folds, n_points=5).mean
     array([0.75, 0.75, 1.  , 1.  , 1.  ])
     """
-    if curve not in ("roc", "pr"):
-        raise ValueError(f"curve={curve!r}; use 'roc' or 'pr'.")
+    check_arguments("average_curve", {"curve": [StrOptions({"roc", "pr"})]}, curve=curve)
     x = np.linspace(0.0, 1.0, n_points)
     draw = _roc_at if curve == "roc" else _precision_at_recall
     values = [draw(*_check_scores(truth, scores), x) for truth, scores in folds]
@@ -123,8 +123,7 @@ def precision_at_k(truth: Any, scores: Any, k: int) -> float:
     0.75
     """
     truth, scores = _check_scores(truth, scores)
-    if not is_integer(k) or k < 1:
-        raise ValueError(f"k={k!r}; use a positive integer.")
+    check_arguments("precision_at_k", {"k": [COUNT]}, k=k)
     k = min(int(k), len(scores))
     if k == 0:
         return float("nan")

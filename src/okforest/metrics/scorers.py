@@ -13,9 +13,11 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from okforest._utils.compat import StrOptions
 from okforest._utils.errors import warn
+from okforest._utils.parameters import check_arguments
 from okforest.kernels import OutputKernel, as_kernel
-from okforest.kernels.parameters import kernel_was_set
+from okforest.kernels.base import kernel_was_set
 from okforest.metrics.losses import (
     check_score_weight,
     check_truth,
@@ -175,8 +177,8 @@ def make_kernel_scorer(kernel: Any, metric: KernelMetric = "r2") -> Callable[...
     >>> search.fit(X, Y).best_params_
     {'kernel__sigma': 1.0}
     """
-    if metric not in get_args(KernelMetric):
-        raise ValueError(f"metric={metric!r}; use 'r2', 'loss' or 'output_loss'.")
+    options = StrOptions(set(get_args(KernelMetric)))
+    check_arguments("make_kernel_scorer", {"metric": [options]}, metric=metric)
     return _KernelScorer(as_kernel(kernel), metric)
 
 

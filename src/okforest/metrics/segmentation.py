@@ -8,6 +8,8 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_consistent_length
 
 from okforest._utils.arrays import Booleans, Floats
+from okforest._utils.compat import StrOptions
+from okforest._utils.parameters import check_arguments
 
 Maps = list[npt.NDArray[Any]]
 
@@ -50,8 +52,8 @@ def intersection_over_union(
     >>> intersection_over_union([[["a", "a"], ["b", "b"]]], [[["a", "b"], ["b", "b"]]])
     0.5833333333333333
     """
-    if average not in ("macro", None):
-        raise ValueError(f"average={average!r}; use 'macro' or None.")
+    constraints = {"average": [StrOptions({"macro"}), None]}
+    check_arguments("intersection_over_union", constraints, average=average)
     true, predicted = _pairs(y_true, y_pred)
     a = np.concatenate([own.ravel() for own in true])
     b = np.concatenate([own.ravel() for own in predicted])

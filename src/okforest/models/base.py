@@ -12,13 +12,12 @@ from sklearn.utils import ClassifierTags, RegressorTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._utils.arrays import Floats, Outputs, like
+from okforest._utils.frames import library_of, with_index_of
 from okforest._utils.resources import check_memory, csr_bytes
 from okforest._utils.state import FittedState
 from okforest.decode import Decoder, TrainingSet, as_decoder
 from okforest.kernels import OutputKernel, as_kernel
-from okforest.kernels.base import methods_of
-from okforest.kernels.label_set_forms import form_of_frame
-from okforest.kernels.parameters import NestedParametersMixin
+from okforest.kernels.base import NestedParametersMixin, methods_of
 from okforest.metrics import kernel_r2_scorer
 from okforest.metrics.losses import check_score_weight, check_truth
 from okforest.models.out_of_bag import tune_later
@@ -169,9 +168,7 @@ class OKModel(NestedParametersMixin, FittedState, ABC):
         else:
             decoder = as_decoder(self.decoder, span.kernel).with_candidates(candidates)
         predicted = self._decoded(decoder, W, span)
-        if hasattr(X, "set_axis") and hasattr(predicted, "set_axis"):
-            return predicted.set_axis(X.index)
-        return like(predicted, X)
+        return like(with_index_of(X, predicted), X)
 
     def predict_top(self, X: Any, k: int = 5, candidates: Any = None) -> tuple[Outputs, Floats]:
         """Return the k outputs nearest to each prediction, and their distances.
@@ -330,7 +327,7 @@ class OKModel(NestedParametersMixin, FittedState, ABC):
                 f"decoder=okforest.tune_decoder(model, X, y, {decoder!r})."
             )
         self.output_names_ = names
-        self.output_form_ = form_of_frame(y)
+        self.output_form_ = library_of(y)
         return kernel, outputs
 
     def store_outputs(self, kernel: OutputKernel, outputs: Outputs) -> None:

@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length
 
 from okforest._utils.arrays import Floats, Outputs, on_gpu, to_host
+from okforest._utils.frames import frame_of, is_frame
 from okforest.kernels import Dirac, FromCallable, OutputKernel, as_kernel
-from okforest.kernels.label_set_forms import Form, frame_of, is_frame
+from okforest.kernels.outputs import Form
 
 AS_OBJECTS = ": outputs = np.empty(len(y), dtype=object); outputs[:] = values, a list."
 

@@ -106,7 +106,7 @@ class NetworkCompletion(LinkPredictor):
         ``vertex_kernel``. By default ``OKExtraTrees(100, max_features=0.25, min_samples_split=5)``.
     vertex_kernel : kernel on vertices, optional
         A kernel on vertices of :mod:`okforest.kernels`, without a graph. By default
-        ``Diffusion(beta=0.5, normalized=True)``.
+        ``Diffusion(beta=0.5, normalize=True)``.
     normalize : float, default=0.5
         The power of the norms by which inner products are divided: with 0 scores are inner
         products, with 1 cosines. Uncertain predictions have small norms, so inner products favour
@@ -218,7 +218,7 @@ class NetworkCompletion(LinkPredictor):
 
     def _new_kernel(self) -> OutputKernel:
         if self.vertex_kernel is None:
-            return Diffusion(beta=0.5, normalized=True)
+            return Diffusion(beta=0.5, normalize=True)
         if "graph" not in getattr(self.vertex_kernel, "get_params", dict)():
             raise TypeError(
                 f"vertex_kernel is {self.vertex_kernel!r}; use a kernel on vertices without a "

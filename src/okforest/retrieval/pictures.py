@@ -20,7 +20,9 @@ from okforest.segments.images import checked, require_pillow
 Picture = npt.NDArray[np.uint8]  # of shape (height, width, channels), one channel or three
 
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
-ENDINGS = tuple(".bmp .gif .jpg .jpeg .png .pbm .pgm .ppm .tif .tiff .webp".split())
+ENDINGS = tuple(
+    [".bmp", ".gif", ".jpg", ".jpeg", ".png", ".pbm", ".pgm", ".ppm", ".tif", ".tiff", ".webp"]
+)
 HASH_BYTES = 16
 JPEG_QUALITY = 80
 BATCH_SIZE = 64  # images read at a time

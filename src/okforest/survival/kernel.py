@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.parameters import COUNT, check_parameters
 from okforest.kernels.base import OutputKernel
 from okforest.survival.estimates import (
     StepFunction,
@@ -153,6 +154,8 @@ class Survival(OutputKernel):
     methods_as_part = True
     default_min_samples_leaf = 10  # chosen on data sets: benchmarks/results/survival_defaults.md
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"n_times": [COUNT]}
+
     def __init__(
         self, n_times: int = 128, times: Floats | None = None, survival: Floats | None = None
     ):
@@ -168,8 +171,7 @@ class Survival(OutputKernel):
         """Fill in the grid and the survival function of the outputs."""
         if self.times is not None and self.survival is not None:
             return self
-        if self.n_times < 1:
-            raise ValueError(f"n_times={self.n_times!r}; use a positive integer.")
+        check_parameters(self)
         estimate = estimate_survival(y)
         kept = _evenly_spaced(estimate.y, int(self.n_times))
         return Survival(self.n_times, estimate.x[kept], estimate.y[kept])
@@ -186,19 +188,19 @@ class Survival(OutputKernel):
         """The fall of the survival function at each time: the weights of the curves' values."""
         return -np.diff(self.estimate.y, prepend=1.0)
 
-    def curves(self, a: Outputs) -> Floats:
+    def curves(self, y: Outputs) -> Floats:
         """Return the survival curves of outputs on the grid, of shape (n, m)."""
         times, survival = self.estimate.x, self.estimate.y
-        return conditional_curves(times, np.broadcast_to(survival, (len(a), len(times))), a)
+        return conditional_curves(times, np.broadcast_to(survival, (len(y), len(times))), y)
 
-    def __call__(self, a: Outputs, b: Outputs | None = None) -> Floats:
+    def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
-        features = self.features(a)
-        return features @ (features if b is None else self.features(b)).T
+        features = self.features(y)
+        return features @ (features if z is None else self.features(z)).T
 
-    def pairs(self, a: Outputs, b: Outputs) -> Floats:
-        """Return k(a_i, b_i)."""
-        return np.einsum("ij,ij->i", self.features(a), self.features(b))
+    def pairs(self, y: Outputs, z: Outputs) -> Floats:
+        """Return k(y_i, z_i)."""
+        return np.einsum("ij,ij->i", self.features(y), self.features(z))
 
     def feature_dim(self, y: Outputs) -> int:
         """Return the size of the grid."""
@@ -206,9 +208,9 @@ class Survival(OutputKernel):
             return len(self.times)
         return min(int(self.n_times), len(np.unique(y[np.isfinite(y[:, 1]), 1])))
 
-    def features(self, a: Outputs) -> Floats:
+    def features(self, y: Outputs) -> Floats:
         """Return the curves, weighted by the square roots of the falls."""
-        return self.curves(a) * np.sqrt(self.falls)
+        return self.curves(y) * np.sqrt(self.falls)
 
 
 def conditional_curves(times: Floats, survival: Floats, a: Outputs) -> Floats:

@@ -19,7 +19,7 @@
 #define FOUND 2   // by further features
 #define OPEN 3    // not yet
 
-// A level of a tree. Every field has eight bytes; engine/cuda/best_layout.py has the same list.
+// A level of a tree. Every field has eight bytes; engine/cuda/layout.py reads the declaration.
 struct Level {
   const double* phi;     // n_rows x WIDTH
   const double* square;  // per row: squared norm

@@ -35,7 +35,7 @@ struct Item {
   u64 seed;
 };
 
-// Every field has eight bytes; engine/cuda/layout.py has the same list.
+// Every field has eight bytes; engine/cuda/layout.py reads the declaration.
 struct Plan {
   const Input* X;         // n x n_features
   const u32* phi;         // n x width: pairs of float16 whose sum is an output around the mean

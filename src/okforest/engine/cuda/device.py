@@ -86,15 +86,18 @@ class Device:
         return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
 
 
+def source_of(sources: tuple[str, ...]) -> str:
+    """Return the text of some files of kernels as one program."""
+    folder = Path(__file__).parent
+    names = ("device.cuh", *sources)
+    return "".join(f'#line 1 "{name}"\n{(folder / name).read_text()}\n' for name in names)
+
+
 @cache
 def _compiled(constants: tuple[tuple[str, int], ...], sources: tuple[str, ...]) -> Any:
     """Return the compiled kernels. CuPy keeps them on disk, too."""
-    folder = Path(__file__).parent
-    code = "".join(
-        f'#line 1 "{name}"\n{(folder / name).read_text()}\n' for name in ("device.cuh", *sources)
-    )
     definitions = [f"-D{name}={value}" for name, value in constants]
-    return _cupy().RawModule(code=code, options=("-std=c++17", *definitions))
+    return _cupy().RawModule(code=source_of(sources), options=("-std=c++17", *definitions))
 
 
 def _cupy() -> Any:
@@ -103,7 +106,8 @@ def _cupy() -> Any:
         import cupy
     except ImportError as error:
         raise NoDeviceError(
-            f"device='cuda' needs CuPy ({error}); run {install_extra('cuda')}."
+            f"device='cuda' needs CuPy ({error}); run {install_extra('cuda')}. The extra is for "
+            "CUDA 13; for CUDA 12, it is 'cuda12'."
         ) from None
     try:
         capability = int(cupy.cuda.Device().compute_capability)

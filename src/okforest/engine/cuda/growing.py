@@ -16,17 +16,17 @@ import scipy.sparse as sp
 from okforest._utils.arrays import Progress
 from okforest._utils.errors import warn
 from okforest.engine.cpu import draw
-from okforest.engine.cuda.collecting import Collector
 from okforest.engine.cuda.device import NoDeviceError
-from okforest.engine.cuda.inputs import readable
-from okforest.engine.cuda.layout import ARRAYS, CONSTANTS, ITEM, PACKING, PLAN, RESULT, sizes_of
-from okforest.engine.cuda.records import (
+from okforest.engine.cuda.layout import ARRAYS, CONSTANTS, ITEM, sizes_of
+from okforest.engine.cuda.transfers import (
     SHARE,
+    Collector,
     Weights,
     derive,
     empty,
     factor_of,
     fill_record,
+    readable,
     rule_values,
 )
 from okforest.engine.plan import GrowthPlan
@@ -188,7 +188,7 @@ class Grower:
                 "squares": squares[2 * block.start :],
             }
             values = {"n": len(phi), "rank": sizes.rank, "width": sizes.width, "scale": unit}
-            packing = fill_record(self.device, PACKING, arrays, values)
+            packing = fill_record(self.device, "Packing", arrays, values)
             grid = -(-len(phi) // 8)
             self.kernels.launch("pack_outputs", (grid, 1), 256, packing, self.weighted)
         self.data.update(phi=pairs, weighted=weighted, squares=squares)
@@ -294,7 +294,7 @@ class Batch:
             "weight_unit": weights.unit,
             "variance_unit": weights.unit / grower.unit**2,
         }
-        return fill_record(self.device, PLAN, self.arrays, values)
+        return fill_record(self.device, "Plan", self.arrays, values)
 
     def split_large_nodes(self) -> None:
         """Split nodes level by level, as long as any is large."""
@@ -338,7 +338,7 @@ class Batch:
         self.arrays["node_offsets"][:] = xp.asarray(offsets)
         total = int(offsets[-1])
         out = {name: xp.empty(total, dtype=kind) for name, kind in ARRAYS.items()}
-        result = fill_record(device, RESULT, out, {})
+        result = fill_record(device, "Arrays", out, {})
         grid = (min(-(-total // 256), 32 * device.n_processors), 1)
         self.kernels.launch("write_trees", grid, 256, self.record, result, self.n_trees)
         where = found.add(out, n_nodes, self.arrays["members"], self.offsets)

@@ -1,6 +1,9 @@
 """Numbers and records that the kernels and their caller share, and the memory that they need."""
 
+import re
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,48 +31,55 @@ SOURCES = (
     *("chunks.cu", "sums.cu", "large.cu", "number.cu", "prepare.cu"),
 )
 
-ITEM = np.dtype(
-    [(name, np.int32) for name in ("begin", "end", "tree", "depth", "parent", "padding")]
-    + [("seed", np.uint64)]
-)
+FOLDER = Path(__file__).parent
+STRUCTS = {
+    "Item": "common.cuh",
+    "Plan": "common.cuh",
+    "Packing": "prepare.cu",
+    "Arrays": "number.cu",
+    "Level": "best.cuh",
+    "Rounds": "rounds.cu",
+    "ForestArrays": "predict.cu",
+    "Walk": "predict.cu",
+    "Means": "predict.cu",
+    "SparseProduct": "predict.cu",
+}
+TYPES = {
+    "int": np.int32,
+    "i64": np.int64,
+    "u64": np.uint64,
+    "long long": np.int64,
+    "double": np.float64,
+}
+COMMENT = re.compile("//.*")
+DECLARATION = re.compile(r"\s*(?:const )?([\w ]+?)(?=\s*\*|\s+\w+\s*[,;\[])([^;]+);")
+FIELD = re.compile(r"\s*(\*?)\s*(\w+)(?:\[(\d)\])?\s*")
 
-# The fields of struct Plan, in its order.
-POINTERS = [
-    *("X", "phi", "weighted", "squares", "weight", "count", "first"),
-    *("rows_0", "rows_1", "members", "order"),
-    *("feature", "threshold", "missing_left", "split_begin", "split_end"),
-    *("split_weight", "split_variance", "child", "leaf_end", "leaf_weight", "leaf_variance"),
-    *("root", "large_0", "large_1", "middle", "small", "n_items"),
-    *("drawn", "low", "high", "missing", "first_chunk", "taken", "middle_row", "inexact"),
-    "values",
-    *(
-        "chunk_node",
-        "chunk_order",
-        "chunk_left",
-        "partial",
-        "slot_rows",
-        "slot_weight",
-        "slot_count",
-        "scale",
-    ),
-    *("list", "left", "n_nodes", "node_offsets"),
-]
-INTEGERS = [
-    *("n_rows", "n_features", "width", "n_trees", "max_features", "natural", "any_missing"),
-    *("n_slots", "n_passes", "n_kept", "max_depth", "stop_when_pure", "plain", "bootstrap"),
-    "weight_stride",
-]
-NUMBERS = ["min_split", "min_both", "min_leaf", "min_gain", "weight_unit", "variance_unit"]
-PLAN = np.dtype(
-    [(name, np.uint64) for name in POINTERS]
-    + [(name, np.int64) for name in INTEGERS]
-    + [(name, np.float64) for name in NUMBERS]
-)
-PACKING = np.dtype(
-    [(name, np.uint64) for name in ("phi", "mean", "weight", "pairs", "weighted", "squares")]
-    + [(name, np.int64) for name in ("n", "rank", "width")]
-    + [("scale", np.float64)]
-)
+
+@cache
+def record_of(struct: str) -> np.dtype[Any]:
+    """Return the record of a struct, from its declaration in the source of the kernels.
+
+    Its fields are pointers, arrays of pointers, numbers of the types above, and other structs.
+    They have no padding between them.
+    """
+    source = STRUCTS[struct]
+    text = (FOLDER / source).read_text(encoding="utf-8")
+    body = text.partition(f"struct {struct} {{")[2].partition("\n};")[0]
+    assert body, f"{source} has no struct {struct}"
+    fields: list[tuple[str, Any]] = []
+    for kind, names in DECLARATION.findall(COMMENT.sub("", body)):
+        for declared in names.split(","):
+            match = FIELD.fullmatch(declared)
+            assert match is not None, f"{struct} declares {declared}"
+            pointer, name, count = match.groups()
+            number = np.uint64 if pointer else TYPES.get(kind) or record_of(kind)
+            numbered = [name] if count is None else [f"{name}_{i}" for i in range(int(count))]
+            fields += [(each, number) for each in numbered]
+    return np.dtype(fields)
+
+
+ITEM = record_of("Item")
 # Per node, as in okforest.engine.Trees.
 ARRAYS: dict[str, Any] = {
     "feature": np.int32,
@@ -81,7 +91,6 @@ ARRAYS: dict[str, Any] = {
     "variance": np.float64,
     "missing_left": np.int8,
 }
-RESULT = np.dtype([(name, np.uint64) for name in ARRAYS])
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from okforest.engine.cuda.inputs import readable
+from okforest.engine.cuda.layout import record_of
+from okforest.engine.cuda.transfers import readable
 from okforest.engine.trees import Trees
 
 PREDICT_SOURCES = ("predict.cu",)
@@ -20,21 +21,13 @@ SHARE = 0.9  # of the free memory that may be taken
 BLOCK_BYTES = 2**28  # of X that is copied at a time, or of what is computed from leaves
 LEAF_BYTES = 32  # per leaf of a row: its number, its node, its size, and what they are made from
 
-# The fields of the structures in predict.cu, in their order.
+
+# The arrays of a forest that leaves are found from, and that means over leaves are computed from.
 APPLIED = (
     *("node_offsets", "member_offsets", "subset_offsets", "feature", "left", "threshold"),
     *("missing_left", "subset", "subset_words", "n_categories"),
 )
 AVERAGED = ("begin", "end", "weight", "members", "times", "row_weight")
-FOREST = np.dtype([*((name, np.uint64) for name in (*APPLIED, *AVERAGED)), ("n_trees", np.int64)])
-SHAPE = [("n_rows", np.int64), ("n_columns", np.int64)]
-WALK = np.dtype([("forest", FOREST), ("X", np.uint64), ("leaves", np.uint64), *SHAPE])
-MEANS = np.dtype(
-    [("forest", FOREST), *((name, np.uint64) for name in ("leaves", "values", "means")), *SHAPE]
-)
-PRODUCT = np.dtype(
-    [*((name, np.uint64) for name in ("data", "indices", "offsets", "values", "product")), *SHAPE]
-)
 
 
 def check_fits(device: Any, needed: int, what: str) -> None:
@@ -102,7 +95,7 @@ def apply_on(device: Any, trees: Trees, X: Any) -> Any:
     for start in range(0, n_rows, size):
         rows = slice(start, min(start + size, n_rows))
         some = xp.asarray(readable(X[rows]))
-        record = np.zeros(1, dtype=WALK)
+        record = np.zeros(1, dtype=record_of("Walk"))
         forest.fill(record["forest"])
         record["X"], record["leaves"] = device.address(some), device.address(leaves[rows])
         record["n_rows"], record["n_columns"] = some.shape
@@ -153,7 +146,7 @@ def _average(forest: Forest, leaves: Any, values: Any, means: Any, first: int = 
     device, (n, width) = forest.device, means.shape
     if n == 0 or width == 0:
         return
-    record = np.zeros(1, dtype=MEANS)
+    record = np.zeros(1, dtype=record_of("Means"))
     forest.fill(record["forest"], first, leaves.shape[1])
     record["leaves"], record["values"] = device.address(leaves), device.address(values)
     record["means"] = device.address(means)
@@ -190,7 +183,7 @@ class SparseMatrix:
         offsets = xp.asarray(self.offsets[rows.start : rows.stop + 1])
         n, width = len(offsets) - 1, values.shape[1]
         product = xp.empty((n, width))
-        record = np.zeros(1, dtype=PRODUCT)
+        record = np.zeros(1, dtype=record_of("SparseProduct"))
         for name, array in {"offsets": offsets, "values": values, "product": product}.items():
             record[name] = self.device.address(array)
         for name in ("data", "indices"):

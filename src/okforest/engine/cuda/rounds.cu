@@ -9,7 +9,7 @@
 #define TILE_ROWS THREADS
 #define PRODUCTS (SLOTS / 8)  // of matrices, for all slots of a pass
 
-// Every field has eight bytes; engine/cuda/rounds.py has the same list.
+// Every field has eight bytes; engine/cuda/layout.py reads the declaration.
 struct Rounds {
   double* phi;      // n x width: the residuals, and zeros beyond their columns
   double* squares;  // per row: their squared norm

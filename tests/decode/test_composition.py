@@ -62,7 +62,7 @@ def test_models_use_it():
 @pytest.mark.parametrize("power", [-1.0, np.inf, "2", None], ids=repr)
 def test_bad_powers(power):
     """A power is a number of at least 0."""
-    with pytest.raises(ValueError, match="use a number of at least 0"):
+    with pytest.raises(ValueError, match="'power' parameter of Sharpened must be a float"):
         OKTree(decoder=Sharpened(power=power)).fit([[0.0], [1.0]], [0.0, 1.0])
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from okforest.kernels import RBF, Laplacian, Linear, Precomputed, distances
-from okforest.kernels.distances import median_distance
+from okforest.kernels import RBF, Laplacian, Linear, Precomputed, rbf
+from okforest.kernels.rbf import median_distance
 
 rng = np.random.default_rng(0)
 VECTORS = rng.normal(size=(12, 3))
@@ -26,7 +26,7 @@ def test_median_width():
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 11, 5000, 5001])
 def test_the_median_is_that_of_numpy(monkeypatch, n, sample):
     """To the last bit: in any order, of equal values, from squares, if rare ones are sampled."""
-    monkeypatch.setattr(distances, "MIDDLE_SAMPLE", sample)
+    monkeypatch.setattr(rbf, "MIDDLE_SAMPLE", sample)
     values = np.random.default_rng(n).exponential(size=n) ** 4
     rare = np.where(np.arange(n) % max(1, n // sample) == 0, 9.0, values)
     for given in (values, np.sort(values), np.round(values), rare):

@@ -1,17 +1,25 @@
-"""Decoding from weights that are raised to a power."""
+"""Decoders made of decoders: sharpened weights, and the parts of tuples."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from okforest._utils.arrays import Floats, Outputs
-from okforest.decode.as_decoder import as_decoder
+from okforest._utils.parameters import NOT_NEGATIVE, check_parameters
 from okforest.decode.base import Decoder, HeldOut, Need
 from okforest.decode.search import TrainingSet
+from okforest.kernels import OutputKernel, Tuples
+from okforest.kernels.base import describe_kernel
+from okforest.kernels.outputs import array_of_objects
 from okforest.weights import SharpenedWeights, Span, SparseWeights, WeightMatrix, as_weights
+
+
+def _decoder_of(decoder: Any, kernel: OutputKernel) -> Decoder:
+    from okforest.decode.as_decoder import as_decoder  # which imports the decoder of tuples
+
+    return as_decoder(decoder, kernel)
 
 
 class Sharpened(Decoder):
@@ -44,15 +52,16 @@ class Sharpened(Decoder):
     array([1.])
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"power": [NOT_NEGATIVE]}
+
     def __init__(self, decoder: Any = "auto", power: float = 1.0):
         self.decoder = decoder
         self.power = power
 
     def check(self, span: Span) -> None:
         """Check the power and the decoder."""
-        if not isinstance(self.power, Real) or not 0 <= float(self.power) < np.inf:
-            raise ValueError(f"power={self.power!r}; use a number of at least 0, such as 2.")
-        as_decoder(self.decoder, span.kernel).check(span)
+        check_parameters(self)
+        _decoder_of(self.decoder, span.kernel).check(span)
 
     @property
     def is_tuned(self) -> bool:
@@ -62,20 +71,20 @@ class Sharpened(Decoder):
     def tune(self, held_out: Sequence[HeldOut], span: Span) -> "Sharpened":
         """Return the decoder with its parameters chosen from sharpened held-out predictions."""
         sharpened = [HeldOut(self._sharpened(W), own, y) for W, own, y in held_out]
-        decoder = as_decoder(self.decoder, span.kernel).tune(sharpened, span)
+        decoder = _decoder_of(self.decoder, span.kernel).tune(sharpened, span)
         return Sharpened(decoder, self.power)
 
     def needs(self, span: Span) -> frozenset[Need]:
         """Return "weights", and what the decoder needs."""
-        return as_decoder(self.decoder, span.kernel).needs(span) | {"weights"}
+        return _decoder_of(self.decoder, span.kernel).needs(span) | {"weights"}
 
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return one output for each row of W."""
-        return as_decoder(self.decoder, span.kernel).decode(self._sharpened(W), span)
+        return _decoder_of(self.decoder, span.kernel).decode(self._sharpened(W), span)
 
     def top(self, W: WeightMatrix, span: Span, k: int) -> tuple[Outputs, Floats]:
         """Return the k best different candidates for each prediction, and their losses."""
-        decoder = as_decoder(self.decoder, span.kernel)
+        decoder = _decoder_of(self.decoder, span.kernel)
         search: Any = decoder if hasattr(decoder, "top") else TrainingSet()
         outputs, losses = search.top(self._sharpened(W), span, k)
         return outputs, losses
@@ -170,9 +179,9 @@ def select_power(
     if not len(tried) or not (tried >= 0).all() or not np.isfinite(tried).all():
         raise ValueError(f"powers={powers!r}; pass one or more numbers of at least 0.")
     span: Span = model.span_
-    decoder = as_decoder(model.decoder, span.kernel)
+    decoder = _decoder_of(model.decoder, span.kernel)
     if isinstance(decoder, Sharpened):
-        decoder = as_decoder(decoder.decoder, span.kernel)
+        decoder = _decoder_of(decoder.decoder, span.kernel)
     known = np.diff(weights.indptr) > 0
     W, outputs = SparseWeights(weights[known]), span.outputs[known]
     true = span.kernel.as_given(outputs)
@@ -187,3 +196,84 @@ def select_power(
     best = np.flatnonzero(mean <= mean.min())
     chosen = tried[best[np.abs(np.log(np.maximum(tried[best], 1e-9))).argmin()]]
     return PowerChoice(float(chosen), tried, mean)
+
+
+class Parts(Decoder):
+    """Each part of a tuple, by a decoder of its own.
+
+    Parameters
+    ----------
+    decoders : list of Decoder or str, optional
+        The decoder of each part; by default "auto", the choice of its kernel.
+
+    Examples
+    --------
+    >>> from okforest import OKTree
+    >>> from okforest.decode import Parts
+    >>> from okforest.kernels import OutputKernel, Tuples
+    >>> y = [(20.0, "student"), (22.0, "student"), (64.0, "retired"), (70.0, "retired")]
+    >>> model = OKTree(
+    ...     kernel=Tuples(["linear", "dirac"]), max_depth=1, decoder=Parts(["training_set", "auto"])
+    ... )
+    >>> age, status = model.fit([[0.0], [1.0], [2.0], [3.0]], y).predict([[0.5]])[0]
+    >>> print(age, status)
+    20.0 student
+    """
+
+    def __init__(self, decoders: Sequence[Any] | None = None):
+        self.decoders = decoders
+
+    def check(self, span: Span) -> None:
+        """Check that outputs are tuples, and each part with its decoder."""
+        if not isinstance(span.kernel, Tuples):
+            raise ValueError(
+                "decoder 'parts' predicts tuples, and the kernel is "
+                f"{describe_kernel(span.kernel)}; use decoder='auto', or kernel=Tuples([...])."
+            )
+        for decoder, part in self._parts(span):
+            decoder.check(part)
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether every parameter of the decoders is known."""
+        decoders = self.decoders or []
+        return all(own.is_tuned for own in decoders if isinstance(own, Decoder))
+
+    def tune(self, held_out: Sequence[HeldOut], span: Span) -> "Parts":
+        """Return the decoders with their parameters chosen from held-out predictions."""
+        tuned = []
+        for j, (decoder, part) in enumerate(self._parts(span)):
+            own = [
+                HeldOut(some.W, self._parts(some.span)[j][1], _column(span, some.outputs, j))
+                for some in held_out
+            ]
+            tuned.append(decoder.tune(own, part))
+        return Parts(tuned)
+
+    def needs(self, span: Span) -> frozenset[Need]:
+        """Return "weights", and what the decoder of any part needs."""
+        parts = self._parts(span)
+        return frozenset({"weights"}).union(*(decoder.needs(part) for decoder, part in parts))
+
+    def decode(self, W: WeightMatrix, span: Span) -> Outputs:
+        """Return one tuple for each row of W."""
+        columns = [decoder.decode(W, part) for decoder, part in self._parts(span)]
+        return array_of_objects(list(zip(*columns, strict=True)))
+
+    def _parts(self, span: Span) -> list[tuple[Decoder, Span]]:
+        """Return the decoder and the span of each part."""
+        kernel = span.kernel
+        assert isinstance(kernel, Tuples), "check first"
+        names = ["auto"] * len(kernel.kernels) if self.decoders is None else list(self.decoders)
+        if len(names) != len(kernel.kernels):
+            raise ValueError(
+                f"decoders has {len(names)} entries; there are {len(kernel.kernels)} parts."
+            )
+        parts = zip(names, kernel.parts, kernel.columns(span.outputs), strict=True)
+        return [(_decoder_of(name, part), Span(part, own)) for name, part, own in parts]
+
+
+def _column(span: Span, outputs: Outputs, j: int) -> Outputs:
+    kernel = span.kernel
+    assert isinstance(kernel, Tuples), "check first"
+    return kernel.columns(outputs)[j]
