@@ -18,9 +18,10 @@ from okforest import (
     OKRandomForest,
     OKRidge,
     OKTree,
+    select_power,
     tune_decoder,
 )
-from okforest.decode import ExpectedLoss, Parts, Sharpened, Threshold, TunableDecoder, select_power
+from okforest.decode import ExpectedLoss, Parts, Sharpened, Threshold, TunableDecoder
 from okforest.decode.base import HeldOut
 from okforest.kernels import Hamming, Hierarchy, Normalized, Tuples
 from okforest.metrics import (

@@ -16,7 +16,7 @@ from okforest.decode.label_sets import (
 from okforest.decode.means import FixedPoint, Majority, Mean, Medoid, Quantiles
 from okforest.decode.rankings import Borda, Kemeny, RankingDecoder
 from okforest.decode.search import Candidates, Support, TrainingSet
-from okforest.decode.sharpness import PowerChoice, Sharpened, select_power
+from okforest.decode.sharpness import Sharpened
 from okforest.decode.strings import EulerianPath
 from okforest.decode.tuples import Parts
 from okforest.survival.decoder import SurvivalTime
@@ -40,7 +40,6 @@ __all__ = [
     "Medoid",
     "Mode",
     "Parts",
-    "PowerChoice",
     "Quantiles",
     "RankingDecoder",
     "SearchDecoder",
@@ -51,5 +50,4 @@ __all__ = [
     "TrainingSet",
     "TunableDecoder",
     "as_decoder",
-    "select_power",
 ]
