@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 import okforest
 from okforest import OKExtraTrees, OKNeighbors, OKRidge, OKTree
-from okforest.kernels import Diffusion, RegularizedLaplacian
+from okforest.kernels import Diffusion, RegularizedLaplacian, laplacian
 from okforest.network import InputSimilarity, NetworkCompletion
 from reference.network import diffusion, link_scores, make_network
 
@@ -332,3 +332,15 @@ def test_bad_parameters(network):
     for top in (0, True):
         with pytest.raises(ValueError, match=f"top={top}; use a positive integer"):
             model.rank_links(top=top)
+
+
+@pytest.mark.parametrize("kernel", [None, RegularizedLaplacian(beta=2.0)], ids=str)
+def test_the_graph_is_read_once(network, kernel, monkeypatch):
+    """The kernel takes the graph that ``fit`` has checked."""
+    read = []
+    check = laplacian._check_adjacency
+    monkeypatch.setattr(
+        laplacian, "_check_adjacency", lambda graph: read.append(graph) or check(graph)
+    )
+    small_model(vertex_kernel=kernel).fit(network.X, network.graph)
+    assert len(read) == 1
