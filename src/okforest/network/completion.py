@@ -169,7 +169,7 @@ class NetworkCompletion(LinkPredictor):
     (10, 50)
     >>> model.predict_links(X[50:], X[50:]).shape
     (10, 10)
-    >>> best = model.rank_links(X[50:], names=np.arange(50, 60), top=3)
+    >>> best = model.rank_links(X[50:], names=np.arange(50, 60), k=3)
     >>> (best["source"] - best["target"]) % 2
     array([0, 0, 0])
     """
