@@ -50,7 +50,7 @@ def synthetic(n_draws):
             X, _, y = censored_times(400, shift, seed)
             X_test, truth, _ = censored_times(2000, shift, 1000 + seed)
             model = CensoredForest(forest, scale="log").fit(X, y)
-            off = CensoredForest(forest, scale="log", C_censored=0.0).fit(X, y)
+            off = CensoredForest(forest, scale="log", censored_penalty=0.0).fit(X, y)
             plain = rmse(model.estimator_.predict(X_test), truth)
             refitted = rmse(np.log(model.predict(X_test)), truth)
             without = rmse(np.log(off.predict(X_test)), truth)
@@ -59,7 +59,7 @@ def synthetic(n_draws):
         mean, std = np.mean(ratios, axis=0), np.std(ratios, axis=0)
         cells = [f"{v:.3f}" for v in mean[:3]]
         rows.append([f"{np.mean(shares):.0%}", *cells, f"{mean[3]:.3f} ± {std[3]:.3f}"])
-    header = ["censored", "forest", "refit, C_censored=0", "refit", "ratio to the forest"]
+    header = ["censored", "forest", "refit, censored_penalty=0", "refit", "ratio to the forest"]
     print(
         f"\n### RMSE of log times, {n_draws} draws\n\n{Table(header, rows).markdown()}", flush=True
     )
@@ -76,10 +76,14 @@ def moons(n_draws):
     trees = OKTotallyRandomTrees(100, kernel="dirac", random_state=0)
     settings = {
         "SemiSupervisedForest": {},
-        "the same, C=1": {"C": 1.0},
+        "the same, laplacian_penalty=1": {"laplacian_penalty": 1.0},
         "on totally randomised trees": {"estimator": trees},
-        "on these, C=1": {"estimator": trees, "C": 1.0},
-        "on these, C=1 and regrow=False": {"estimator": trees, "C": 1.0, "regrow": False},
+        "on these, laplacian_penalty=1": {"estimator": trees, "laplacian_penalty": 1.0},
+        "on these, laplacian_penalty=1 and regrow=False": {
+            "estimator": trees,
+            "laplacian_penalty": 1.0,
+            "regrow": False,
+        },
     }
     for seed in range(n_draws):
         X, moon = make_moons(300, noise=0.08, random_state=seed)
@@ -163,8 +167,12 @@ def few(n_draws):
         "extra-trees": OKExtraTrees(100, kernel="dirac", random_state=0),
         "SemiSupervisedForest": SemiSupervisedForest(),
         "the same, regrow=False": SemiSupervisedForest(regrow=False),
-        "OKTotallyRandomTrees, C=1": SemiSupervisedForest(random, C=1.0),
-        "the same, C=1 and regrow=False": SemiSupervisedForest(random, C=1.0, regrow=False),
+        "OKTotallyRandomTrees, laplacian_penalty=1": SemiSupervisedForest(
+            random, laplacian_penalty=1.0
+        ),
+        "the same, laplacian_penalty=1 and regrow=False": SemiSupervisedForest(
+            random, laplacian_penalty=1.0, regrow=False
+        ),
     }
     scores = {}
     for seed in range(n_draws):
@@ -205,19 +213,28 @@ def limits(n_draws):
         np.fill_diagonal(shared, 0.0)
         root = np.sqrt(shared.sum(axis=1))
         models = {"forest, accuracy": None}
-        models |= {f"7 neighbours, C={C:g}": (graph, C) for C in (0.1, 1.0, 10.0, 100.0)}
-        models["proximities, C=0.1"] = (np.eye(1000) - shared / np.outer(root, root), 0.1)
+        models |= {
+            f"7 neighbours, laplacian_penalty={C:g}": (graph, C) for C in (0.1, 1.0, 10.0, 100.0)
+        }
+        models["proximities, laplacian_penalty=0.1"] = (
+            np.eye(1000) - shared / np.outer(root, root),
+            0.1,
+        )
         for name, chosen in models.items():
             if chosen is None:
                 predicted = forest.fit(X[some], y[some]).predict(X)
             else:
-                model = SemiSupervisedForest(forest, laplacian=chosen[0], C=chosen[1])
+                model = SemiSupervisedForest(
+                    forest, laplacian=chosen[0], laplacian_penalty=chosen[1]
+                )
                 predicted = model.fit(X, known).transduction_
             scores.setdefault(name, []).append((predicted == y)[new].mean())
         upper, lower = np.split(X, 2, axis=1)
         partly = np.where(np.arange(1000)[:, None] < 150, lower, np.nan)
         plain = vectors.fit(upper[:150], lower[:150]).predict(upper[150:])
-        model = SemiSupervisedForest(vectors, C=0.01, C_leaves=0.03).fit(upper, partly)
+        model = SemiSupervisedForest(vectors, laplacian_penalty=0.01, leaf_penalty=0.03).fit(
+            upper, partly
+        )
         smooth = model.predict(upper[150:])
         for name, f in (
             ("forest, squared error of halves", plain),
@@ -249,7 +266,7 @@ def large():
     for name, parameters in (
         ("tol=1e-4", {"tol": 1e-4}),
         ("tol=1e-6 (default)", {}),
-        ("C_leaves=0.1", {"C_leaves": 0.1}),
+        ("leaf_penalty=0.1", {"leaf_penalty": 0.1}),
         ("adjust='outputs'", {"adjust": "outputs"}),
         ("laplacian='knn'", {"laplacian": "knn"}),
     ):
@@ -285,7 +302,7 @@ def priors(n_draws):
         spread = np.array([0.5, 0.05, 0.05])  # of the noise; outputs are divided by it
         Y = (_parts(X) + spread * rng.normal(size=(200, 3))) / spread
         relation = LinearRelation(spread * [1.0, -1.0, -1.0], points=X)
-        model = SemiSupervisedForest(forest, laplacian=None, C_leaves=3.0, priors=[relation])
+        model = SemiSupervisedForest(forest, laplacian=None, leaf_penalty=3.0, priors=[relation])
         model.fit(X, Y)
         fits = (model.estimator_.predict(X_test), model.predict(X_test))
         errors.append([np.mean((spread * f - _parts(X_test)) ** 2) for f in fits])

@@ -167,7 +167,7 @@ def refit_models() -> dict[str, Callable[..., Fitted]]:
         return okforest_model(lambda: CensoredForest(**parameters))
 
     def without_refit(structure):
-        return okforest_model(lambda: CensoredForest(structure=structure, C_leaves=1e12))
+        return okforest_model(lambda: CensoredForest(structure=structure, leaf_penalty=1e12))
 
     def inverse_probability(X, y, X_test):
         G = censoring_survival(y["event"], y["time"])(y["time"])
@@ -194,7 +194,7 @@ def refit_models() -> dict[str, Callable[..., Fitted]]:
         "extra-trees, censored taken as exact": without_refit("all"),
         "extra-trees, censored imputed by Kaplan–Meier": without_refit("km"),
         "CensoredForest": refit(),
-        "CensoredForest, C_censored=0": refit(C_censored=0.0),
+        "CensoredForest, censored_penalty=0": refit(censored_penalty=0.0),
         "CensoredForest, adjust='outputs'": refit(adjust="outputs"),
         "CensoredForest, structure='km'": refit(structure="km"),
         "OKRandomForest, kernel='survival'": okforest_model(random_forest),

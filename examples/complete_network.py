@@ -58,7 +58,7 @@ def main() -> None:
 
     model.fit(data.data, data.graph, data.names)
     print("Most likely missing links:")
-    for source, target, score, _ in model.rank_links(top=5).tolist():
+    for source, target, score, _ in model.rank_links(k=5).tolist():
         print(f"  {source} – {target}, {score:.3f}")
     shares = group_importances(model, data.feature_groups)
     print("Importance:", ", ".join(f"{name} {share:.0%}" for name, share in shares.items()))

@@ -168,7 +168,7 @@ def model_of(module, name, kernel):
         "plot_learning_curve": okforest.OKBoost,
         "select_ccp_alpha": okforest.OKTree,
     }
-    if name == "select_C_leaves":
+    if name == "select_leaf_penalty":
         return refit.CensoredForest()
     if name in special:
         return fitted(special[name], kernel)

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
         OKRidge,
         OKTotallyRandomTrees,
         OKTree,
-        PruningChoice,
+        ParameterChoice,
         select_ccp_alpha,
+        select_power,
         tune_decoder,
     )
     from okforest.persistence import describe, load, save
@@ -61,7 +62,7 @@ __all__ = [
     "OKRidge",
     "OKTotallyRandomTrees",
     "OKTree",
-    "PruningChoice",
+    "ParameterChoice",
     "__version__",
     "decode",
     "describe",
@@ -71,6 +72,7 @@ __all__ = [
     "persistence",
     "save",
     "select_ccp_alpha",
+    "select_power",
     "tune_decoder",
     "weights",
 ]

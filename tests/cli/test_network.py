@@ -49,7 +49,7 @@ def test_results(files):
     assert len(table) == 40
     assert set(table["source"]) <= set(new.index)
     model = okforest.load(out / "model.okforest")
-    expected = model.rank_links(new, top=40)
+    expected = model.rank_links(new, k=40)
     assert table["target"].tolist() == expected["target"].tolist()
     missing = pd.read_csv(out / "links_missing.csv")
     pairs = {frozenset(pair) for pair in inside.to_numpy().tolist()}
@@ -212,7 +212,7 @@ def test_links_of_each_vertex(files):
         folder / "out", "--per-vertex", "3", *FAST)  # fmt: skip
     table = pd.read_csv(folder / "out/links_new_per_vertex.csv")
     model = okforest.load(folder / "out/model.okforest")
-    expected = pd.DataFrame(model.rank_links(new, top=3, per_vertex=True))
+    expected = pd.DataFrame(model.rank_links(new, k=3, per_vertex=True))
     links = expected.groupby("source")
     order = links["score"].max().sort_values(ascending=False, kind="stable").index
     assert table["source"].tolist() == np.repeat(order, 3).tolist()

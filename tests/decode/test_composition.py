@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from okforest import OKRandomForest, OKTree
-from okforest.decode import CandidateLists, Mean, Sharpened, select_power
+from okforest import OKRandomForest, OKTree, select_power
+from okforest.decode import CandidateLists, Mean, Sharpened
 from okforest.kernels import RBF, Linear
 from okforest.weights import DenseWeights, SharpenedWeights, Span, as_weights
 
@@ -76,15 +76,15 @@ def test_power_chosen_out_of_bag():
     y = 5.0 * X[:, 0]
     forest = OKRandomForest(30, oob_score=True, min_samples_leaf=10, random_state=0).fit(X, y)
     choice = select_power(forest, squared_error, powers=[4.0, 1.0, 2.0])
-    assert choice.powers.tolist() == [1.0, 2.0, 4.0]
-    for power, loss in zip(choice.powers, choice.losses, strict=True):
+    assert choice.values.tolist() == [1.0, 2.0, 4.0]
+    for power, loss in zip(choice.values, choice.losses, strict=True):
         W = forest.oob_weights_.toarray() ** power
         predicted = W @ y / W.sum(axis=1)
         np.testing.assert_allclose(loss, np.mean((predicted - y) ** 2))
-    assert choice.power == choice.powers[choice.losses.argmin()] > 1.0
-    sharpened = forest.set_params(decoder=Sharpened(power=choice.power))
-    assert select_power(sharpened, squared_error, [1.0, 2.0, 4.0]).power == choice.power
-    assert select_power(forest, lambda true, predicted: 0.0).power == 1.0
+    assert choice.best == choice.values[choice.losses.argmin()] > 1.0
+    sharpened = forest.set_params(decoder=Sharpened(power=choice.best))
+    assert select_power(sharpened, squared_error, [1.0, 2.0, 4.0]).best == choice.best
+    assert select_power(forest, lambda true, predicted: 0.0).best == 1.0
 
 
 def test_errors_of_the_choice():

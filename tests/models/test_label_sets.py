@@ -18,9 +18,10 @@ from okforest import (
     OKRandomForest,
     OKRidge,
     OKTree,
+    select_power,
     tune_decoder,
 )
-from okforest.decode import ExpectedLoss, Parts, Sharpened, Threshold, TunableDecoder, select_power
+from okforest.decode import ExpectedLoss, Parts, Sharpened, Threshold, TunableDecoder
 from okforest.decode.base import HeldOut
 from okforest.kernels import Hamming, Hierarchy, Normalized, Tuples
 from okforest.metrics import (
@@ -233,10 +234,17 @@ def test_scikit_learn_tools():
     expected = differences(model.fit(X, Y), X, Y)
     for y in (sp.csr_array(Y), pd.DataFrame(Y, columns=NAMES)):
         assert differences(model.fit(X, y), X, y) == expected
-    search = GridSearchCV(
-        model, {"decoder": ["threshold", "mode"]}, scoring=example_f1_scorer, cv=3
-    )
-    assert search.fit(X, SETS).best_params_["decoder"] in ("threshold", "mode")
+    scores = {
+        decoder: cross_val_score(
+            clone(model).set_params(decoder=decoder), X, SETS, scoring=example_f1_scorer, cv=3
+        ).mean()
+        for decoder in ("threshold", "mode")
+    }
+    search = GridSearchCV(model, {"decoder": list(scores)}, scoring=example_f1_scorer, cv=3)
+    search.fit(X, SETS)
+    assert abs(scores["threshold"] - scores["mode"]) > 0.01
+    assert search.cv_results_["mean_test_score"].tolist() == list(scores.values())
+    assert search.best_params_["decoder"] == max(scores, key=scores.get)
 
 
 @pytest.mark.parametrize("y", [SETS, Y, sp.csr_matrix(Y)], ids=["sets", "matrix", "sparse"])

@@ -240,18 +240,18 @@ def test_alpha_by_cross_validation():
     tree = OKTree(random_state=0)
     folds = KFold(4)
     choice = select_ccp_alpha(tree, X, y, cv=folds)
-    assert choice.losses.min() == choice.losses[choice.ccp_alphas == choice.ccp_alpha][0]
+    assert choice.losses.min() == choice.losses[choice.values == choice.best][0]
     losses = []
     for train, test in folds.split(X):
-        tree.set_params(ccp_alpha=choice.ccp_alpha).fit(X[train], y[train])
+        tree.set_params(ccp_alpha=choice.best).fit(X[train], y[train])
         losses.append(kernel_loss(tree, X[test], y[test]))
     assert np.mean(losses) == pytest.approx(choice.losses.min())
     assert tree.ccp_alpha > 0
     smaller = select_ccp_alpha(tree, X, y, cv=folds, one_standard_error=True)
-    assert smaller.ccp_alpha >= choice.ccp_alpha
-    assert len(choice.ccp_alphas) <= 100
+    assert smaller.best >= choice.best
+    assert len(choice.values) <= 100
     single = select_ccp_alpha(tree, X, y, cv=ShuffleSplit(1), one_standard_error=True)
-    assert single.ccp_alpha > 0
+    assert single.best > 0
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def losses_of_folds(alphas):
 def test_candidates_are_geometric_means():
     """A pruning is tried by the geometric mean of the alphas between which it is optimal."""
     path = TREE.cost_complexity_pruning_path(X, Y).ccp_alphas
-    alphas = select_ccp_alpha(TREE, X, Y, cv=FOLDS).ccp_alphas
+    alphas = select_ccp_alpha(TREE, X, Y, cv=FOLDS).values
     assert 5 < len(path) < 100
     assert len(alphas) == len(path)
     for alpha, low, high in zip(alphas, path, path[1:], strict=False):
@@ -48,7 +48,7 @@ def test_candidates_are_geometric_means():
 def test_losses_and_standard_errors():
     """Means over folds, and standard deviations divided by the root of their number."""
     choice = select_ccp_alpha(TREE, X, Y, cv=FOLDS)
-    folds = losses_of_folds(choice.ccp_alphas)
+    folds = losses_of_folds(choice.values)
     np.testing.assert_allclose(choice.losses, folds.mean(axis=0))
     np.testing.assert_allclose(choice.standard_errors, folds.std(axis=0, ddof=1) / np.sqrt(4))
 
@@ -58,15 +58,15 @@ def test_one_standard_error_rule():
     choice = select_ccp_alpha(TREE, X, Y, cv=FOLDS)
     rule = select_ccp_alpha(TREE, X, Y, cv=FOLDS, one_standard_error=True)
     best = choice.losses.argmin()
-    assert choice.ccp_alpha == choice.ccp_alphas[choice.losses == choice.losses[best]].max()
+    assert choice.best == choice.values[choice.losses == choice.losses[best]].max()
     within = choice.losses <= choice.losses[best] + choice.standard_errors[best]
     assert 1 < within.sum() < len(within)
-    assert rule.ccp_alpha == choice.ccp_alphas[within].max()
-    assert rule.ccp_alpha > choice.ccp_alpha
+    assert rule.best == choice.values[within].max()
+    assert rule.best > choice.best
     # Half or twice the standard error would choose a different tree.
     for factor in (0.5, 2.0):
         limit = choice.losses[best] + factor * choice.standard_errors[best]
-        assert rule.ccp_alpha != choice.ccp_alphas[choice.losses <= limit].max()
+        assert rule.best != choice.values[choice.losses <= limit].max()
 
 
 def test_equal_losses_choose_the_smallest_tree():
@@ -79,8 +79,8 @@ def test_equal_losses_choose_the_smallest_tree():
     choice = select_ccp_alpha(OKTree(), x, y, cv=fold)
     best = np.isclose(choice.losses, choice.losses.min(), rtol=1e-12)
     assert best.sum() > 2
-    assert choice.ccp_alpha == choice.ccp_alphas[best].max()
-    pruned = OKTree(ccp_alpha=choice.ccp_alpha).fit(x, y)
+    assert choice.best == choice.values[best].max()
+    pruned = OKTree(ccp_alpha=choice.best).fit(x, y)
     assert (pruned.trees_.left < 0).sum() == 2
 
 

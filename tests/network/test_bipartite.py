@@ -110,7 +110,7 @@ def test_ranked_links():
     rows, columns, Y = make_sides()
     names = np.array([f"drug{i}" for i in range(50)]), np.array([f"t{i}" for i in range(40)])
     model = small_model().fit(rows[:45], columns, Y[:45], names[0][:45], names[1])
-    table = model.rank_links(rows[45:], row_names=names[0][45:], top=10_000)
+    table = model.rank_links(rows[45:], row_names=names[0][45:], k=10_000)
     scores = model.predict_links(rows[45:])
     assert len(table) == 5 * 40
     assert (np.diff(table["score"]) <= 0).all()
@@ -118,9 +118,9 @@ def test_ranked_links():
     i, j = names[0].tolist().index(first["source"]) - 45, names[1].tolist().index(first["target"])
     assert first["score"] == scores[i, j] == scores.max()
     assert set(table["kind"]) == {"known-new"}
-    known = model.rank_links(top=10_000)
+    known = model.rank_links(k=10_000)
     assert len(known) == (Y[:45] == 0).sum()
-    assert set(model.rank_links(rows[45:], columns, top=3)["kind"]) == {"new-new"}
+    assert set(model.rank_links(rows[45:], columns, k=3)["kind"]) == {"new-new"}
     with pytest.raises(ValueError, match=r"among the new ones \(45\): 'drug0'"):
         model.rank_links(rows[:45], row_names=names[0][:45])
 
@@ -133,9 +133,9 @@ def test_ranked_links_of_each_vertex(side):
     model = small_model().fit(rows[:45], columns, Y[:45], names[0][:45], names[1])
     known = np.where(Y[:45] > 0, -np.inf, model.predict_links())
     for links, scores, sources in (
-        (model.rank_links(top=3, per_vertex=side), known, names[0][:45]),
+        (model.rank_links(k=3, per_vertex=side), known, names[0][:45]),
         (
-            model.rank_links(rows[45:], row_names=names[0][45:], top=3, per_vertex=side),
+            model.rank_links(rows[45:], row_names=names[0][45:], k=3, per_vertex=side),
             model.predict_links(rows[45:]),
             names[0][45:],
         ),

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 import okforest
 from okforest import OKExtraTrees, OKNeighbors, OKRidge, OKTree
-from okforest.kernels import Diffusion, RegularizedLaplacian
+from okforest.kernels import Diffusion, RegularizedLaplacian, laplacian
 from okforest.network import InputSimilarity, NetworkCompletion
 from reference.network import diffusion, link_scores, make_network
 
@@ -217,7 +217,7 @@ def test_copies_predict_the_same(network, tmp_path):
     for other in (again, pickle.loads(pickle.dumps(model)), loaded):
         np.testing.assert_array_equal(other.predict_links(X), model.predict_links(X))
         np.testing.assert_array_equal(other.predict_proba(X, X), model.predict_proba(X, X))
-        assert other.rank_links(top=5).tolist() == model.rank_links(top=5).tolist()
+        assert other.rank_links(k=5).tolist() == model.rank_links(k=5).tolist()
     searched = clone(model).set_params(estimator__n_estimators=3)
     assert searched.estimator.n_estimators == 3
 
@@ -329,6 +329,18 @@ def test_bad_parameters(network):
     calibrated = NetworkCompletion(OKTree(random_state=0), calibrate=True, cv=2).fit(X, graph)
     with pytest.raises(ValueError, match="X_new is None; pass the features of new vertices"):
         calibrated.predict_proba(None)
-    for top in (0, True):
-        with pytest.raises(ValueError, match=f"top={top}; use a positive integer"):
-            model.rank_links(top=top)
+    for k in (0, True):
+        with pytest.raises(ValueError, match=f"k={k}; use a positive integer"):
+            model.rank_links(k=k)
+
+
+@pytest.mark.parametrize("kernel", [None, RegularizedLaplacian(beta=2.0)], ids=str)
+def test_the_graph_is_read_once(network, kernel, monkeypatch):
+    """The kernel takes the graph that ``fit`` has checked."""
+    read = []
+    check = laplacian._check_adjacency
+    monkeypatch.setattr(
+        laplacian, "_check_adjacency", lambda graph: read.append(graph) or check(graph)
+    )
+    small_model(vertex_kernel=kernel).fit(network.X, network.graph)
+    assert len(read) == 1

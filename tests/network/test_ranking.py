@@ -26,7 +26,7 @@ def test_ranked_links(network, monkeypatch):
     """Pairs are ordered by score, each once, without known links; blocks change nothing."""
     model = fit_known(network)
     X, names = network.X[NEW], network.names[NEW]
-    table = model.rank_links(X, names, top=10_000)
+    table = model.rank_links(X, names, k=10_000)
     assert len(table) == 15 * 45 + 15 * 14 // 2
     assert (np.diff(table["score"]) <= 0).all()
     across = table[table["kind"] == "known-new"]
@@ -36,9 +36,9 @@ def test_ranked_links(network, monkeypatch):
     np.testing.assert_array_equal(across["score"], model.predict_links(X)[i, j])
     within = table[table["kind"] == "new-new"]
     assert (within["source"] < within["target"]).all()
-    assert model.rank_links(X, names, top=7).tolist() == table[:7].tolist()
+    assert model.rank_links(X, names, k=7).tolist() == table[:7].tolist()
 
-    known = model.rank_links(top=10_000)
+    known = model.rank_links(k=10_000)
     n_links = model.adjacency_.nnz // 2
     assert len(known) == 45 * 44 // 2 - n_links
     assert set(known["kind"]) == {"known-known"}
@@ -46,7 +46,7 @@ def test_ranked_links(network, monkeypatch):
     assert not any((position[a], position[b]) in linked for a, b, *_ in known.tolist())
 
     monkeypatch.setattr(ranking, "BLOCK_PAIRS", 100)
-    in_blocks = model.rank_links(X, names, top=20)
+    in_blocks = model.rank_links(X, names, k=20)
     np.testing.assert_allclose(in_blocks["score"], table["score"][:20], rtol=1e-12)
     assert pd.DataFrame(table).columns.tolist() == ["source", "target", "score", "kind"]
 
@@ -55,7 +55,7 @@ def test_ranked_links_of_each_vertex(network, monkeypatch):
     """Every vertex has its own best links; blocks change nothing."""
     model = fit_known(network)
     X, names = network.X[NEW], network.names[NEW]
-    links = model.rank_links(X, names, top=4, per_vertex=True)
+    links = model.rank_links(X, names, k=4, per_vertex=True)
     assert links["source"].tolist() == np.repeat(names, 4).tolist()
     scores = np.hstack([model.predict_links(X), model.predict_links(X, X)])
     scores[np.arange(15), 45 + np.arange(15)] = -np.inf  # a vertex is not linked with itself
@@ -65,7 +65,7 @@ def test_ranked_links_of_each_vertex(network, monkeypatch):
     kinds = np.where(best < 45, "known-new", "new-new")
     assert links["kind"].tolist() == kinds.ravel().tolist()
 
-    known = model.rank_links(top=3, per_vertex=True)
+    known = model.rank_links(k=3, per_vertex=True)
     scores = model.predict_links()
     scores[model.adjacency_.toarray() > 0] = -np.inf
     np.fill_diagonal(scores, -np.inf)
@@ -74,7 +74,7 @@ def test_ranked_links_of_each_vertex(network, monkeypatch):
     assert known["target"].tolist() == model.names_[best].ravel().tolist()
 
     monkeypatch.setattr(ranking, "BLOCK_PAIRS", 100)
-    in_blocks = model.rank_links(X, names, top=4, per_vertex=True)
+    in_blocks = model.rank_links(X, names, k=4, per_vertex=True)
     assert in_blocks[["source", "target"]].tolist() == links[["source", "target"]].tolist()
 
 
@@ -83,7 +83,7 @@ def test_vertices_with_few_candidates(network):
     star = np.zeros((6, 6))
     star[0, 1:] = star[1:, 0] = 1.0
     model = small_model().fit(network.X[:6], star)
-    links = model.rank_links(top=10, per_vertex=True)
+    links = model.rank_links(k=10, per_vertex=True)
     assert links["source"].tolist() == np.repeat(np.arange(1, 6), 4).tolist()
     for vertex in range(1, 6):
         targets = links["target"][links["source"] == vertex]
@@ -117,7 +117,7 @@ def test_ranked_links_name_rows_by_the_frame(network):
     """Names come from the index of a data frame; numbers are not converted to text."""
     model = fit_known(network)
     frame = pd.DataFrame(network.X[NEW], index=network.names[NEW])
-    table = model.rank_links(frame.set_axis([f"f{i}" for i in range(5)], axis=1).to_numpy(), top=3)
+    table = model.rank_links(frame.set_axis([f"f{i}" for i in range(5)], axis=1).to_numpy(), k=3)
     assert all(isinstance(name, int) for name in table["source"].tolist())
     assert all(name in network.names for name in table["target"][table["kind"] == "known-new"])
 

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from okforest import OKExtraTrees, OKTotallyRandomTrees
 from okforest.refit import SemiSupervisedForest
-from okforest.refit.smooth import base_weights
+from okforest.refit.laplacian import base_weights
 from okforest.weights import ProductWeights
 
 rng = np.random.default_rng(0)

@@ -101,12 +101,12 @@ def test_newton_is_optimal(seed, adjust):
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
-@pytest.mark.parametrize("C_leaves", [1e-3, 1.0, 1e3])
-def test_units_do_not_matter(unit, C_leaves):
+@pytest.mark.parametrize("leaf_penalty", [1e-3, 1.0, 1e3])
+def test_units_do_not_matter(unit, leaf_penalty):
     """Outputs in other units give predictions in these units."""
-    expected = CensoredForest(FOREST, scale=None, C_leaves=C_leaves, tol=1e-9).fit(X, Y)
+    expected = CensoredForest(FOREST, scale=None, leaf_penalty=leaf_penalty, tol=1e-9).fit(X, Y)
     y = np.column_stack([Y.time, np.where(Y.event, Y.time, INF)]) * unit
-    model = CensoredForest(FOREST, scale=None, C_leaves=C_leaves, tol=1e-9).fit(X, y)
+    model = CensoredForest(FOREST, scale=None, leaf_penalty=leaf_penalty, tol=1e-9).fit(X, y)
     np.testing.assert_allclose(model.predict(X), expected.predict(X) * unit, rtol=1e-3)
 
 
@@ -154,7 +154,7 @@ def test_linear_programme(adjust):
 @pytest.mark.parametrize("adjust", ["leaves", "outputs"])
 def test_large_penalty_is_the_forest(adjust):
     """As the penalty grows, predictions become those of the forest."""
-    huge = CensoredForest(FOREST, adjust=adjust, C_leaves=1e12, C_outputs=1e12).fit(X, Y)
+    huge = CensoredForest(FOREST, adjust=adjust, leaf_penalty=1e12, output_penalty=1e12).fit(X, Y)
     scaled = huge.estimator_.predict(X)
     np.testing.assert_allclose(-huge.predict_risk(X), scaled, atol=1e-9)
 
@@ -195,7 +195,7 @@ def test_refit_uses_censored_cases():
 
     refitted = error(np.log(model.predict(inputs[test])))
     assert refitted < 0.95 * error(model.estimator_.predict(inputs[test]))
-    off = CensoredForest(forest, scale="log", C_censored=0.0).fit(inputs[train], y[train])
+    off = CensoredForest(forest, scale="log", censored_penalty=0.0).fit(inputs[train], y[train])
     assert refitted < error(np.log(off.predict(inputs[test])))
 
 
@@ -264,7 +264,7 @@ def test_intervals_of_all_kinds():
     y[1::4, 1] += rng.uniform(0.0, 0.5, size=len(y[1::4]))
     y[5] = -INF, INF
     forest = OKExtraTrees(50, min_samples_leaf=5, max_features=None, random_state=0)
-    model = CensoredForest(forest, scale=None, C_leaves=0.1).fit(X, y)
+    model = CensoredForest(forest, scale=None, leaf_penalty=0.1).fit(X, y)
 
     def outside(predicted):
         return np.maximum(np.maximum(y[:, 0] - predicted, predicted - y[:, 1]), 0.0).mean()
@@ -281,7 +281,7 @@ def test_unlabelled_cases_with_a_laplacian():
     plain = CensoredForest(FOREST).fit(X, y)
     fewer = CensoredForest(FOREST).fit(X[1::2], y[1::2])
     np.testing.assert_allclose(plain.predict_risk(X), fewer.predict_risk(X), atol=1e-6)
-    smooth = CensoredForest(FOREST, laplacian="knn", C_laplacian=1.0).fit(X, y)
+    smooth = CensoredForest(FOREST, laplacian="knn", laplacian_penalty=1.0).fit(X, y)
     assert np.abs(smooth.predict_risk(X) - plain.predict_risk(X)).max() > 1e-3
 
 
@@ -319,8 +319,8 @@ def test_lifecycle(tmp_path):
     for same in (okforest.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(same.predict(frame), model.predict(frame))
         np.testing.assert_array_equal(same.predict_quantiles(frame), model.predict_quantiles(frame))
-    search = GridSearchCV(CensoredForest(FOREST), {"C_leaves": [1.0, 1e9]}, cv=3).fit(X, Y)
-    assert search.best_params_["C_leaves"] == 1.0
+    search = GridSearchCV(CensoredForest(FOREST), {"leaf_penalty": [1.0, 1e9]}, cv=3).fit(X, Y)
+    assert search.best_params_["leaf_penalty"] == 1.0
     assert cross_val_score(CensoredForest(), X, Y, cv=3).min() > 0.7
 
 
@@ -384,7 +384,7 @@ def test_needs_trees():
 
 def test_the_unit_of_time_does_not_matter():
     """With a Laplacian on the logarithmic scale, days and years give the same predictions."""
-    model = CensoredForest(scale="log", laplacian="knn", C_laplacian=1.0)
+    model = CensoredForest(scale="log", laplacian="knn", laplacian_penalty=1.0)
     expected = model.fit(X, Y).predict(X)
     days = np.rec.fromarrays([Y["event"], Y["time"] * 365.0], names="event,time")
     np.testing.assert_allclose(model.fit(X, days).predict(X) / 365.0, expected, rtol=1e-4)

@@ -15,7 +15,7 @@ from okforest.refit import (
     SemiSupervisedForest,
     knn_laplacian,
 )
-from okforest.refit.censored_growth import Scale, _conditional_means, _targets
+from okforest.refit.intervals import Scale, _conditional_means, _targets
 from okforest.refit.leaves import Adjustments, LeafExpansion
 
 INF = np.inf
@@ -37,25 +37,27 @@ def censored_objective(model, weight=None):
     scale = Scale(model.scale, model.scale_times_, model.scale_survival_)
     lower, upper = scale.forward(model.outputs_).T
     d = np.maximum(np.maximum(lower - f, f - upper), 0.0)
-    c = np.where(Y.event, model.C_exact, model.C_censored) * (1.0 if weight is None else weight)
-    C2 = model.C_leaves / len(model.estimator_.trees_)
+    c = np.where(Y.event, model.exact_penalty, model.censored_penalty) * (
+        1.0 if weight is None else weight
+    )
+    C2 = model.leaf_penalty / len(model.estimator_.trees_)
     if model.norm == "l1":
         return C2 * np.abs(change).sum() + c @ d
     total = C2 * (change**2).sum() + c @ d**2
     if model.laplacian is not None:
         start = rows @ (expansion.means @ model.estimator_.outputs_.reshape(-1))
         away = f - start.mean()
-        total += model.C_laplacian * away @ (knn_laplacian(X, 7) @ away)
+        total += model.laplacian_penalty * away @ (knn_laplacian(X, 7) @ away)
     return total
 
 
 PROGRAMMES = {
-    "weights of kinds": ({"C_exact": 0.5, "C_censored": 2.0}, None),
-    "laplacian": ({"laplacian": "knn", "C_laplacian": 0.3}, None),
+    "weights of kinds": ({"exact_penalty": 0.5, "censored_penalty": 2.0}, None),
+    "laplacian": ({"laplacian": "knn", "laplacian_penalty": 0.3}, None),
     "weights of rows": ({}, WEIGHT),
-    "l1": ({"norm": "l1", "C_leaves": 0.3}, None),
-    "l1 and weights": ({"norm": "l1", "C_leaves": 0.3}, WEIGHT),
-    "priors": ({"priors": [Bounds(-100.0)], "C_exact": 0.5, "laplacian": "knn"}, WEIGHT),
+    "l1": ({"norm": "l1", "leaf_penalty": 0.3}, None),
+    "l1 and weights": ({"norm": "l1", "leaf_penalty": 0.3}, WEIGHT),
+    "priors": ({"priors": [Bounds(-100.0)], "exact_penalty": 0.5, "laplacian": "knn"}, WEIGHT),
 }
 
 
@@ -214,7 +216,7 @@ def test_objective_of_a_linear_programme(adjust):
     y = np.column_stack([time, np.where(np.arange(60) % 3, time, np.inf)])
     forest = OKRandomForest(10, min_samples_leaf=5, random_state=1)
     parameters = {"adjust": adjust, "norm": "l1", "scale": None}
-    model = CensoredForest(forest, C_leaves=1e4, C_outputs=100.0, **parameters).fit(X, y)
+    model = CensoredForest(forest, leaf_penalty=1e4, output_penalty=100.0, **parameters).fit(X, y)
     f = model.estimator_.predict(X)
     distances = np.abs(f - np.clip(f, *y.T)).sum()
     assert model.objective_ == pytest.approx(distances, rel=1e-9)

@@ -11,8 +11,8 @@ from okforest import OKBoost, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees
 from okforest.kernels import RBF, as_kernel
 from okforest.refit import Bounds, SemiSupervisedForest, knn_laplacian
 from okforest.refit.labels import labelled_rows, select
+from okforest.refit.laplacian import completed_means, grow_labelled
 from okforest.refit.leaves import LeafExpansion
-from okforest.refit.smooth import completed_means, grow_labelled
 
 INF = np.inf
 INPUTS, SPECIES = load_iris(return_X_y=True)
@@ -31,7 +31,9 @@ def test_weights_scale_the_loss(priors):
     if priors:
         pytest.importorskip("clarabel", reason="Clarabel is not installed")
     y = np.where(np.arange(150) < 40, X[:, 0], np.nan)
-    model = SemiSupervisedForest(TREES, C=0.3, C_leaves=0.5, priors=priors).fit(X, y, WEIGHT)
+    model = SemiSupervisedForest(TREES, laplacian_penalty=0.3, leaf_penalty=0.5, priors=priors).fit(
+        X, y, WEIGHT
+    )
     L = LeafExpansion(model.estimator_.trees_).rows(model.estimator_.apply(X))
     f = model.predict(X)
     change = (model.leaf_adjustments_ @ model.basis_) @ y[:40]
@@ -52,7 +54,7 @@ def test_leaves_with_few_labels_are_renormalised():
     """Weights sum to 1 where few leaves have labels."""
     y = np.where(np.arange(150) < 25, X[:, 0], np.nan)
     trees = OKTotallyRandomTrees(20, min_samples_leaf=5, random_state=0)
-    model = SemiSupervisedForest(trees, laplacian=None, C_leaves=1e12).fit(X, y)
+    model = SemiSupervisedForest(trees, laplacian=None, leaf_penalty=1e12).fit(X, y)
     rows = LeafExpansion(model.estimator_.trees_).rows(model.estimator_.apply(X))
     sums = (rows @ model.leaf_means_).sum(axis=1)
     assert 0 < sums.min() < 0.5
@@ -138,7 +140,7 @@ def test_damaged_regrown():
 
 def test_warns_if_it_stops_early(monkeypatch):
     """A refit that stops early gives a warning, and its gap."""
-    monkeypatch.setattr("okforest.refit.smooth.DENSE", 10)
+    monkeypatch.setattr("okforest.refit.laplacian.DENSE", 10)
     with pytest.warns(ConvergenceWarning, match="after 2 steps"):
         model = SemiSupervisedForest(DIRAC, max_iter=2).fit(XI, YI)
     assert model.n_iter_ == 2
@@ -193,7 +195,7 @@ def test_weights_with_totally_randomised_trees(adjust):
     expected = model.fit(X, y, weight).predict(X)
     y[:40:3] = 50.0
     np.testing.assert_allclose(model.fit(X, y, weight).predict(X), expected, atol=1e-8)
-    plain = SemiSupervisedForest(TREES, C_leaves=1e12).fit(X, y, weight)
+    plain = SemiSupervisedForest(TREES, leaf_penalty=1e12).fit(X, y, weight)
     L = LeafExpansion(plain.estimator_.trees_).rows(plain.estimator_.apply(X)).toarray()[:, :, None]
     shares = (L[:40] > 0) * weight[:40, None, None]
     totals = shares.sum(axis=0)

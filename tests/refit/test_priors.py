@@ -80,8 +80,8 @@ def test_symmetry():
 
 def test_satisfied_priors_change_nothing():
     """If the refit satisfies a prior already, the solution is the same, by both solvers."""
-    plain = refit(C_leaves=0.01)
-    with_prior = refit(Bounds(-100.0, 100.0), C_leaves=0.01)
+    plain = refit(leaf_penalty=0.01)
+    with_prior = refit(Bounds(-100.0, 100.0), leaf_penalty=0.01)
     np.testing.assert_allclose(with_prior.predict(X), plain.predict(X), atol=1e-4)
     assert with_prior.objective_ == pytest.approx(plain.objective_, rel=1e-6)
 
@@ -90,7 +90,7 @@ def test_laplacian_and_unlabelled_rows():
     """Priors, a Laplacian and unlabelled rows are combined; objectives of both solvers agree."""
     y = Y.copy()
     y[::2] = np.nan
-    parameters = {"laplacian": "knn", "C": 0.5, "C_leaves": 0.01}
+    parameters = {"laplacian": "knn", "laplacian_penalty": 0.5, "leaf_penalty": 0.01}
     plain = SemiSupervisedForest(FOREST, **parameters).fit(X, y)
     loose = SemiSupervisedForest(FOREST, priors=[Bounds(-100.0)], **parameters).fit(X, y)
     assert loose.objective_ == pytest.approx(plain.objective_, rel=1e-6)

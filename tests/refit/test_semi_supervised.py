@@ -15,8 +15,8 @@ import okforest
 from okforest import OKBoost, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees
 from okforest.kernels import RBF, FromCallable, Linear, Precomputed
 from okforest.refit import Bounds, LabelledKFold, SemiSupervisedForest, knn_laplacian
+from okforest.refit.laplacian import solve_smooth
 from okforest.refit.leaves import Adjustments, LeafExpansion
-from okforest.refit.smooth import solve_smooth
 from reference import refit as reference
 
 INPUTS, SPECIES = load_iris(return_X_y=True)
@@ -50,7 +50,7 @@ def test_solution_is_stationary(seed, C, direct):
     weight = np.where(np.arange(50) < 20, 1.5, 0.0)
     f0 = forest.predict(inputs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("okforest.refit.smooth.DENSE", 50 if direct else 49)
+        patch.setattr("okforest.refit.laplacian.DENSE", 50 if direct else 49)
         found = solve_smooth(B, f0, y, weight, smooth, tol=1e-9, max_iter=2000)
     assert found.converged
     dense = reference.leaf_matrix(forest, inputs)
@@ -75,7 +75,9 @@ def test_objective_by_definition(priors):
         pytest.importorskip("clarabel", reason="Clarabel is not installed")
     forest = OKExtraTrees(10, min_samples_leaf=3, random_state=0)
     y = np.where(np.arange(150) < 40, X[:, 0] * 2.0, np.nan)
-    model = SemiSupervisedForest(forest, C=0.3, C_leaves=0.5, priors=priors, tol=1e-8).fit(X, y)
+    model = SemiSupervisedForest(
+        forest, laplacian_penalty=0.3, leaf_penalty=0.5, priors=priors, tol=1e-8
+    ).fit(X, y)
     values = model.leaf_adjustments_ @ model.basis_ @ y[:40]
     f, away = model.predict(X), model.predict(X) - y[:40].mean()
     smooth = 0.3 * away @ (knn_laplacian(X, 7) @ away)
@@ -121,7 +123,9 @@ def test_outputs_form_is_that_of_the_slides():
     """
     forest = OKExtraTrees(10, min_samples_leaf=3, random_state=0)
     y = np.where(np.arange(150) < 40, X[:, 0] * 2.0, np.nan)
-    model = SemiSupervisedForest(forest, adjust="outputs", C=0.3, C_outputs=0.02).fit(X, y)
+    model = SemiSupervisedForest(
+        forest, adjust="outputs", laplacian_penalty=0.3, output_penalty=0.02
+    ).fit(X, y)
     L = reference.leaf_matrix(model.estimator_, X)
     counts = (L > 0).sum(axis=0)
     K = 10 * (L / counts) @ L.T
@@ -134,7 +138,7 @@ def test_outputs_form_is_that_of_the_slides():
     right = -unknown.T @ (Q @ (f0 - mean) - target)
     new = np.linalg.solve(unknown.T @ Q @ unknown + 0.02 * np.eye(110), right)
     np.testing.assert_allclose(model.predict(X), f0 + unknown @ new, atol=1e-8)
-    huge = SemiSupervisedForest(forest, adjust="outputs", C_outputs=1e14).fit(X, y)
+    huge = SemiSupervisedForest(forest, adjust="outputs", output_penalty=1e14).fit(X, y)
     np.testing.assert_allclose(huge.predict(X), f0, atol=1e-8)
 
 
@@ -143,19 +147,21 @@ def test_the_origin_does_not_matter(adjust):
     """Adding a constant to all outputs adds it to predictions, also with priors."""
     forest = OKExtraTrees(10, min_samples_leaf=3, random_state=0)
     y = np.where(np.arange(150) < 40, X[:, 0] * 2.0, np.nan)
-    model = SemiSupervisedForest(forest, adjust=adjust, C=0.3)
+    model = SemiSupervisedForest(forest, adjust=adjust, laplacian_penalty=0.3)
     expected = model.fit(X, y).predict(X)
     np.testing.assert_allclose(model.fit(X, y + 1e4).predict(X) - 1e4, expected, atol=1e-5)
     if adjust == "leaves":
         pytest.importorskip("clarabel", reason="Clarabel is not installed")
-        bounded = SemiSupervisedForest(forest, C=0.3, C_leaves=0.01, priors=[Bounds(-1e9)])
+        bounded = SemiSupervisedForest(
+            forest, laplacian_penalty=0.3, leaf_penalty=0.01, priors=[Bounds(-1e9)]
+        )
         np.testing.assert_allclose(bounded.fit(X, y + 1e4).predict(X) - 1e4, expected, atol=1e-3)
 
 
 def test_large_penalty_is_the_forest():
     """As the penalty grows, predictions are those of the forest of the labelled rows."""
     for forest in (FOREST, OKRandomForest(15, kernel="dirac", random_state=0)):
-        huge = SemiSupervisedForest(forest, C_leaves=1e12, regrow=False).fit(X, Y)
+        huge = SemiSupervisedForest(forest, leaf_penalty=1e12, regrow=False).fit(X, Y)
         plain = huge.estimator_.predict_weights(X).toarray()
         np.testing.assert_allclose(huge.predict_weights(X).toarray(), plain, atol=1e-9)
     none = SemiSupervisedForest(OKExtraTrees(10, random_state=0), laplacian=None)
@@ -171,7 +177,7 @@ def test_two_moons():
         inputs, moon, y = moons(seed)
         model = SemiSupervisedForest(trees).fit(inputs, y)
         found.append((model.transduction_ == moon)[y < 0].mean())
-        strong = SemiSupervisedForest(trees, C=1.0).fit(inputs, y)
+        strong = SemiSupervisedForest(trees, laplacian_penalty=1.0).fit(inputs, y)
         inputs, moon, _ = moons(seed + 10)
         new.append((strong.predict(inputs) == moon).mean())
     assert np.mean(found) >= 0.98
@@ -181,7 +187,7 @@ def test_two_moons():
 def test_new_rows_of_classes_follow_the_transduction():
     """Weights are those of a forest of all rows, whose outputs are one labelled row each."""
     trees = OKTotallyRandomTrees(20, kernel="dirac", random_state=0)
-    model = SemiSupervisedForest(trees, C=1.0).fit(X, Y)
+    model = SemiSupervisedForest(trees, laplacian_penalty=1.0).fit(X, Y)
     assigned = model.regrown_on_.toarray()
     np.testing.assert_array_equal(assigned.sum(axis=1), 1.0)
     np.testing.assert_array_equal(model.outputs_[assigned.argmax(axis=1)], model.transduction_)
@@ -203,7 +209,7 @@ def test_leaves_without_labels():
     trees = OKTotallyRandomTrees(3, min_samples_leaf=1, random_state=0)
     y = np.full(150, np.nan)
     y[:4] = [0.0, 1.0, 2.0, 5.0]
-    model = SemiSupervisedForest(trees, laplacian=None, C_leaves=1e12).fit(X, y)
+    model = SemiSupervisedForest(trees, laplacian=None, leaf_penalty=1e12).fit(X, y)
     sums = np.asarray(model.predict_weights(X).sum(axis=1)).ravel()
     np.testing.assert_allclose(sums, 1.0, atol=1e-9)
     reached = np.asarray(
@@ -273,7 +279,7 @@ OUTPUTS = {
 def test_outputs_of_all_kinds(kernel, y):
     """Missing outputs are found in every form of y, and every kernel is predicted."""
     forest = OKExtraTrees(10, kernel=kernel, min_samples_leaf=2, random_state=0)
-    model = SemiSupervisedForest(forest, C=0.01, C_leaves=0.03).fit(X, y)
+    model = SemiSupervisedForest(forest, laplacian_penalty=0.01, leaf_penalty=0.03).fit(X, y)
     np.testing.assert_array_equal(model.labelled_, Y >= 0)
     assert len(model.outputs_) == 30
     assert len(model.predict(X[:7])) == 7
@@ -322,8 +328,8 @@ def test_weights_of_rows():
     trees = OKTotallyRandomTrees(10, kernel="dirac", min_samples_leaf=5, random_state=0)
     weight = np.ones(150)
     weight[:10] = 1e-30
-    model = SemiSupervisedForest(trees, C_leaves=1e-4).fit(X, Y, weight)
-    fewer = SemiSupervisedForest(trees, C_leaves=1e-4).fit(X, np.where(weight < 1, -1, Y))
+    model = SemiSupervisedForest(trees, leaf_penalty=1e-4).fit(X, Y, weight)
+    fewer = SemiSupervisedForest(trees, leaf_penalty=1e-4).fit(X, np.where(weight < 1, -1, Y))
     assert (model.predict(X) == fewer.predict(X)).mean() > 0.9
 
 
@@ -400,7 +406,7 @@ def test_needs_trees():
 
 def test_progress(capsys, monkeypatch):
     """Iterations of large problems are shown."""
-    monkeypatch.setattr("okforest.refit.smooth.DENSE", 10)
+    monkeypatch.setattr("okforest.refit.laplacian.DENSE", 10)
     SemiSupervisedForest(FOREST, verbose=1).fit(X, Y)
     assert "refit iterations" in capsys.readouterr().err
 
@@ -414,10 +420,13 @@ def test_score_of_labelled_rows():
     with pytest.raises(ValueError, match="y has no labelled row to score"):
         model.score(X, np.full(150, -1))
     search = GridSearchCV(
-        SemiSupervisedForest(FOREST), {"C": [0.1, 10.0]}, cv=LabelledKFold(3), error_score="raise"
+        SemiSupervisedForest(FOREST),
+        {"laplacian_penalty": [0.1, 10.0]},
+        cv=LabelledKFold(3),
+        error_score="raise",
     )
     for y in (Y, [["a", "b", "c"][k] if k >= 0 else None for k in Y]):
-        assert search.fit(X, y).best_params_ == {"C": 0.1}
+        assert search.fit(X, y).best_params_ == {"laplacian_penalty": 0.1}
 
 
 def test_labelled_folds():

@@ -8,7 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
 
 from okforest import OKExtraTrees, OKNeighbors
-from okforest.kernels import Linear
+from okforest.kernels import RBF, Linear
 from okforest.segments import RandomSubseries, SegmentClassifier, SegmentModel, SegmentRegressor
 from okforest.segments.learners import ValueLearner
 from okforest.weights import Span
@@ -105,3 +105,18 @@ def test_equal_outputs_are_equal_vectors(recorded, rank):
     forest = OKExtraTrees(3, kernel="rbf", search_rank=rank)
     SegmentModel(CUT, forest, random_state=0).fit(SERIES, curves)
     assert len(np.unique(seen[0], axis=0)) == 7
+
+
+def test_outputs_are_embedded_once(monkeypatch):
+    """A Gram matrix of the outputs is factored, not computed again for the factor."""
+    y = rng.normal(size=(40, 20))
+    sizes = []
+    whole = RBF.__call__
+
+    def count(kernel, a, b=None):
+        sizes.append((len(a), len(a if b is None else b)))
+        return whole(kernel, a, b)
+
+    monkeypatch.setattr(RBF, "__call__", count)
+    SegmentModel(CUT, OKExtraTrees(2, kernel=RBF(1.0)), random_state=0).fit(SERIES, y)
+    assert sizes.count((40, 40)) == 1

@@ -36,7 +36,7 @@ print(format_table(compared, "known-new"))
 # ``per_vertex=True``, most of the best links belong to a few well-connected vertices.)
 known, new = slice(0, 180), slice(180, None)
 model = NetworkCompletion().fit(X[known], links[known, known], names=np.arange(180))
-best = model.rank_links(X[new], names=np.arange(180, n), top=2, per_vertex=True)
+best = model.rank_links(X[new], names=np.arange(180, n), k=2, per_vertex=True)
 right = links[best["source"], best["target"]] > 0
 print(f"{right.mean():.0%} of these links exist; chance is {links.mean():.0%}")
 

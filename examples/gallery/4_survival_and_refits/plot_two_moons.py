@@ -22,7 +22,7 @@ from okforest.refit import SemiSupervisedForest
 
 forest = OKExtraTrees(100, kernel="dirac", random_state=0).fit(X[labelled], y[labelled])
 trees = OKTotallyRandomTrees(100, kernel="dirac", random_state=0)
-refitted = SemiSupervisedForest(trees, C=1.0).fit(X, y)
+refitted = SemiSupervisedForest(trees, laplacian_penalty=1.0).fit(X, y)
 
 # %%
 # The background shows the predicted class of every point of the plane; large circles are labelled.

@@ -228,11 +228,11 @@ def _rank(
     from okforest.cli.tables import write_csv
 
     stem = "links_missing" if new is None else "links_new"
-    overall = pd.DataFrame(model.rank_links(new, top=top))
+    overall = pd.DataFrame(model.rank_links(new, k=top))
     write_csv(overall, out / f"{stem}.csv")
     by_vertex = None
     if per_vertex:
-        by_vertex = pd.DataFrame(model.rank_links(new, top=per_vertex, per_vertex=True))
+        by_vertex = pd.DataFrame(model.rank_links(new, k=per_vertex, per_vertex=True))
         best = by_vertex.groupby("source", sort=False)["score"].transform("max")
         order = best.sort_values(ascending=False, kind="stable").index
         by_vertex = by_vertex.loc[order]

@@ -2,7 +2,7 @@
 
 from okforest.decode.as_decoder import as_decoder
 from okforest.decode.base import Decoder, TunableDecoder
-from okforest.decode.composition import Parts, PowerChoice, Sharpened, select_power
+from okforest.decode.composition import Parts, Sharpened
 from okforest.decode.expected_loss import ExpectedLoss
 from okforest.decode.hierarchies import Hierarchical
 from okforest.decode.label_sets import (
@@ -37,7 +37,6 @@ __all__ = [
     "Medoid",
     "Mode",
     "Parts",
-    "PowerChoice",
     "Quantiles",
     "RankingDecoder",
     "SearchDecoder",
@@ -47,5 +46,4 @@ __all__ = [
     "TrainingSet",
     "TunableDecoder",
     "as_decoder",
-    "select_power",
 ]

@@ -1,10 +1,7 @@
 """Decoders made of decoders: sharpened weights, and the parts of tuples."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, ClassVar
-
-import numpy as np
 
 from okforest._utils.arrays import Floats, Outputs
 from okforest._utils.parameters import NOT_NEGATIVE, check_parameters
@@ -13,7 +10,7 @@ from okforest.decode.search import TrainingSet
 from okforest.kernels import OutputKernel, Tuples
 from okforest.kernels.base import describe_kernel
 from okforest.kernels.outputs import array_of_objects
-from okforest.weights import SharpenedWeights, Span, SparseWeights, WeightMatrix, as_weights
+from okforest.weights import SharpenedWeights, Span, WeightMatrix, as_weights
 
 
 def _decoder_of(decoder: Any, kernel: OutputKernel) -> Decoder:
@@ -27,7 +24,7 @@ class Sharpened(Decoder):
 
     The weights of a forest spread over all outputs that share a leaf with the input in any tree. A
     power above 1 concentrates them on the outputs that share most leaves; below 1 spreads them. A
-    good power is found by :func:`select_power` out of bag, or by a search over
+    good power is found by :func:`okforest.select_power` out of bag, or by a search over
     ``decoder__power``.
 
     Parameters
@@ -39,7 +36,7 @@ class Sharpened(Decoder):
 
     See Also
     --------
-    select_power : Chooses the power from out-of-bag weights.
+    okforest.select_power : Chooses the power from out-of-bag weights.
 
     Examples
     --------
@@ -97,105 +94,6 @@ class Sharpened(Decoder):
 
     def _sharpened(self, W: WeightMatrix) -> WeightMatrix:
         return SharpenedWeights(as_weights(W), float(self.power))
-
-
-@dataclass(frozen=True)
-class PowerChoice:
-    """The result of :func:`select_power`.
-
-    Parameters
-    ----------
-    power : float
-        The chosen power.
-    powers : ndarray of shape (m,)
-        The powers that were tried, ascending.
-    losses : ndarray of shape (m,)
-        Their mean losses out of bag.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from okforest import OKRandomForest
-    >>> from okforest.decode import select_power
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> forest = OKRandomForest(20, oob_score=True, random_state=0).fit(X, y)
-    >>> choice = select_power(forest, lambda true, predicted: (true - predicted) ** 2)
-    >>> choice.power in choice.powers, choice.losses.shape == choice.powers.shape
-    (True, True)
-    """
-
-    power: float
-    powers: Floats
-    losses: Floats
-
-
-def select_power(
-    model: Any,
-    loss: Callable[[Any, Any], float],
-    powers: Sequence[float] = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0),
-) -> PowerChoice:
-    """Choose the power of :class:`Sharpened` by the loss of out-of-bag predictions.
-
-    The forest is not refitted: only its out-of-bag weights are decoded again. They average about a
-    third of the trees, so the power is the best one for a smaller forest.
-
-    Parameters
-    ----------
-    model : estimator
-        A fitted forest, with ``bootstrap=True`` and ``oob_score=True``.
-    loss : callable
-        ``loss(true, predicted)`` returns a number for two outputs, in the form in which those of y
-        were given.
-    powers : sequence of float, optional
-        The powers to try.
-
-    Returns
-    -------
-    choice : PowerChoice
-        The power of least loss, the one closest to 1 of equals, and all losses.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from okforest import OKRandomForest
-    >>> from okforest.decode import Sharpened, select_power
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> forest = OKRandomForest(oob_score=True, random_state=0).fit(X, y)
-    >>> choice = select_power(forest, lambda true, predicted: abs(true - predicted))
-    >>> choice.power
-    0.5
-    >>> forest = forest.set_params(decoder=Sharpened(power=choice.power))
-    """
-    weights = getattr(model, "oob_weights_", None)
-    if weights is None:
-        raise ValueError(
-            f"this {type(model).__name__} has no out-of-bag weights; fit a forest with "
-            "bootstrap=True and oob_score=True, or search decoder__power with GridSearchCV and "
-            "scoring=make_output_scorer(loss)."
-        )
-    if not callable(loss):
-        raise ValueError(f"loss={loss!r} is not a function of a true and a predicted output.")
-    tried = np.unique(np.asarray(powers, dtype=np.float64))
-    if not len(tried) or not (tried >= 0).all() or not np.isfinite(tried).all():
-        raise ValueError(f"powers={powers!r}; pass one or more numbers of at least 0.")
-    span: Span = model.span_
-    decoder = _decoder_of(model.decoder, span.kernel)
-    if isinstance(decoder, Sharpened):
-        decoder = _decoder_of(decoder.decoder, span.kernel)
-    known = np.diff(weights.indptr) > 0
-    W, outputs = SparseWeights(weights[known]), span.outputs[known]
-    true = span.kernel.as_given(outputs)
-    losses = []
-    for power in tried:
-        sharpened: Decoder = Sharpened(decoder, float(power))
-        if not sharpened.is_tuned:  # for each power anew
-            sharpened = sharpened.tune([HeldOut(W, span, outputs)], span)
-        predicted = span.kernel.as_given(sharpened.decode(W, span))
-        losses.append(np.mean([loss(y, c) for y, c in zip(true, predicted, strict=True)]))
-    mean = np.array(losses)
-    best = np.flatnonzero(mean <= mean.min())
-    chosen = tried[best[np.abs(np.log(np.maximum(tried[best], 1e-9))).argmin()]]
-    return PowerChoice(float(chosen), tried, mean)
 
 
 class Parts(Decoder):

@@ -128,6 +128,17 @@ def embed(
     return Embedding("gram", K, errors=ENTRY_ERROR * scales)
 
 
+def as_factor(embedding: Embedding) -> Embedding:
+    """Return a Gram matrix as an exact factor of it; other embeddings are vectors already."""
+    if embedding.kind != "gram" or embedding.errors is None:
+        return embedding
+    scales = embedding.errors / ENTRY_ERROR
+    exact = _exact_factor(embedding.values, scales, len(scales))
+    assert exact is not None  # no rank exceeds the number of outputs
+    factor, least = exact
+    return Embedding("factor", factor, errors=_errors_along(least, scales))
+
+
 def embedding_bytes(
     kernel: OutputKernel, y: Outputs, kind: EmbeddingKind | Literal["auto"], rank: int | None
 ) -> int:

@@ -79,12 +79,16 @@ class VertexKernel(OutputKernel):
         """Return y as an array of positions or names, after checking the graph (once)."""
         return self._vertices.check(y)
 
+    def on(self, vertices: Vertices) -> Self:
+        """Return the kernel on the vertices of a graph that has been read and checked."""
+        canonical = {"graph": vertices.adjacency, "names": vertices.names}
+        kernel = type(self)(**self.get_params(deep=False) | canonical)
+        kernel._vertices_of = (vertices.adjacency, vertices.names, vertices)
+        return kernel
+
     def resolve(self, y: Outputs) -> Self:
         """Convert the graph to a CSR array and names."""
-        vertices = self._vertices
-        canonical = {"graph": vertices.adjacency, "names": vertices.names}
-        resolved = type(self)(**self.get_params(deep=False) | canonical)
-        resolved._vertices_of = (vertices.adjacency, vertices.names, vertices)
+        resolved = self.on(self._vertices)
         resolved._factor_of = self._factor_of
         return resolved
 

@@ -197,6 +197,13 @@ class Vertices:
         self.names = None if names is None else _as_outputs(names)
         self._check_names()
 
+    @classmethod
+    def of(cls, adjacency: sp.csr_array) -> "Vertices":
+        """Return the vertices, known by position, of an adjacency matrix that has been checked."""
+        vertices = cls.__new__(cls)
+        vertices.adjacency, vertices.names = adjacency, None
+        return vertices
+
     def __len__(self) -> int:
         return int(self.adjacency.shape[0])
 

@@ -12,7 +12,7 @@ from okforest.models.forests import (
 from okforest.models.neighbors import OKNeighbors
 from okforest.models.ridge import OKRidge
 from okforest.models.tree import OKTree
-from okforest.models.tuning import PruningChoice, select_ccp_alpha, tune_decoder
+from okforest.models.tuning import ParameterChoice, select_ccp_alpha, select_power, tune_decoder
 
 __all__ = [
     "DirectionBase",
@@ -26,7 +26,8 @@ __all__ = [
     "OKRidge",
     "OKTotallyRandomTrees",
     "OKTree",
-    "PruningChoice",
+    "ParameterChoice",
     "select_ccp_alpha",
+    "select_power",
     "tune_decoder",
 ]

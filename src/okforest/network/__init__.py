@@ -5,8 +5,7 @@ Only the plots require matplotlib (the extra ``plot``).
 
 from okforest.network.base import LinkPredictor
 from okforest.network.baselines import InputSimilarity, PairClassifier
-from okforest.network.bipartite import BipartiteCompletion
-from okforest.network.bipartite_evaluation import cross_validate_bipartite
+from okforest.network.bipartite import BipartiteCompletion, cross_validate_bipartite
 from okforest.network.clusters import ClusterNetwork, VertexCluster, vertex_clusters
 from okforest.network.comparison import (
     Comparison,

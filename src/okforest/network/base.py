@@ -41,14 +41,14 @@ class TopPairs:
 
     Parameters
     ----------
-    top : int
+    k : int
         Number of pairs to keep.
     per_row : bool, default=False
         Whether to keep that many pairs for each row; pairs are then ordered by row first.
     """
 
-    def __init__(self, top: int, per_row: bool = False):
-        self.top = top
+    def __init__(self, k: int, per_row: bool = False):
+        self.k = k
         self.per_row = per_row
         self.rows = self.columns = np.empty(0, dtype=np.intp)
         self.scores = np.empty(0)
@@ -61,29 +61,29 @@ class TopPairs:
         all_scores = np.concatenate([self.scores, scores[rows, columns]])
         all_rows = np.concatenate([self.rows, rows + start])
         all_columns = np.concatenate([self.columns, columns])
-        best = best_first(all_scores, self.top, all_rows if self.per_row else None)
+        best = best_first(all_scores, self.k, all_rows if self.per_row else None)
         self.rows, self.columns, self.scores = all_rows[best], all_columns[best], all_scores[best]
 
     def _thresholds(self, scores: Floats) -> Floats:
         """Return a score that the best pairs reach: one for each row, or one for all rows."""
         groups = scores if self.per_row else scores.reshape(1, -1)
-        if groups.shape[1] <= self.top:
+        if groups.shape[1] <= self.k:
             return np.full((1, 1), -np.inf)
-        last = self.top - 1
+        last = self.k - 1
         return -np.partition(-groups, last, axis=1)[:, last : last + 1]
 
 
-def best_first(scores: Floats, top: int, groups: Positions | None = None) -> Positions:
+def best_first(scores: Floats, k: int, groups: Positions | None = None) -> Positions:
     """Return the positions of the highest scores, best first; ties keep their order.
 
     With ``groups``, these are the highest scores of each group, group by group.
     """
     if groups is None:
-        return np.argsort(-scores, kind="stable")[:top]
+        return np.argsort(-scores, kind="stable")[:k]
     order = np.lexsort((-scores, groups))
     grouped = groups[order]
     rank = np.arange(len(order)) - np.searchsorted(grouped, grouped)
-    return order[rank < top]
+    return order[rank < k]
 
 
 def ranked_links(
@@ -100,11 +100,11 @@ def ranked_links(
     return links
 
 
-def check_top(top: Any) -> int:
+def check_k(k: Any) -> int:
     """Return the number of pairs to rank, checked."""
-    if not is_integer(top) or top < 1:
-        raise ValueError(f"top={top!r}; use a positive integer.")
-    return int(top)
+    if not is_integer(k) or k < 1:
+        raise ValueError(f"k={k!r}; use a positive integer.")
+    return int(k)
 
 
 def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
@@ -193,7 +193,7 @@ class LinkPredictor(FittedState, ABC):
         return self._score_pairs(a, a if Z_new is X_new else self._represent(Z_new))
 
     def rank_links(
-        self, X_new: Any = None, names: Any = None, top: int = 100, per_vertex: bool = False
+        self, X_new: Any = None, names: Any = None, k: int = 100, per_vertex: bool = False
     ) -> RankedLinks:
         """Return the most likely links, best first: overall, or for each vertex.
 
@@ -205,11 +205,11 @@ class LinkPredictor(FittedState, ABC):
         names : array-like of shape (n,), optional
             Names of the rows of X_new; by default the index of a data frame, or positions in X_new.
             A name that a known vertex has is an error.
-        top : int, default=100
+        k : int, default=100
             Number of links to return; all of them if there are fewer.
         per_vertex : bool, default=False
-            Whether to return the ``top`` links of each vertex (each row of X_new, or each known
-            vertex) instead of the ``top`` links overall, which may all belong to a few vertices.
+            Whether to return the ``k`` links of each vertex (each row of X_new, or each known
+            vertex) instead of the ``k`` links overall, which may all belong to a few vertices.
             The links are then ordered by vertex, which is the ``source``; a link between two such
             vertices can appear twice, once for each of them.
 
@@ -226,20 +226,20 @@ class LinkPredictor(FittedState, ABC):
         >>> from okforest.network import InputSimilarity
         >>> X = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])
         >>> model = InputSimilarity().fit(X, [(0, 1)])
-        >>> best = model.rank_links([[0.1, 2.0], [3.0, 1.0]], names=[3, 4], top=1, per_vertex=True)
+        >>> best = model.rank_links([[0.1, 2.0], [3.0, 1.0]], names=[3, 4], k=1, per_vertex=True)
         >>> [(source, target) for source, target, *_ in best.tolist()]
         [(3, 2), (4, 1)]
         """
         check_is_fitted(self)
-        top = check_top(top)
+        k = check_k(k)
         known = self._represent(None)
         if X_new is None:
-            pairs = self._top_pairs(known, known, TopPairs(top, per_vertex), linked=self.adjacency_)
+            pairs = self._top_pairs(known, known, TopPairs(k, per_vertex), linked=self.adjacency_)
             return ranked_links(pairs, self.names_, self.names_, KNOWN_KNOWN)
         new_names = name_new(X_new, names, self.names_)
         new = self._represent(X_new)
-        across = self._top_pairs(new, known, TopPairs(top, per_vertex))
-        within = self._top_pairs(new, new, TopPairs(top, per_vertex))
+        across = self._top_pairs(new, known, TopPairs(k, per_vertex))
+        within = self._top_pairs(new, new, TopPairs(k, per_vertex))
         links = np.concatenate(
             [
                 ranked_links(across, new_names, self.names_, KNOWN_NEW),
@@ -247,7 +247,7 @@ class LinkPredictor(FittedState, ABC):
             ]
         )
         sources = np.concatenate([across.rows, within.rows]) if per_vertex else None
-        return links[best_first(links["score"], top, sources)]
+        return links[best_first(links["score"], k, sources)]
 
     def _top_pairs(
         self, a: Any, b: Any, pairs: TopPairs, linked: sp.csr_array | None = None

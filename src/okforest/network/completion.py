@@ -19,6 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from okforest._utils.arrays import Floats, check_sparse
 from okforest._utils.compat import Interval, StrOptions
 from okforest.kernels import Diffusion, OutputKernel, Precomputed
+from okforest.kernels.graphs import VertexKernel
+from okforest.kernels.laplacian import Vertices
 from okforest.metrics.losses import unwrap
 from okforest.models.wrapping import final_model
 from okforest.network.base import (
@@ -167,7 +169,7 @@ class NetworkCompletion(LinkPredictor):
     (10, 50)
     >>> model.predict_links(X[50:], X[50:]).shape
     (10, 10)
-    >>> best = model.rank_links(X[50:], names=np.arange(50, 60), top=3)
+    >>> best = model.rank_links(X[50:], names=np.arange(50, 60), k=3)
     >>> (best["source"] - best["target"]) % 2
     array([0, 0, 0])
     """
@@ -208,17 +210,24 @@ class NetworkCompletion(LinkPredictor):
     def _fit(self, X: Any, graph: Graph) -> None:
         if graph.adjacency.nnz == 0:
             raise ValueError("the graph has no links; pass at least one link to learn from.")
-        kernel = self._new_kernel().set_params(graph=graph.adjacency)
-        model = new_model(self.estimator, kernel, self.scheme)
+        model = new_model(self.estimator, self._new_kernel(graph), self.scheme)
         self.model_ = model.fit(X, np.arange(len(graph.names)))
         self.known_weights_ = self._known_weights(X, len(graph.names))
         if self.calibrate:
             uncalibrated = clone(self).set_params(calibrate=False)
             self.calibration_ = calibrate(uncalibrated, X, graph, self.cv)
 
-    def _new_kernel(self) -> OutputKernel:
-        if self.vertex_kernel is None:
-            return Diffusion(beta=0.5, normalize=True)
+    def _new_kernel(self, graph: Graph) -> OutputKernel:
+        """Return the kernel on the vertices of the training graph, which is not read again."""
+        kernel = Diffusion(beta=0.5, normalize=True)
+        if self.vertex_kernel is not None:
+            self._check_vertex_kernel()
+            kernel = clone(self.vertex_kernel)
+        if isinstance(kernel, VertexKernel):
+            return kernel.on(Vertices.of(graph.adjacency))
+        return kernel.set_params(graph=graph.adjacency)
+
+    def _check_vertex_kernel(self) -> None:
         if "graph" not in getattr(self.vertex_kernel, "get_params", dict)():
             raise TypeError(
                 f"vertex_kernel is {self.vertex_kernel!r}; use a kernel on vertices without a "
@@ -229,7 +238,6 @@ class NetworkCompletion(LinkPredictor):
                 "vertex_kernel already has a graph; pass the kernel without one: fit uses the "
                 "training graph."
             )
-        return clone(self.vertex_kernel)
 
     def _known_weights(self, X: Any, n: int) -> list[sp.csr_array]:
         """Return the positions of the n known vertices, as weights."""

@@ -7,12 +7,13 @@ forest itself has the leaf means z = A y of its training outputs; K = L A are it
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
-from okforest._utils.arrays import Booleans, Floats, Ints
+from okforest._utils.arrays import Booleans, Floats, Ints, Outputs
 from okforest._utils.compat import rows_of
 from okforest._utils.errors import warn
 from okforest._utils.frames import as_columns, is_frame
@@ -20,6 +21,8 @@ from okforest._utils.inputs import learn_inputs
 from okforest.engine import Trees
 from okforest.models.tree_model import TreeModel
 from okforest.models.wrapping import check_inner
+from okforest.survival.estimates import quantile_times, step_functions
+from okforest.survival.kernel import Survival
 
 
 @dataclass(frozen=True)
@@ -143,51 +146,51 @@ class Adjustments:
         Leaves of the rows.
     A : csr_array of shape (n_leaves, n_outputs)
         Means of leaves.
-    C_leaves, C_outputs : float or None
+    leaf_penalty, output_penalty : float or None
         The penalties C2 and C1; None if this part is not adjusted.
     """
 
     L: sp.csr_array
     A: sp.csr_array
-    C_leaves: float | None
-    C_outputs: float | None
+    leaf_penalty: float | None
+    output_penalty: float | None
 
     @staticmethod
     def create(
-        L: sp.csr_array, A: sp.csr_array, adjust: Adjust, C_leaves: float, C_outputs: float
+        L: sp.csr_array, A: sp.csr_array, adjust: Adjust, leaf_penalty: float, output_penalty: float
     ) -> "Adjustments":
-        """Return the operator for the parameters of an estimator; C_leaves is M·C2."""
+        """Return the operator for the parameters of an estimator; leaf_penalty is M·C2."""
         n_trees = L.indptr[1] - L.indptr[0]
         return Adjustments(
             L,
             A,
-            C_leaves / n_trees if adjust != "outputs" else None,
-            C_outputs if adjust != "leaves" else None,
+            leaf_penalty / n_trees if adjust != "outputs" else None,
+            output_penalty if adjust != "leaves" else None,
         )
 
     @property
     def size(self) -> int:
         """The number of adjustments."""
-        return self._n_outputs + (self.A.shape[0] if self.C_leaves is not None else 0)
+        return self._n_outputs + (self.A.shape[0] if self.leaf_penalty is not None else 0)
 
     @property
     def _n_outputs(self) -> int:
-        return self.A.shape[1] if self.C_outputs is not None else 0
+        return self.A.shape[1] if self.output_penalty is not None else 0
 
     def leaf_values(self, v: Floats) -> Floats:
         """Return the change of the leaf values, A ΔY + ΔZ."""
         values = np.zeros((self.A.shape[0], *v.shape[1:]))
-        if self.C_outputs is not None:
-            values += self.A @ (v[: self._n_outputs] / sqrt(self.C_outputs))
-        if self.C_leaves is not None:
-            values += v[self._n_outputs :] / sqrt(self.C_leaves)
+        if self.output_penalty is not None:
+            values += self.A @ (v[: self._n_outputs] / sqrt(self.output_penalty))
+        if self.leaf_penalty is not None:
+            values += v[self._n_outputs :] / sqrt(self.leaf_penalty)
         return values
 
     def outputs(self, v: Floats) -> Floats:
         """Return the change of the outputs, ΔY."""
-        if self.C_outputs is None:
+        if self.output_penalty is None:
             return np.zeros((self.A.shape[1], *v.shape[1:]))
-        return v[: self._n_outputs] / sqrt(self.C_outputs)
+        return v[: self._n_outputs] / sqrt(self.output_penalty)
 
     def forward(self, v: Floats) -> Floats:
         """Return B v."""
@@ -197,28 +200,28 @@ class Adjustments:
         """Return Bᵀ u."""
         on_leaves = self.L.T @ u
         parts = []
-        if self.C_outputs is not None:
-            parts.append((self.A.T @ on_leaves) / sqrt(self.C_outputs))
-        if self.C_leaves is not None:
-            parts.append(on_leaves / sqrt(self.C_leaves))
+        if self.output_penalty is not None:
+            parts.append((self.A.T @ on_leaves) / sqrt(self.output_penalty))
+        if self.leaf_penalty is not None:
+            parts.append(on_leaves / sqrt(self.leaf_penalty))
         return np.concatenate(parts)
 
     def matrix(self) -> sp.csr_array:
         """Return B as a sparse matrix, for general solvers."""
         parts = []
-        if self.C_outputs is not None:
-            parts.append((self.L @ self.A) / sqrt(self.C_outputs))
-        if self.C_leaves is not None:
-            parts.append(self.L / sqrt(self.C_leaves))
+        if self.output_penalty is not None:
+            parts.append((self.L @ self.A) / sqrt(self.output_penalty))
+        if self.leaf_penalty is not None:
+            parts.append(self.L / sqrt(self.leaf_penalty))
         return sp.csr_array(sp.hstack(parts))
 
     def root_penalties(self) -> Floats:
         """Return √C of every adjustment: the norm C‖Δ‖₁ is √C times the norm of v."""
         parts = []
-        if self.C_outputs is not None:
-            parts.append(np.full(self._n_outputs, sqrt(self.C_outputs)))
-        if self.C_leaves is not None:
-            parts.append(np.full(self.A.shape[0], sqrt(self.C_leaves)))
+        if self.output_penalty is not None:
+            parts.append(np.full(self._n_outputs, sqrt(self.output_penalty)))
+        if self.leaf_penalty is not None:
+            parts.append(np.full(self.A.shape[0], sqrt(self.leaf_penalty)))
         return np.concatenate(parts)
 
 
@@ -239,3 +242,73 @@ def check_refit(model: Any, n: int) -> None:
         expected = LeafExpansion(trees).n_leaves
         if not isinstance(values, np.ndarray) or values.shape[:1] != (expected,):
             raise ValueError(f"leaf_values_ does not have {expected} entries")
+
+
+class LeafCurves:
+    """Survival functions and quantiles: means of the curves of training rows in the same leaves."""
+
+    _derived: ClassVar[tuple[str, ...]] = ("_kept_curves",)
+
+    estimator_: Any
+    outputs_: Floats
+    training_leaves_: Ints
+    curves_: Survival
+
+    def _rows(self, X: Any) -> sp.csr_array:
+        """Return the leaves of inputs."""
+        check_is_fitted(self, "training_leaves_")
+        return LeafExpansion(self.estimator_.trees_).rows(leaves_of(self.estimator_, X))
+
+    def predict_survival_function(self, X: Any, return_array: bool = False) -> Outputs:
+        """Predict survival functions: means of the curves of training rows in the same leaves.
+
+        Censored rows have the Kaplan–Meier curve, given survival so far. The refit changes
+        predicted values, not these curves.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+        return_array : bool, default=False
+            Whether to return an array of values at the times ``event_times_``, or functions.
+
+        Returns
+        -------
+        survival : ndarray of n functions, or of shape (n, n_times)
+            The probability to survive beyond a time.
+        """
+        curves = self._rows(X) @ self._curves_of_leaves()
+        return curves if return_array else step_functions(self.event_times_, curves)
+
+    def _curves_of_leaves(self) -> Floats:
+        """Return the mean curve of every leaf, of shape (n_leaves, n_times), made when needed."""
+        kept = self.__dict__.get("_kept_curves")
+        if kept is None or kept[0] is not self.training_leaves_:
+            expansion = LeafExpansion(self.estimator_.trees_)
+            members = expansion.means_over(expansion.rows(self.training_leaves_))
+            curves = members @ self.curves_.curves(self.outputs_)
+            kept = self._kept_curves = (self.training_leaves_, curves)
+        return kept[1]
+
+    @property
+    def event_times_(self) -> Floats:
+        """The times of the predicted survival functions."""
+        return self.curves_.estimate.x
+
+    def predict_quantiles(self, X: Any, quantiles: Any = 0.5) -> Floats:
+        """Predict quantiles of the output, from the predicted survival functions.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Inputs.
+        quantiles : float or array-like of shape (q,), default=0.5
+            Levels between 0 and 1; 0.5 is the median.
+
+        Returns
+        -------
+        times : ndarray of shape (n,) or (n, q)
+            Infinite where the predicted function does not fall that low.
+        """
+        curves = self.predict_survival_function(X, return_array=True)
+        return quantile_times(self.event_times_, curves, quantiles)

@@ -18,17 +18,16 @@ from okforest.kernels.outputs import check_collection, read_array
 from okforest.models import OKExtraTrees
 from okforest.models.tree_model import TreeModel
 from okforest.models.wrapping import WrapperModel, check_inner
-from okforest.refit.constraints import check_priors
-from okforest.refit.convex import warn_unless_converged
+from okforest.refit.convex import check_priors, warn_unless_converged
 from okforest.refit.labels import FORMS, labelled_rows, select, warn_about_labels
-from okforest.refit.leaves import LeafExpansion, check_rows, check_trees, leaves_of
-from okforest.refit.smooth import (
+from okforest.refit.laplacian import (
     LabelledForest,
     base_weights,
     grow_labelled,
     refit_labelled,
     solution_columns,
 )
+from okforest.refit.leaves import LeafExpansion, check_rows, check_trees, leaves_of
 from okforest.weights import (
     CombinedWeights,
     LeafWeights,
@@ -71,13 +70,13 @@ class SemiSupervisedForest(WrapperModel):
     adjust : {"leaves", "outputs"}, default="leaves"
         What is adjusted: values of leaves, or the outputs of unlabelled rows, which the trees then
         average as if they were known.
-    C : float, default=0.1
-        The weight of the Laplacian. From about 10 it does no good, and with 100 classes collapse
+    laplacian_penalty : float, default=0.1
+        The weight C of the Laplacian. From about 10 it does no good, and with 100 classes collapse
         into the largest one. For vector outputs use 0.01.
-    C_leaves : float or "auto", default="auto"
+    leaf_penalty : float or "auto", default="auto"
         The penalty of leaves, M·C2 for M trees. "auto" is 0.01; with priors it is 100, so that
         leaves change only as far as the priors require, and not to fit the noise of outputs.
-    C_outputs : float, default=0.01
+    output_penalty : float, default=0.01
         The penalty of the unlabelled rows' outputs, with ``adjust="outputs"``: of their distance
         from the predictions of the forest.
     regrow : bool or "auto", default="auto"
@@ -146,7 +145,7 @@ class SemiSupervisedForest(WrapperModel):
     ...     some = np.flatnonzero(moon == label)[:5]
     ...     y[some] = label
     >>> trees = OKTotallyRandomTrees(100, kernel="dirac", random_state=0)
-    >>> model = SemiSupervisedForest(trees, C=1.0).fit(X, y)
+    >>> model = SemiSupervisedForest(trees, laplacian_penalty=1.0).fit(X, y)
     >>> bool((model.transduction_ == moon).mean() > 0.95)
     True
     """
@@ -158,9 +157,9 @@ class SemiSupervisedForest(WrapperModel):
         "laplacian": "no_validation",  # check_laplacian has better messages
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "adjust": [StrOptions({"leaves", "outputs"})],
-        "C": [Interval(Real, 0.0, None, closed="left")],
-        "C_leaves": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
-        "C_outputs": [Interval(Real, 0.0, None, closed="neither")],
+        "laplacian_penalty": [Interval(Real, 0.0, None, closed="left")],
+        "leaf_penalty": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
+        "output_penalty": [Interval(Real, 0.0, None, closed="neither")],
         "regrow": ["boolean", StrOptions({"auto"})],
         "priors": "no_validation",
         "tol": [Interval(Real, 0.0, None, closed="neither")],
@@ -175,9 +174,9 @@ class SemiSupervisedForest(WrapperModel):
         laplacian: Any = "knn",
         n_neighbors: int = 7,
         adjust: Literal["leaves", "outputs"] = "leaves",
-        C: float = 0.1,
-        C_leaves: float | Literal["auto"] = "auto",
-        C_outputs: float = 0.01,
+        laplacian_penalty: float = 0.1,
+        leaf_penalty: float | Literal["auto"] = "auto",
+        output_penalty: float = 0.01,
         regrow: bool | Literal["auto"] = "auto",
         priors: Any = (),
         tol: float = 1e-6,
@@ -188,9 +187,9 @@ class SemiSupervisedForest(WrapperModel):
         self.laplacian = laplacian
         self.n_neighbors = n_neighbors
         self.adjust = adjust
-        self.C = C
-        self.C_leaves = C_leaves
-        self.C_outputs = C_outputs
+        self.laplacian_penalty = laplacian_penalty
+        self.leaf_penalty = leaf_penalty
+        self.output_penalty = output_penalty
         self.regrow = regrow
         self.priors = priors
         self.tol = tol

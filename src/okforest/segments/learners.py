@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from okforest._utils.arrays import Floats
 from okforest._utils.distinct import distinct
 from okforest._utils.resources import check_memory
-from okforest.embedding import embed, principal_directions
+from okforest.embedding import as_factor, embed, principal_directions
 from okforest.engine.grouping import fill_leaves, merge_members
 from okforest.models.base import OKModel
 from okforest.models.tree_model import TreeModel
@@ -91,9 +91,9 @@ class _VectorLearner(Learner):
         """Return vectors with the inner products of the objects' outputs, around some centre."""
         kind: Any = getattr(self.estimator, "embedding", "auto")
         rank = getattr(self.estimator, "embedding_rank", None)
-        embedding = embed(span.kernel, span.outputs, kind, rank, seed, weight)
-        if embedding.kind == "gram":
-            embedding = embed(span.kernel, span.outputs, "factor", None, seed, weight)
+        if kind == "gram" and rank is None:  # vectors are needed, and features may be known
+            kind = "factor"
+        embedding = as_factor(embed(span.kernel, span.outputs, kind, rank, seed, weight))
         search_rank = getattr(self.estimator, "search_rank", None)
         vectors = principal_directions(embedding, search_rank, weight, seed)[0].values
         different = distinct(span.outputs)  # equal outputs may differ by rounding

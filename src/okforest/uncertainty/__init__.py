@@ -11,15 +11,17 @@ from them are within the possible range.
 
 from okforest.uncertainty.conformal_intervals import ConformalIntervals
 from okforest.uncertainty.conformal_sets import ConformalSets, PredictionSets
-from okforest.uncertainty.probabilities import (
+from okforest.uncertainty.distributions import (
     LabelProbabilities,
     OutputProbabilities,
+    bands,
     entropy,
+    intervals,
     marginals,
     probabilities,
+    quantiles,
     variance,
 )
-from okforest.uncertainty.quantiles import bands, intervals, quantiles
 
 __all__ = [
     "ConformalIntervals",

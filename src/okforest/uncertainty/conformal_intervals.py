@@ -6,7 +6,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._utils.arrays import Floats
-from okforest.uncertainty.calibration import Conformal, Method, rank_of, warn_if_few_rows
+from okforest.uncertainty.conformal import (
+    FLOOR,
+    Conformal,
+    Method,
+    rank_of,
+    row_blocks,
+    warn_if_few_rows,
+)
+from okforest.uncertainty.distributions import quantiles_of
 from okforest.uncertainty.predictions import (
     Predictions,
     check_coverage,
@@ -14,8 +22,6 @@ from okforest.uncertainty.predictions import (
     predictions,
     spread_around,
 )
-from okforest.uncertainty.quantiles import quantiles_of
-from okforest.uncertainty.scores import FLOOR, row_blocks
 
 IntervalScore = Literal["absolute", "normalized", "quantiles"]
 

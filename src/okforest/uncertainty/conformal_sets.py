@@ -15,15 +15,19 @@ from okforest._utils.errors import warn
 from okforest.decode.search import read_candidates
 from okforest.kernels import OutputKernel
 from okforest.models.wrapping import final_model
-from okforest.uncertainty.calibration import Conformal, Method, Part, rank_of, warn_if_few_rows
-from okforest.uncertainty.predictions import Predictions, check_coverage, predictions
-from okforest.uncertainty.scores import (
+from okforest.uncertainty.conformal import (
+    Conformal,
+    Method,
+    Part,
     ScoreName,
     as_score,
     count_at_least,
     positions_of,
+    rank_of,
     row_blocks,
+    warn_if_few_rows,
 )
+from okforest.uncertainty.predictions import Predictions, check_coverage, predictions
 from okforest.weights import OutputSet
 
 
