@@ -16,20 +16,26 @@ using Panels = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::c
 
 using CsrArrays = std::tuple<Result<double>, Result<std::int32_t>, Result<std::int64_t>>;
 
-Result<std::int32_t, 2> apply_binding(const AnyInputs& X, const NamedArrays& trees, int n_threads) {
-  const ForestView forest = forest_view(trees);
+// Calls f(inputs), after checking that they have the features of the trees.
+template <class F>
+auto with_inputs(const AnyInputs& X, const ForestView& forest, const F& f) {
   const auto n_features = static_cast<std::int64_t>(forest.n_categories.size());
-  const auto n_trees = static_cast<std::size_t>(forest.n_trees());
-  const auto apply_to = [&](const auto& inputs) {
+  const auto checked = [&](const auto& inputs) {
     if (inputs.n_cols != n_features) {
       throw std::invalid_argument("X and the trees have different numbers of features");
     }
+    return f(inputs);
+  };
+  return std::visit([&](const auto& x) { return checked(inputs_of<RowInputs>(x, n_features)); }, X);
+}
+
+Result<std::int32_t, 2> apply_binding(const AnyInputs& X, const NamedArrays& trees, int n_threads) {
+  const ForestView forest = forest_view(trees);
+  return with_inputs(X, forest, [&](const auto& inputs) {
     return to_numpy<2>(
         interruptible([&](Watch& watch) { return apply(inputs, forest, n_threads, watch); }),
-        {static_cast<std::size_t>(inputs.n_rows), n_trees});
-  };
-  return std::visit([&](const auto& x) { return apply_to(inputs_of<RowInputs>(x, n_features)); },
-                    X);
+        {static_cast<std::size_t>(inputs.n_rows), static_cast<std::size_t>(forest.n_trees())});
+  });
 }
 
 // The leaves as a span, after checking that the trees have these nodes.
@@ -83,6 +89,42 @@ Result<double, 2> leaf_means_binding(const Matrix<std::int32_t>& leaves, const N
   return to_numpy<2>(std::move(means), {leaves.shape(0), values.shape(1)});
 }
 
+std::tuple<Result<std::int32_t>, Result<double, 2>> leaf_table_binding(const NamedArrays& trees,
+                                                                       const Matrix<double>& values,
+                                                                       std::int64_t most_means,
+                                                                       int n_threads) {
+  const ForestView forest = forest_view(trees);
+  const MatrixView rows = view(values);
+  if (rows.n_rows != static_cast<std::int64_t>(forest.row_weight.size())) {
+    throw std::invalid_argument("values must have one row per training row");
+  }
+  LeafTable table = interruptible(
+      [&](Watch& watch) { return leaf_table(forest, rows, most_means, n_threads, watch); });
+  const std::size_t n_means = values.shape(1) == 0 ? 0 : table.means.size() / values.shape(1);
+  return {to_numpy(std::move(table.places)),
+          to_numpy<2>(std::move(table.means), {n_means, values.shape(1)})};
+}
+
+Result<double, 2> leaf_sums_binding(const AnyInputs& X, const NamedArrays& trees,
+                                    const Vector<std::int32_t>& places, const Matrix<double>& means,
+                                    const Matrix<double>& values, const Vector<double>& start,
+                                    double factor, int n_threads) {
+  const ForestView forest = forest_view(trees);
+  const LeafVectors vectors{view(places), view(means), view(values)};
+  // The entries of `places` are trusted, as those of the trees are.
+  if (vectors.places.size() != forest.left.size() || means.shape(1) != start.size() ||
+      values.shape(1) != start.size()) {
+    throw std::invalid_argument("the arrays of the leaves' vectors are inconsistent");
+  }
+  return with_inputs(X, forest, [&](const auto& inputs) {
+    return to_numpy<2>(interruptible([&](Watch& watch) {
+                         return leaf_sums(inputs, forest, vectors, view(start), factor, n_threads,
+                                          watch);
+                       }),
+                       {static_cast<std::size_t>(inputs.n_rows), start.size()});
+  });
+}
+
 // The weights, after checking that all indices are within bounds.
 WeightsView checked_weights(const Vector<std::int64_t>& offsets,
                             const Vector<std::int32_t>& columns, const Vector<double>& values,
@@ -130,6 +172,11 @@ void bind_predict(nb::module_& m) {
         "n_threads"_a);
   m.def("leaf_means", &leaf_means_binding, "leaves"_a.noconvert(), "trees"_a,
         "values"_a.noconvert(), "n_threads"_a);
+  m.def("leaf_sums", &leaf_sums_binding, "X"_a.noconvert(), "trees"_a, "places"_a.noconvert(),
+        "means"_a.noconvert(), "values"_a.noconvert(), "start"_a.noconvert(), "factor"_a,
+        "n_threads"_a);
+  m.def("leaf_table", &leaf_table_binding, "trees"_a, "values"_a.noconvert(), "most_means"_a,
+        "n_threads"_a);
   m.def("leaf_weights", &leaf_weights_binding, "leaves"_a.noconvert(), "trees"_a, "n_threads"_a);
 }
 

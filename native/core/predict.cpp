@@ -80,26 +80,25 @@ bool pack(const ForestView& forest, std::int64_t tree, std::vector<PackedNode<T>
   return signs < 0;
 }
 
-// Walks a row from the root to a leaf; returns the number of steps.
+// Walks a row from the root to a leaf, which it returns, and counts the steps.
 template <class Inputs>
-std::int64_t walk(const Inputs& X, const ForestView& forest, std::int64_t tree, std::int64_t i,
-                  std::int32_t* leaves) {
+std::int32_t walk(const Inputs& X, const ForestView& forest, std::int64_t tree, std::int64_t i,
+                  std::int64_t& n_steps) {
   const std::int64_t root = forest.node_offsets[tree];
   std::int32_t node = 0;
-  std::int64_t n_steps = 1;
+  ++n_steps;
   for (std::int32_t left; (left = forest.left[root + node]) >= 0; ++n_steps) {
     node = left + !forest.test(tree, node).left(X(i, forest.feature[root + node]));
   }
-  leaves[i * forest.n_trees()] = node;
-  return n_steps;
+  return node;
 }
 
 // The same for kRowsTogether rows and a packed tree: their steps are independent, so that memory
 // latencies overlap.
 template <bool has_missing, class Inputs, class T>
-std::int64_t walk_together(const Inputs& X, const PackedNode<T>* nodes, std::int64_t first,
-                           std::int64_t n_trees, std::int32_t* leaves) {
-  std::int32_t node[kRowsTogether] = {};
+std::int64_t walk_together(const Inputs& X, std::span<const PackedNode<T>> nodes,
+                           std::int64_t first, std::span<std::int32_t, kRowsTogether> node) {
+  std::ranges::fill(node, 0);
   std::int64_t n_steps = 0;
   for (std::int32_t moved = 1; moved != 0; n_steps += 2 * kRowsTogether) {
     moved = 0;
@@ -110,7 +109,6 @@ std::int64_t walk_together(const Inputs& X, const PackedNode<T>* nodes, std::int
       moved |= child ^ node[k];
     }
   }
-  for (std::int64_t k = 0; k < kRowsTogether; ++k) leaves[(first + k) * n_trees] = node[k];
   return n_steps;
 }
 
@@ -127,23 +125,57 @@ bool has_missing(const DenseInputs<Stored>& X, std::int64_t begin, std::int64_t 
   return false;
 }
 
-// Finds the leaves of some rows in all trees. X is a function of row and feature.
-template <bool has_missing, class Inputs>
-void apply_to(const Inputs& X, const ForestView& forest, std::int64_t begin, std::int64_t end,
-              std::int32_t* leaves, Pace& pace) {
-  const std::int64_t n_trees = forest.n_trees();
+// Calls reach(tree, i, leaf) for some rows and all trees: tree by tree, rows ascending. X is a
+// function of row and feature.
+template <bool has_missing, class Inputs, class Reach>
+void walk_rows(const Inputs& X, const ForestView& forest, std::int64_t begin, std::int64_t end,
+               const Reach& reach, Pace& pace) {
   std::vector<PackedNode<decltype(X(0, 0))>> nodes;
-  for (std::int64_t t = 0; t < n_trees; ++t) {
+  for (std::int64_t t = 0; t < forest.n_trees(); ++t) {
     const std::int64_t n_nodes = forest.node_offsets[t + 1] - forest.node_offsets[t];
     // A packed leaf reads the first feature, if there is one.
     const bool many = kNodesPerRow * (end - begin) >= n_nodes && !forest.n_categories.empty();
     const bool packed = many && pack<has_missing>(forest, t, nodes);
     std::int64_t i = begin;
     for (; packed && i + kRowsTogether <= end; i += kRowsTogether) {
-      pace.advance(walk_together<has_missing>(X, nodes.data(), i, n_trees, leaves + t));
+      std::int32_t leaves[kRowsTogether];
+      pace.advance(
+          walk_together<has_missing>(X, std::span(std::as_const(nodes)), i, std::span(leaves)));
+      for (std::int64_t k = 0; k < kRowsTogether; ++k) reach(t, i + k, leaves[k]);
     }
-    for (; i < end; ++i) pace.advance(walk(X, forest, t, i, leaves + t));
+    for (; i < end; ++i) {
+      std::int64_t n_steps = 0;
+      reach(t, i, walk(X, forest, t, i, n_steps));
+      pace.advance(n_steps);
+    }
   }
+}
+
+// The same for all rows, in blocks that threads share.
+template <class Inputs, class Reach>
+void walk_all(const Inputs& X, const ForestView& forest, int n_threads, Watch& watch,
+              const Reach& reach) {
+  // Rows per pass through a tree: as many as threads allow, while they stay in cache. Large trees
+  // are packed for more rows at a time.
+  constexpr std::int64_t kFewestRows = 64, kMostOfLarge = 1 << 16;
+  std::int64_t largest = 0;
+  for (std::int64_t t = 0; t < forest.n_trees(); ++t) {
+    largest = std::max(largest, forest.node_offsets[t + 1] - forest.node_offsets[t]);
+  }
+  const std::int64_t most = std::clamp(4 * largest, kMostRows, kMostOfLarge);
+  const std::int64_t block = std::clamp(X.n_rows / n_threads, kFewestRows, most);
+  const auto walk_block = [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+    if constexpr (Inputs::is_dense) {
+      if (X.col_stride == 1 && !has_missing(X, begin, end)) {
+        const auto at = [data = X.data, stride = X.row_stride](std::int64_t i, std::int64_t j) {
+          return static_cast<typename Inputs::Element>(data[i * stride + j]);
+        };
+        return walk_rows<false>(at, forest, begin, end, reach, pace);
+      }
+    }
+    walk_rows<true>(X, forest, begin, end, reach, pace);
+  };
+  parallel_blocks(X.n_rows, block, n_threads, watch, walk_block);
 }
 
 // Rows whose leaves are looked up together, tree by tree.
@@ -212,38 +244,69 @@ class SparseSum {
   std::vector<std::int32_t> words_;  // that have a bit
 };
 
-struct Columns {
-  std::int64_t begin, end;
-};
+// Adds to `mean` that of the members of a leaf.
+void add_mean(std::int64_t tree, std::int32_t leaf, const ForestView& forest,
+              const MatrixView& values, std::span<double> mean, Pace& pace) {
+  forest.for_members(tree, leaf, [&](std::int32_t member, double part) {
+    const double* row = values.row(member);
+    for (std::size_t c = 0; c < mean.size(); ++c) mean[c] += part * row[c];
+  });
+  pace.advance(forest.n_members(tree, leaf) * values.n_cols);
+}
 
-// Adds to row i of `sums` share[i] times the mean of some columns of `values` over the members of
-// its leaf in one tree. Each leaf's mean is computed once, however many rows reach it.
+// Adds to rows begin .. end - 1 of `sums` share[i] times the mean of the values of its leaf's
+// members in one tree. Each leaf's mean is computed once, however many of these rows reach it.
 void add_tree_means(std::int64_t tree, std::span<const std::int32_t> leaves,
-                    const ForestView& forest, const MatrixView& values, Columns columns,
-                    std::span<const double> share, std::span<double> sums, Pace& pace) {
+                    const ForestView& forest, const MatrixView& values, std::int64_t begin,
+                    std::int64_t end, std::span<const double> share, std::span<double> sums,
+                    Pace& pace) {
   const std::int64_t n_trees = forest.n_trees();
   std::vector<std::pair<std::int32_t, std::int64_t>> by_leaf;
-  for (std::size_t i = 0; i < share.size(); ++i) {
+  for (std::int64_t i = begin; i < end; ++i) {
     const std::int32_t leaf = leaves[i * n_trees + tree];
-    if (leaf >= 0) by_leaf.push_back({leaf, static_cast<std::int64_t>(i)});
+    if (leaf >= 0) by_leaf.push_back({leaf, i});
   }
   std::sort(by_leaf.begin(), by_leaf.end());
-  std::vector<double> mean(static_cast<std::size_t>(columns.end - columns.begin));
+  std::vector<double> mean(static_cast<std::size_t>(values.n_cols));
   std::int32_t current = -1;
   for (const auto& [leaf, i] : by_leaf) {
     if (leaf != current) {
       current = leaf;
       std::fill(mean.begin(), mean.end(), 0.0);
-      forest.for_members(tree, leaf, [&](std::int32_t member, double part) {
-        const double* row = values.row(member) + columns.begin;
-        for (std::size_t c = 0; c < mean.size(); ++c) mean[c] += part * row[c];
-      });
-      pace.advance(forest.n_members(tree, leaf) * (columns.end - columns.begin));
+      add_mean(tree, leaf, forest, values, mean, pace);
     }
-    double* sum = &sums[i * values.n_cols + columns.begin];
+    double* sum = &sums[i * values.n_cols];
     for (std::size_t c = 0; c < mean.size(); ++c) sum[c] += share[i] * mean[c];
-    pace.advance(columns.end - columns.begin);
+    pace.advance(values.n_cols);
   }
+}
+
+// A row with the same values for each row: rows of few kinds, such as classes, stay in cache.
+std::vector<std::int32_t> representatives(const MatrixView& values, Pace& pace) {
+  constexpr std::size_t kKinds = 64;
+  const auto width = static_cast<std::size_t>(values.n_cols);
+  std::vector<std::int32_t> result(static_cast<std::size_t>(values.n_rows)), kinds;
+  for (std::int32_t i = 0; i < values.n_rows; ++i) {
+    const double* const row = values.row(i);
+    const auto kind = std::ranges::find_if(
+        kinds, [&](std::int32_t k) { return std::equal(row, row + width, values.row(k)); });
+    result[i] = kind == kinds.end() ? i : *kind;
+    if (kind == kinds.end() && kinds.size() < kKinds) kinds.push_back(i);
+    pace.advance(static_cast<std::int64_t>(kinds.size()));
+  }
+  return result;
+}
+
+// Whether the members of a node have the same values.
+bool are_equal(std::int64_t tree, std::int64_t node, const ForestView& forest,
+               const MatrixView& values) {
+  const std::int64_t k = forest.node_offsets[tree] + node;
+  const auto members = forest.members.subspan(forest.member_offsets[tree] + forest.begin[k],
+                                              forest.n_members(tree, node));
+  const std::span first(values.row(members[0]), static_cast<std::size_t>(values.n_cols));
+  return std::ranges::all_of(members.subspan(1), [&](std::int32_t member) {
+    return std::equal(first.begin(), first.end(), values.row(member));
+  });
 }
 
 }  // namespace
@@ -251,28 +314,11 @@ void add_tree_means(std::int64_t tree, std::span<const std::int32_t> leaves,
 template <class Inputs>
 std::vector<std::int32_t> apply(const Inputs& X, const ForestView& forest, int n_threads,
                                 Watch& watch) {
-  // Rows per pass through a tree: as many as threads allow, while they stay in cache. Large trees
-  // are packed for more rows at a time.
-  constexpr std::int64_t kFewestRows = 64, kMostOfLarge = 1 << 16;
-  std::int64_t largest = 0;
-  for (std::int64_t t = 0; t < forest.n_trees(); ++t) {
-    largest = std::max(largest, forest.node_offsets[t + 1] - forest.node_offsets[t]);
-  }
-  const std::int64_t most = largest <= 8 * kMostRows ? kMostRows : kMostOfLarge;
-  const std::int64_t block = std::clamp(X.n_rows / n_threads, kFewestRows, most);
-  std::vector<std::int32_t> leaves(static_cast<std::size_t>(X.n_rows * forest.n_trees()));
-  const auto apply_to_block = [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-    if constexpr (Inputs::is_dense) {
-      if (X.col_stride == 1 && !has_missing(X, begin, end)) {
-        const auto at = [data = X.data, stride = X.row_stride](std::int64_t i, std::int64_t j) {
-          return static_cast<typename Inputs::Element>(data[i * stride + j]);
-        };
-        return apply_to<false>(at, forest, begin, end, leaves.data(), pace);
-      }
-    }
-    apply_to<true>(X, forest, begin, end, leaves.data(), pace);
-  };
-  parallel_blocks(X.n_rows, block, n_threads, watch, apply_to_block);
+  const std::int64_t n_trees = forest.n_trees();
+  std::vector<std::int32_t> leaves(static_cast<std::size_t>(X.n_rows * n_trees));
+  walk_all(X, forest, n_threads, watch, [&](std::int64_t t, std::int64_t i, std::int32_t leaf) {
+    leaves[i * n_trees + t] = leaf;
+  });
   return leaves;
 }
 
@@ -344,19 +390,94 @@ std::vector<double> leaf_means(std::span<const std::int32_t> leaves, const Fores
     share[i] = share_of(i, leaves, n_trees);
   }
   std::vector<double> sums(static_cast<std::size_t>(n_rows * values.n_cols), 0.0);
-  // Threads divide the columns, so that every entry is summed in the order of the trees.
-  const std::int64_t n_parts = std::min<std::int64_t>(n_threads, values.n_cols);
-  parallel_for(n_parts, n_threads, watch, [&](std::int64_t part, Pace& pace) {
-    const Columns columns{part * values.n_cols / n_parts, (part + 1) * values.n_cols / n_parts};
-    for (std::int64_t t = 0; t < n_trees; ++t) {
-      add_tree_means(t, leaves, forest, values, columns, share, sums, pace);
-    }
-  });
+  // Every entry is summed in the order of the trees, however rows are divided.
+  const std::int64_t block = std::max<std::int64_t>(1, (n_rows + n_threads - 1) / n_threads);
+  parallel_blocks(n_rows, block, n_threads, watch,
+                  [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                    for (std::int64_t t = 0; t < n_trees; ++t) {
+                      add_tree_means(t, leaves, forest, values, begin, end, share, sums, pace);
+                    }
+                  });
   return sums;
 }
 
-#define OKFOREST_INSTANTIATE(Inputs) \
-  template std::vector<std::int32_t> apply(const Inputs&, const ForestView&, int, Watch&)
+LeafTable leaf_table(const ForestView& forest, const MatrixView& values, std::int64_t most_means,
+                     int n_threads, Watch& watch) {
+  const std::int64_t n_trees = forest.n_trees();
+  const auto width = static_cast<std::size_t>(values.n_cols);
+  LeafTable table;
+  table.places.resize(forest.left.size(), 0);
+  std::vector<std::int64_t> first(static_cast<std::size_t>(n_trees) + 1, 0);  // mean of each tree
+  const auto for_leaves = [&](std::int64_t t, auto&& body) {
+    const auto n_nodes =
+        static_cast<std::int32_t>(forest.node_offsets[t + 1] - forest.node_offsets[t]);
+    for (std::int32_t node = 0; node < n_nodes; ++node) {
+      if (forest.left[forest.node_offsets[t] + node] < 0)
+        body(node, table.places[forest.node_offsets[t] + node]);
+    }
+  };
+  Pace of_caller(watch);
+  const std::vector<std::int32_t> kind = representatives(values, of_caller);
+  parallel_for(n_trees, n_threads, watch, [&](std::int64_t t, Pace& pace) {
+    std::int32_t n_means = 0;
+    for_leaves(t, [&](std::int32_t leaf, std::int32_t& place) {
+      const std::int64_t k = forest.node_offsets[t] + leaf;
+      const std::int32_t member = forest.members[forest.member_offsets[t] + forest.begin[k]];
+      place = are_equal(t, leaf, forest, values) ? ~kind[member] : n_means++;
+      pace.advance(forest.n_members(t, leaf));
+    });
+    first[t + 1] = n_means;
+  });
+  for (std::int64_t t = 0; t < n_trees; ++t) first[t + 1] += first[t];
+  if (first.back() > std::min<std::int64_t>(most_means, std::numeric_limits<std::int32_t>::max())) {
+    return {};
+  }
+  table.means.resize(static_cast<std::size_t>(first.back()) * width, 0.0);
+  parallel_for(n_trees, n_threads, watch, [&](std::int64_t t, Pace& pace) {
+    for_leaves(t, [&](std::int32_t leaf, std::int32_t& place) {
+      if (place < 0) return;
+      place += static_cast<std::int32_t>(first[t]);
+      const auto at = static_cast<std::size_t>(place) * width;
+      add_mean(t, leaf, forest, values, std::span(table.means).subspan(at, width), pace);
+    });
+  });
+  return table;
+}
+
+template <class Inputs>
+std::vector<double> leaf_sums(const Inputs& X, const ForestView& forest, const LeafVectors& vectors,
+                              std::span<const double> start, double factor, int n_threads,
+                              Watch& watch) {
+  const std::int64_t width = vectors.means.n_cols;
+  std::vector<double> sums(static_cast<std::size_t>(X.n_rows * width), 0.0);
+  const auto vector_of = [&](std::int64_t t, std::int32_t leaf) {
+    const std::int32_t place = vectors.places[forest.node_offsets[t] + leaf];
+    return place >= 0 ? vectors.means.row(place) : vectors.values.row(~place);
+  };
+  if (width == 1) {
+    walk_all(X, forest, n_threads, watch, [&](std::int64_t t, std::int64_t i, std::int32_t leaf) {
+      sums[i] += *vector_of(t, leaf);
+    });
+  } else {
+    walk_all(X, forest, n_threads, watch, [&](std::int64_t t, std::int64_t i, std::int32_t leaf) {
+      const double* const vector = vector_of(t, leaf);
+      double* const sum = sums.data() + i * width;
+      for (std::int64_t c = 0; c < width; ++c) sum[c] += vector[c];
+    });
+  }
+  for (std::int64_t i = 0; i < X.n_rows; ++i) {
+    for (std::int64_t c = 0; c < width; ++c) {
+      double& sum = sums[i * width + c];
+      sum = start[c] + factor * sum;
+    }
+  }
+  return sums;
+}
+
+#define OKFOREST_INSTANTIATE(Inputs)                                                           \
+  template std::vector<std::int32_t> apply(const Inputs&, const ForestView&, int, Watch&);     \
+  template std::vector<double> leaf_sums(const Inputs&, const ForestView&, const LeafVectors&, \
+                                         std::span<const double>, double, int, Watch&)
 OKFOREST_INSTANTIATE(DenseInputs<std::uint8_t>);
 OKFOREST_INSTANTIATE(DenseInputs<float>);
 OKFOREST_INSTANTIATE(DenseInputs<double>);

@@ -40,4 +40,28 @@ SparseRows leaf_weights(std::span<const std::int32_t> leaves, const ForestView& 
 std::vector<double> leaf_means(std::span<const std::int32_t> leaves, const ForestView& forest,
                                const MatrixView& values, int n_threads, Watch& watch);
 
+// The means of the values of all leaves, computed once. The vector of leaf k, numbered among all
+// nodes, is row places[k] of the means, or, if its members are equal, row ~places[k] of the values.
+struct LeafTable {
+  std::vector<std::int32_t> places;
+  std::vector<double> means;
+};
+
+// The table; empty if it has more than this number of means.
+LeafTable leaf_table(const ForestView& forest, const MatrixView& values, std::int64_t most_means,
+                     int n_threads, Watch& watch);
+
+// Such a table, as the caller keeps it.
+struct LeafVectors {
+  std::span<const std::int32_t> places;
+  MatrixView means, values;
+};
+
+// Row i is start + factor * the sum over trees of the vectors of the leaves that row i of X
+// reaches, summed in the order of the trees.
+template <class Inputs>
+std::vector<double> leaf_sums(const Inputs& X, const ForestView& forest, const LeafVectors& vectors,
+                              std::span<const double> start, double factor, int n_threads,
+                              Watch& watch);
+
 }  // namespace okforest

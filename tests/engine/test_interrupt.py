@@ -72,6 +72,19 @@ def leaf_means(n_threads):
     return lambda: _core.leaf_means(leaves, trees, values, n_threads)
 
 
+def leaf_sums(n_threads):
+    trees, X = chain(100_000), np.zeros((1_000_000, 1))
+    n_nodes = len(trees["left"])
+    arrays = (np.zeros(n_nodes, dtype=np.int32), np.ones((1, 1)), np.ones((1, 1)))
+    return lambda: _core.leaf_sums(X, trees, *arrays, np.zeros(1), 1.0, n_threads)
+
+
+def leaf_table(n_threads):
+    trees = vars(Trees.join([Trees(**repeat_root(stump(), N))] * 100))
+    values = np.random.default_rng(0).normal(size=(N, 100))
+    return lambda: _core.leaf_table(trees, values, 10**12, n_threads)
+
+
 def subtract_means(n_threads):
     leaves, values = many_members(1, 10, 2_000_000), np.ones((1, 500_000))
     return lambda: _core.subtract_means(values, *leaves, 0.1, n_threads)
@@ -147,6 +160,8 @@ CALLS = (
     apply,
     leaf_weights,
     leaf_means,
+    leaf_sums,
+    leaf_table,
     subtract_means,
     subtract_means_from_gram,
     leaf_coefficients,

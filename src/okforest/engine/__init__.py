@@ -2,6 +2,7 @@
 
 from okforest.engine.cpu import (
     FoundPostings,
+    LeafVectors,
     are_byte_trees,
     count_members,
     cut_subwindows,
@@ -10,6 +11,7 @@ from okforest.engine.cpu import (
     find_nearest,
     grow,
     leaf_means,
+    leaf_vectors,
     leaf_weights,
     paste_subwindows,
     prune,
@@ -32,6 +34,7 @@ __all__ = [
     "GrowthPlan",
     "GrowthRules",
     "LeafPartition",
+    "LeafVectors",
     "Trees",
     "apply",
     "are_byte_trees",
@@ -43,6 +46,7 @@ __all__ = [
     "grow",
     "grow_function",
     "leaf_means",
+    "leaf_vectors",
     "leaf_weights",
     "paste_subwindows",
     "prediction_device",

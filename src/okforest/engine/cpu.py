@@ -1,6 +1,7 @@
 """The compiled core, as functions of trees and arrays. Nothing else imports it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -153,6 +154,47 @@ def leaf_means(trees: Trees, leaves: Ints, values: Floats, n_threads: int = 1) -
     """Return ``leaf_weights(trees, leaves) @ values`` without the matrix; values have two axes."""
     values = np.require(values, requirements=["C", "A"])
     return _core.leaf_means(aligned(leaves), vars(trees), values, n_threads)
+
+
+@dataclass(frozen=True)
+class LeafVectors:
+    """A vector for every leaf, which predictions add up.
+
+    Parameters
+    ----------
+    trees : Trees
+        The trees.
+    places : ndarray of shape (n_nodes,), int32
+        The row of each leaf's vector in ``vectors``, or ~row if it is one of ``values``.
+    vectors : ndarray of shape (n_vectors, q)
+        Vectors of leaves.
+    values : ndarray of shape (n, q)
+        Vectors that leaves share.
+    """
+
+    trees: Trees
+    places: Ints
+    vectors: Floats
+    values: Floats
+
+    def sums(self, X: Inputs, start: Floats, factor: float, n_threads: int = 1) -> Floats:
+        """Return start + factor * the sum of the vectors of the leaves that each row reaches."""
+        check_features(self.trees, X)
+        arrays = (self.places, self.vectors, self.values)
+        return _core.leaf_sums(by_rows(X), vars(self.trees), *arrays, start, factor, n_threads)
+
+
+def leaf_vectors(
+    trees: Trees, values: Floats, most_bytes: int, n_threads: int = 1
+) -> LeafVectors | None:
+    """Return the means of the values of all leaves; None if they take more than so many bytes.
+
+    A leaf whose members have equal values shares those of one of them, which takes no memory.
+    """
+    values = np.require(values, requirements=["C", "A"])
+    most_means = most_bytes // (8 * max(1, values.shape[1]))
+    places, means = _core.leaf_table(vars(trees), values, most_means, n_threads)
+    return LeafVectors(trees, places, means, values) if len(places) else None
 
 
 def pruning_path(tree: Trees) -> tuple[Floats, Floats]:

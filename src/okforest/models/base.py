@@ -366,13 +366,17 @@ class OKModel(NestedParametersMixin, FittedState, ABC):
 
     def _checked_weights(self, X: Any) -> WeightMatrix:
         """Return the weights, after checking what a model of a user returns."""
-        W = as_weights(self.weight_matrix(X))
+        W = as_weights(self._weights_of(X))
         if hasattr(self, "outputs_") and W.shape[1] != len(self.outputs_):
             raise ValueError(
                 f"weight_matrix of {type(self).__name__} returned {W.shape[1]} columns; expected "
                 f"one for each of the {len(self.outputs_)} training outputs."
             )
         return W
+
+    def _weights_of(self, X: Any) -> WeightMatrix:
+        """Return the weights for a call that is over before X can change."""
+        return self.weight_matrix(X)
 
     def _decoded(self, decoder: Decoder, W: WeightMatrix, span: Span) -> Any:
         """Return what a decoder, which may be a user's, predicts, in the form of y."""

@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from okforest._utils.arrays import Floats, Inputs, Outputs, like, on_gpu, to_host
 from okforest._utils.compat import StrOptions, fit_context
@@ -33,7 +34,7 @@ from okforest.engine import DeviceName, GrowthPlan, Trees, grow_function, predic
 from okforest.engine.plan import UNLIMITED
 from okforest.kernels import OutputKernel
 from okforest.models.growing import Grower, changed, sample_count
-from okforest.weights import LeafWeights
+from okforest.weights import LeafWeights, WeightMatrix
 
 GrowFunction = Callable[..., Trees]  # okforest.engine.grow, or another with its signature
 
@@ -324,6 +325,14 @@ class TreeModel(Grower):
         """
         leaves = self._leaves(X)
         return LeafWeights(self.trees_, leaves, self._prediction_threads(len(leaves)))
+
+    def _weights_of(self, X: Any) -> WeightMatrix:
+        """Return the weights; their leaves are found when they are needed, if at all."""
+        if self.device != "cpu" or type(self).weight_matrix is not TreeModel.weight_matrix:
+            return self.weight_matrix(X)
+        check_is_fitted(self, "trees_")
+        X = check_inputs(self, X)
+        return LeafWeights(self.trees_, n_threads=self._prediction_threads(X.shape[0]), inputs=X)
 
     def predict_kernel(
         self, X: Any, Z: Any = None, scheme: Literal["convolve", "average"] = "convolve"

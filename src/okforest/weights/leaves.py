@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
-from okforest._utils.arrays import Floats, Ints, on_gpu, to_host
-from okforest.engine import Trees, count_members, leaf_means, leaf_weights
+from okforest._utils.arrays import Floats, Inputs, Ints, on_gpu, to_host
+from okforest.engine import Trees, apply, count_members, leaf_means, leaf_weights
 from okforest.weights.base import WeightMatrix
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 SMALL_LEAF = 3
 
 
-@dataclass(frozen=True, repr=False)
 class LeafWeights(WeightMatrix):
     """The mean over trees of the weights of the training rows in a leaf.
 
@@ -30,11 +29,14 @@ class LeafWeights(WeightMatrix):
     ----------
     trees : Trees
         The trees.
-    leaves : ndarray of shape (n, n_trees)
+    leaves : ndarray of shape (n, n_trees), optional
         The leaf of each prediction in each tree; -1 where a tree does not contribute. It may be on
-        a GPU.
+        a GPU. By default the leaves that ``inputs`` reach, which are found when they are needed.
     n_threads : int
         Number of threads.
+    inputs : ndarray or sparse matrix of shape (n, p), optional
+        The inputs of the predictions, which must not change. Sums of explicit features then add up
+        the means of leaves, which the span keeps, while rows walk down the trees.
 
     Examples
     --------
@@ -45,23 +47,39 @@ class LeafWeights(WeightMatrix):
     ('LeafWeights', (2, 3))
     """
 
-    trees: Trees
-    leaves: Ints
-    n_threads: int = 1
+    def __init__(
+        self,
+        trees: Trees,
+        leaves: Ints | None = None,
+        n_threads: int = 1,
+        inputs: Inputs | None = None,
+    ):
+        self.trees, self.n_threads, self.inputs = trees, n_threads, inputs
+        if leaves is not None:
+            self.leaves = leaves
+
+    @cached_property
+    def leaves(self) -> Ints:
+        """The leaf of each prediction in each tree."""
+        assert self.inputs is not None
+        return apply(self.trees, self.inputs, self.n_threads)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of predictions and of training outputs."""
-        return len(self.leaves), len(self.trees.row_weight)
+        rows = self.leaves if self.inputs is None else self.inputs
+        return rows.shape[0], len(self.trees.row_weight)
 
     def select_rows(self, rows: slice) -> "LeafWeights":
         """Return some of the rows."""
-        return LeafWeights(self.trees, self.leaves[rows], self.n_threads)
+        if "leaves" in vars(self):
+            return LeafWeights(self.trees, self.leaves[rows], self.n_threads)
+        return LeafWeights(self.trees, n_threads=self.n_threads, inputs=self.inputs[rows])
 
     @property
     def on_gpu(self) -> bool:
         """Whether the leaves are on the GPU."""
-        return on_gpu(self.leaves)
+        return "leaves" in vars(self) and on_gpu(self.leaves)
 
     def multiply(self, values: Floats) -> Floats:
         """Return weighted sums of values of the training outputs."""
@@ -70,6 +88,16 @@ class LeafWeights(WeightMatrix):
         matrix = values.reshape(len(values), -1)
         means = leaf_means(self.trees, self.leaves, matrix, self.n_threads)
         return means.reshape(len(self.leaves), *np.shape(values)[1:])
+
+    def feature_sums(self, span: "Span") -> Floats:
+        """Return the predictions in the span's explicit features, by its means of leaves."""
+        vectors = None
+        if self.inputs is not None and "leaves" not in vars(self):
+            vectors = span.leaf_vectors(self.trees, self.n_threads)
+        if vectors is None:
+            return super().feature_sums(span)
+        start = np.zeros(vectors.values.shape[1])
+        return vectors.sums(self.inputs, start, 1.0 / len(self.trees), self.n_threads)
 
     @cached_property
     def _counts(self) -> tuple[int, int]:

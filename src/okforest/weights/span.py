@@ -15,7 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from okforest._utils.arrays import Floats, Outputs, to_host
-from okforest.engine import DeviceName, prediction_device
+from okforest.engine import DeviceName, LeafVectors, Trees, leaf_vectors, prediction_device
 from okforest.kernels import OutputKernel
 from okforest.weights.base import WeightMatrix
 from okforest.weights.forms import DenseWeights, SparseWeights, as_weights
@@ -24,6 +24,7 @@ from okforest.weights.on_device import SpanOnDevice
 from okforest.weights.output_set import OutputSet
 
 BLOCK_BYTES = 2**24  # of a block of the Gram matrix, or of products with it
+LEAF_BYTES = 2**28  # of the means of leaves, which are kept
 BLOCK_ROWS = 4096  # predictions whose weights are made at a time
 
 
@@ -87,6 +88,18 @@ class Span:
         if name not in self._kept:
             self._kept[name] = compute()
         return self._kept[name]
+
+    def leaf_vectors(self, trees: Trees, n_threads: int = 1) -> LeafVectors | None:
+        """Return the means of explicit features in all leaves; None if they take much memory.
+
+        Those of the last trees are kept.
+        """
+        kept: tuple[Trees, LeafVectors | None] | None = self._kept.get("leaf vectors")
+        if kept is None or kept[0] is not trees:
+            assert self.features is not None
+            kept = trees, leaf_vectors(trees, self.features, LEAF_BYTES, n_threads)
+            self._kept["leaf vectors"] = kept
+        return kept[1]
 
     def computed_on_device(self, W: WeightMatrix, compute: Callable[[SpanOnDevice], Any]) -> Any:
         """Return one or more arrays that a function computes on the GPU; None if the CPU must.
