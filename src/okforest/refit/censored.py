@@ -12,7 +12,7 @@ from okforest._utils.arrays import Floats
 from okforest._utils.compat import Interval, StrOptions, fit_context
 from okforest._utils.errors import available_if
 from okforest._utils.inputs import adopt_inputs
-from okforest._utils.state import FittedState
+from okforest._utils.state import FittedState, Maybe
 from okforest.kernels import as_kernel
 from okforest.models import OKExtraTrees
 from okforest.refit.censored_growth import (
@@ -170,6 +170,13 @@ class CensoredForest(LeafCurves, FittedState):
     }
 
     leaf_values_: Floats
+    refitted_outputs_: Maybe[Floats]
+    scale_times_: Floats
+    scale_survival_: Floats
+    structure_: str
+    objective_: float
+    duality_gap_: float
+    n_iter_: int
 
     def __init__(
         self,
@@ -282,6 +289,7 @@ class CensoredForest(LeafCurves, FittedState):
         self.objective_, self.duality_gap_ = factor * solution.objective, solution.gap
         self.n_iter_ = solution.n_iterations
         adopt_inputs(self, grown.model)
+        self._prepare_curves()
 
     def predict(self, X: Any) -> Floats:
         """Predict outputs.
@@ -351,9 +359,8 @@ class CensoredForest(LeafCurves, FittedState):
 
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""
+        super().check_state()
         check_refit(self, len(self.outputs_))
-        if not isinstance(self.curves_, Survival):
-            raise ValueError("curves_ is not a Survival kernel")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,6 +1,7 @@
 """What a CensoredForest grows: the rows, outputs and scales, and survival functions of leaves."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from okforest._utils.arrays import Booleans, Floats, Ints, Outputs
 from okforest._utils.compat import rows_of
 from okforest._utils.errors import warn
 from okforest._utils.inputs import check_weights
+from okforest.engine import Trees
 from okforest.models.tree_model import TreeModel
 from okforest.refit.leaves import LeafExpansion, leaves_of, training_leaves, warn_if_full_grown
 from okforest.survival.estimates import (
@@ -242,10 +244,27 @@ def _conditional_means(censored: Floats, intervals: Floats, scale: Scale) -> Flo
     return np.where(total > 0, means, _representatives(scale.forward(censored)))
 
 
+@dataclass(frozen=True, eq=False)
+class CurvesOfLeaves:
+    """The mean survival curve of the training rows of every leaf, computed when it is needed."""
+
+    trees: Trees
+    training_leaves: Ints
+    kernel: Survival
+    outputs: Floats
+
+    @cached_property
+    def values(self) -> Floats:
+        """Curves, of shape (n_leaves, n_times)."""
+        expansion = LeafExpansion(self.trees)
+        members = expansion.means_over(expansion.rows(self.training_leaves))
+        return np.asarray(members @ self.kernel.curves(self.outputs))
+
+
 class LeafCurves:
     """Survival functions and quantiles: means of the curves of training rows in the same leaves."""
 
-    _derived: ClassVar[tuple[str, ...]] = ("_kept_curves",)
+    _derived: ClassVar[tuple[str, ...]] = ("_curves_of_leaves",)
 
     estimator_: Any
     outputs_: Floats
@@ -275,18 +294,19 @@ class LeafCurves:
         survival : ndarray of n functions, or of shape (n, n_times)
             The probability to survive beyond a time.
         """
-        curves = self._rows(X) @ self._curves_of_leaves()
+        curves = self._rows(X) @ self._curves_of_leaves.values
         return curves if return_array else step_functions(self.event_times_, curves)
 
-    def _curves_of_leaves(self) -> Floats:
-        """Return the mean curve of every leaf, of shape (n_leaves, n_times), made when needed."""
-        kept = self.__dict__.get("_kept_curves")
-        if kept is None or kept[0] is not self.training_leaves_:
-            expansion = LeafExpansion(self.estimator_.trees_)
-            members = expansion.means_over(expansion.rows(self.training_leaves_))
-            curves = members @ self.curves_.curves(self.outputs_)
-            kept = self._kept_curves = (self.training_leaves_, curves)
-        return kept[1]
+    def _prepare_curves(self) -> None:
+        """Prepare what predictions need besides the fitted attributes."""
+        self._curves_of_leaves = CurvesOfLeaves(
+            self.estimator_.trees_, self.training_leaves_, self.curves_, self.outputs_
+        )
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)  # type: ignore[misc]
+        if hasattr(self, "curves_"):
+            self._prepare_curves()
 
     @property
     def event_times_(self) -> Floats:

@@ -13,7 +13,7 @@ from okforest._utils.arrays import Floats, Outputs
 from okforest._utils.compat import Interval, StrOptions, fit_context
 from okforest._utils.inputs import adopt_inputs
 from okforest._utils.resources import check_memory
-from okforest._utils.state import FittedState
+from okforest._utils.state import FittedState, Maybe
 from okforest.models import OKExtraTrees
 from okforest.models.tree_model import TreeModel
 from okforest.refit.leaves import LeafExpansion, check_trees, leaves_of, warn_if_full_grown
@@ -85,6 +85,8 @@ class ForestKernel(TransformerMixin, FittedState):
     }
 
     estimator_: Any
+    landmarks_: Maybe[sp.csr_array]
+    projection_: Maybe[Floats]
 
     def __init__(
         self,
@@ -225,6 +227,7 @@ class ForestKernel(TransformerMixin, FittedState):
 
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""
+        super().check_state()
         if not isinstance(self.estimator_, TreeModel):
             raise ValueError("estimator_ is not a forest")
         self.estimator_.check_state()

@@ -21,6 +21,7 @@ from okforest._utils.compat import rows_of
 from okforest._utils.errors import warn
 from okforest._utils.frames import as_columns, is_frame
 from okforest._utils.inputs import learn_inputs
+from okforest._utils.state import blank
 from okforest.engine import Trees
 from okforest.models.base import OKModel
 from okforest.models.tree_model import TreeModel
@@ -92,7 +93,7 @@ def check_rows(model: TreeModel, X: Any) -> Any:
         X = sp.csr_array(matrix)
     elif not is_frame(X):
         X = np.asarray(X)
-    learn_inputs(model, X)
+    learn_inputs(blank(model), X)
     return X
 
 

@@ -13,6 +13,7 @@ from okforest._utils.arrays import Booleans, Floats, Ints, Outputs
 from okforest._utils.compat import Interval, StrOptions, fit_context, rows_of
 from okforest._utils.frames import as_columns
 from okforest._utils.inputs import adopt_inputs
+from okforest._utils.state import Maybe
 from okforest.decode import as_decoder
 from okforest.kernels import Dirac, as_kernel
 from okforest.kernels.outputs import check_collection, read_array
@@ -151,7 +152,16 @@ class SemiSupervisedForest(RefittedModel):
     True
     """
 
-    regrown_on_: Floats | sp.csr_array
+    labelled_: Booleans
+    leaf_means_: sp.csr_array
+    leaf_adjustments_: Floats
+    basis_: Floats
+    transduction_: Outputs
+    regrown_: Maybe[TreeModel]
+    regrown_on_: Maybe[Floats | sp.csr_array]
+    objective_: float
+    gradient_norm_: float
+    n_iter_: int
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": "no_validation",  # check_trees has better messages
@@ -386,8 +396,6 @@ class SemiSupervisedForest(RefittedModel):
             "basis_": (len(self.basis_), len(self.outputs_)),
         }
         if hasattr(self, "regrown_"):
-            if not isinstance(self.regrown_, TreeModel):
-                raise ValueError("regrown_ is not a forest")
             self.regrown_.check_state()
             shapes["regrown_on_"] = (len(self.regrown_.outputs_), len(self.outputs_))
         for name, shape in shapes.items():
