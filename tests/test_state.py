@@ -1,13 +1,22 @@
 """A fit changes an estimator only when it is complete, and files hold states that can be loaded."""
 
+import copy
 import inspect
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, clone
 
 import okforest
 from okforest import datasets, network, segments
+from okforest._utils.state import ABSENT, check_declared, declaration
+from okforest.decode import Threshold
 from public import MODULES
 from sparse_calls import COLUMNS, LINKS, OUTPUTS, ROWS, X, kernel_of, make
 
@@ -115,3 +124,220 @@ def test_warnings_of_a_fit_point_at_the_line_of_the_user():
     with pytest.warns(UserWarning, match="grows no trees") as caught:
         forest.fit(X, OUTPUTS["linear"])
     assert caught[0].filename == __file__
+
+
+def fitted(name):
+    kernel = kernel_of(name)
+    model = make(ESTIMATORS[name], kernel)
+    valid, _ = data_of(model, kernel)
+    return model.fit(*valid), valid
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_class_declares_all_that_its_fit_learns(name):
+    """With types that can be checked; a name that no annotation has is refused, also by files."""
+    model, _ = fitted(name)
+    declared = declaration(type(model))
+    learnt = {one for one in vars(model) if one.endswith("_")}
+    assert learnt <= declared.keys()
+    assert {
+        k for k, hint in declared.items() if ABSENT not in getattr(hint, "__metadata__", ())
+    } <= learnt
+    check_declared(model)
+    for one in sorted(learnt):
+        if declared[one] is not Any:
+            damaged = copy.copy(model)
+            setattr(damaged, one, object())
+            with pytest.raises(ValueError, match=f"{one} is <object"):
+                damaged.check_state()
+    model.more_ = 1
+    with pytest.raises(ValueError, match=f"more_ is not a fitted attribute of {name}"):
+        check_declared(model)
+
+
+def test_a_fit_of_okforest_learns_declared_names_only(monkeypatch):
+    """Without an annotation the fit fails and changes nothing. Classes of users may learn any."""
+    store = okforest.OKModel.store_outputs
+
+    def store_more(self, kernel, outputs):
+        store(self, kernel, outputs)
+        self.more_ = 1
+
+    monkeypatch.setattr(okforest.OKModel, "store_outputs", store_more)
+    model = okforest.OKTree()
+    with pytest.raises(ValueError, match="more_ is not a fitted attribute of OKTree"):
+        model.fit(X, OUTPUTS["linear"])
+    assert not [one for one in vars(model) if one.endswith("_")]
+
+    class Mine(okforest.OKTree):
+        pass
+
+    assert Mine().fit(X, OUTPUTS["linear"]).more_ == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("trees_", None, "trees_ is None, not a Trees"),
+        ("seed_", 1.5, "seed_ is 1.5, not an int"),
+        ("output_form_", "numpy", "output_form_ is 'numpy', not 'frame' or 'polars'"),
+        ("has_missing_", np.ones(12), "has_missing_ is an array of float64, not an array of boo"),
+        ("output_names_", {"a"}, "output_names_ is {'a'}, not a list or None"),
+        ("categories_", [1], r"categories_ is \[1\], not a list"),
+        ("seed_", None, "seed_ is None"),
+    ],
+)
+def test_types_in_messages(name, value, message):
+    model = okforest.OKTree().fit(X, OUTPUTS["linear"])
+    setattr(model, name, value)
+    with pytest.raises(ValueError, match=message):
+        model.check_state()
+    delattr(model, name)
+    if name != "output_form_" and name != "output_names_":
+        with pytest.raises(ValueError, match=f"{name} is missing from a fitted OKTree"):
+            model.check_state()
+
+
+PREDICTING = ("predict", "weight", "apply", "transform", "tree_kernel", "staged", "score")
+
+
+class Written(BaseException):
+    """Not an Exception, so that nothing suppresses it."""
+
+
+def estimators_in(model):
+    """Return a model and all estimators within it."""
+    found = [model]
+    for value in vars(model).values():
+        for item in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(item, BaseEstimator):
+                found += estimators_in(item)
+    return found
+
+
+def predictions(model, arguments):
+    """Return calls of every method that predicts, by name."""
+    values = {"X": arguments[0], "X_new": arguments[0], "X_rows": arguments[0], "y": arguments[-1]}
+    values["X_columns"] = arguments[0]
+    calls = {}
+    for name in dir(model):
+        if not name.startswith(
+            ("predict", "weight", "apply", "transform", "tree_k", "stag", "sco")
+        ):
+            continue
+        method = getattr(model, name, None)
+        if not callable(method):
+            continue
+        parameters = inspect.signature(method).parameters.values()
+        needed = [one.name for one in parameters if one.default is one.empty]
+        if set(needed) <= values.keys():
+            calls[name] = (method, [values[one] for one in needed])
+    return calls
+
+
+def call(method, arguments):
+    try:
+        result = method(*arguments)
+        return list(result) if inspect.isgenerator(result) else result
+    except (ValueError, TypeError, AttributeError) as error:
+        return str(error)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("restored", [False, True], ids=["fitted", "restored"])
+def test_predictions_change_nothing(name, restored, monkeypatch):
+    """Threads share a model: no method that predicts sets an attribute of it or of its parts."""
+    model, arguments = fitted(name)
+    model = pickle.loads(pickle.dumps(model)) if restored else model
+    parts = {id(part): (part, dict(vars(part))) for part in estimators_in(model)}
+    calls = predictions(model, arguments)
+    assert calls
+
+    def refuse(self, name, value):
+        if id(self) in parts:
+            raise Written(f"{type(self).__name__}.{name}")
+        object.__setattr__(self, name, value)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BaseEstimator, "__setattr__", refuse, raising=False)
+        for method, values in calls.values():
+            call(method, values)
+    for part, before in parts.values():
+        assert vars(part).keys() == before.keys()
+        assert all(vars(part)[one] is before[one] for one in before)
+
+
+def test_a_decoder_of_a_restored_forest_is_not_kept_by_predictions():
+    """It is tuned when set_params sets it; predictions of other copies tune it every time."""
+    forest = okforest.OKRandomForest(9, kernel="hamming", oob_score=True, random_state=0)
+    forest.fit(X, OUTPUTS["hamming"]).set_params(decoder=Threshold("macro_f1"))
+    assert forest.decoder_.is_tuned
+    expected = forest.predict(X)
+    del forest.decoder_
+    np.testing.assert_array_equal(forest.predict(X), expected)
+    assert not hasattr(forest, "decoder_")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["OKTree", "OKBoost", "OKNeighbors", "OKRidge", "CensoredForest"])
+def test_threads_share_a_restored_model(name):
+    """They predict the same as one thread, from the first call on."""
+    model, arguments = fitted(name)
+    expected = model.predict(arguments[0])
+    for _ in range(5):
+        same = pickle.loads(pickle.dumps(model))
+        with ThreadPoolExecutor(8) as pool:
+            for found in pool.map(same.predict, [arguments[0]] * 16):
+                np.testing.assert_array_equal(found, expected)
+
+
+@cache
+def fitted_once(name):
+    return fitted(name)[0]
+
+
+def damaged(value, kind):
+    """Return another value, similar to the one of a fitted attribute."""
+    if kind in ("None", "number", "text", "list"):
+        return {"None": None, "number": -3, "text": "text", "list": [1, "a", None]}[kind]
+    if isinstance(value, np.ndarray):
+        if kind == "shorter":
+            return value[:-1]
+        if kind == "deeper":
+            return value[..., None]
+        return value.astype(object) if kind == "objects" else value[::-1] * 10
+    if isinstance(value, list):
+        return value[:-1]
+    if isinstance(value, int | float):
+        return value + 1 if kind == "shorter" else float(value)
+    return {kind: value}
+
+
+@pytest.mark.filterwarnings("ignore")
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_save_writes_nothing_that_load_refuses(data, tmp_path):
+    """Whatever happened to the fitted attributes: save refuses it, or load restores it."""
+    name = data.draw(st.sampled_from([*ESTIMATORS]))
+    model = copy.copy(fitted_once(name))
+    learnt = sorted(one for one in vars(model) if one.endswith("_"))
+    for one in data.draw(st.lists(st.sampled_from(learnt), min_size=1, max_size=2, unique=True)):
+        kind = data.draw(
+            st.sampled_from(
+                ["gone", "None", "number", "text", "list", "shorter", "deeper", "objects", "other"]
+            )
+        )
+        if kind == "gone":
+            delattr(model, one)
+        else:
+            vars(model)[one] = damaged(vars(model)[one], kind)
+    path = tmp_path / "model"
+    path.unlink(missing_ok=True)
+    try:
+        okforest.save(model, path)
+    except Exception:
+        assert not path.exists()
+    else:
+        loaded = okforest.load(path)
+        assert vars(loaded).keys() >= {one for one in vars(model) if one.endswith("_")}

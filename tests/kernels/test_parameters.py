@@ -45,7 +45,7 @@ def overlap(a, b):
         (
             OKRidge(input_kernel="rbf"),
             {"input_kernel__sigma": 1.0},
-            "own parameters gamma",
+            r"pass an object, input_kernel=RBF\(\)",
         ),
         (RBF(), {"base__sigma": 1.0}, "base=None has no parameters"),
         (Normalized("rbf"), {"base__sigma": 1.0}, r"base='rbf' .* base=RBF\(\)"),

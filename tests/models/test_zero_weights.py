@@ -49,7 +49,7 @@ def test_input_kernels_ignore_them(model):
     """The width of an input kernel is learnt from the same rows."""
     inputs = np.where(WEIGHT[:, None] > 0, X, 100.0 * X)
     model.set_params(input_kernel=RBF()).fit(inputs, Y, WEIGHT)
-    assert model.input_kernel_["metric"].sigma == RBF().resolve(X[WEIGHT > 0]).sigma
+    assert model.input_kernel_.sigma == RBF().resolve(X[WEIGHT > 0]).sigma
 
 
 @pytest.mark.parametrize("embedding", ["auto", "gram"])

@@ -103,7 +103,7 @@ def test_a_file_too_large(path, model):
 
 def save_forever(reports, path):
     model = okforest.load(path)
-    model.ballast_ = np.zeros(3_000_000)
+    model.categorical_features = np.zeros(3_000_000)  # ballast
     reports.put("ready")
     while True:
         okforest.save(model, path)

@@ -69,18 +69,18 @@ CASES = {
     ),
 }
 VALUES = {
-    "bytes": (b"a", "OKTree.extra_ is a bytes"),
-    "object in a list": ([0, [object()]], "OKTree.extra_[1][0] is an object"),
-    "object in a dict": ({"a": 1j}, "OKTree.extra_['a'] is a complex"),
-    "object in a set": ({1j}, "an item of OKTree.extra_ is a complex"),
-    "key": ({(0, b""): 1}, "a key of OKTree.extra_[1] is a bytes"),
-    "object in an array": (np.array([None, 1j]), "OKTree.extra_[1] is a complex"),
-    "class": (OKTree, "OKTree.extra_ is an abc.ABCMeta"),
-    "dates": (np.array(["2006-06-25"], "M8[D]"), "OKTree.extra_ is an array of type datetime64[D]"),
-    "records": (np.zeros(2, "i4,f4"), "OKTree.extra_ is an array of type [("),
-    "long numbers": (np.zeros(2, np.longdouble), "OKTree.extra_ is an array of type"),
+    "bytes": (b"a", "Mine.extra_ is a bytes"),
+    "object in a list": ([0, [object()]], "Mine.extra_[1][0] is an object"),
+    "object in a dict": ({"a": 1j}, "Mine.extra_['a'] is a complex"),
+    "object in a set": ({1j}, "an item of Mine.extra_ is a complex"),
+    "key": ({(0, b""): 1}, "a key of Mine.extra_[1] is a bytes"),
+    "object in an array": (np.array([None, 1j]), "Mine.extra_[1] is a complex"),
+    "class": (OKTree, "Mine.extra_ is an abc.ABCMeta"),
+    "dates": (np.array(["2006-06-25"], "M8[D]"), "Mine.extra_ is an array of type datetime64[D]"),
+    "records": (np.zeros(2, "i4,f4"), "Mine.extra_ is an array of type [("),
+    "long numbers": (np.zeros(2, np.longdouble), "Mine.extra_ is an array of type"),
     "masked": (np.ma.masked_equal([1, 2], 2), "(a numpy.ma"),
-    "duration": (np.timedelta64(3, "D"), "OKTree.extra_ is a numpy.timedelta64"),
+    "duration": (np.timedelta64(3, "D"), "Mine.extra_ is a numpy.timedelta64"),
 }
 
 
@@ -99,10 +99,14 @@ def test_parameters(tmp_path, params, what, advice):
     assert_refused(OKTree(**params).fit(X, Y), tmp_path / "model", what, advice)
 
 
+class Mine(OKTree):
+    """A model of a user, which may learn attributes of any name."""
+
+
 @pytest.mark.parametrize(("value", "what"), VALUES.values(), ids=VALUES)
 def test_attributes(tmp_path, value, what):
     """Values that a file cannot store, wherever they are."""
-    model = OKTree().fit(X, Y)
+    model = Mine().fit(X, Y)
     model.extra_ = value
     assert_refused(model, tmp_path / "model", what, "never code")
 

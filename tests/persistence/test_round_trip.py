@@ -104,6 +104,10 @@ DECODERS = {
 }
 
 
+class Mine(OKTree):
+    """A model of a user, which may learn attributes of any name."""
+
+
 def make(model, **params):
     return model(**({} if model is OKTree else {"n_estimators": 4}) | {"random_state": 0} | params)
 
@@ -197,7 +201,7 @@ def test_decoders(round_trip, decoder):
 
 WITHOUT_TREES = {
     "neighbours": OKNeighbors(kernel=RBF()),
-    "neighbours by a kernel": OKNeighbors(input_kernel="rbf", gamma=0.3, weights="kernel"),
+    "neighbours by a kernel": OKNeighbors(input_kernel=RBF(1.3), weights="kernel"),
     "neighbours by a metric": OKNeighbors(metric="manhattan"),
     "ridge": OKRidge(kernel="rbf"),
     "ridge, penalty chosen": OKRidge([0.1, 1.0], kernel=RBF(), input_kernel="linear"),
@@ -290,7 +294,7 @@ def test_without_outputs(round_trip):
 
 def test_values_of_every_type(round_trip):
     """Everything that fitted attributes may hold."""
-    model = make(OKTree).fit(X, Y)
+    model = Mine().fit(X, Y)
     nested = np.empty(2, dtype=object)
     nested[:] = [[1, "é", None], [True, 2.5, [np.nan]]]
     values = {
@@ -323,7 +327,7 @@ def test_values_of_every_type(round_trip):
 
 def test_sparse_matrix_with_unused_entries(round_trip):
     """SciPy allows entries after the last one that indptr counts; they are not saved."""
-    model = make(OKTree).fit(X, Y)
+    model = Mine().fit(X, Y)
     model.matrix_ = sp.csr_array(EYE)
     model.matrix_.data = np.r_[model.matrix_.data, 9.0]
     model.matrix_.indices = np.r_[model.matrix_.indices, 1].astype(np.int32)
@@ -334,7 +338,7 @@ def test_sparse_matrix_with_unused_entries(round_trip):
 
 def test_sparse_matrix_of_another_byte_order(round_trip):
     """SciPy's compiled code takes the numbers of a sparse matrix as native."""
-    model = make(OKTree).fit(X, Y)
+    model = Mine().fit(X, Y)
     model.matrix_ = sp.csr_array(EYE)
     model.matrix_.data = model.matrix_.data.astype(">f8")
     loaded = round_trip(model).matrix_

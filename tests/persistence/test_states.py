@@ -26,11 +26,16 @@ def test_categories():
     ("model", "name", "value", "message"),
     [
         (OKNeighbors(), "inputs_", X[:, :2], r"inputs_ has shape \(20, 2\)"),
-        (OKNeighbors(), "inputs_", ["a"], "inputs_ is not an array of floats"),
+        (OKNeighbors(), "inputs_", ["a"], r"inputs_ is \['a'\], not an array or a csr_array"),
         (OKNeighbors(), "row_weight_", np.ones((20, 1)), r"row_weight_ has shape \(20, 1\)"),
         (OKNeighbors(), "outputs_", X[:5], "outputs_ has 5 entries, not 20"),
         (OKRidge(), "dual_", np.ones(3), r"dual_ has shape \(3,\)"),
-        (OKRidge(), "dual_", np.eye(21, dtype=int), "dual_ is not an array of floats"),
+        (
+            OKRidge(),
+            "dual_",
+            np.eye(21, dtype=int),
+            "dual_ is an array of int64, not an array of floats",
+        ),
         (OKRidge(), "dual_", np.ones((21, 19)), "outputs_ has 20 entries, not 19"),
         (OKRidge(), "inputs_", X[:5], r"inputs_ has shape \(5, 3\)"),
         (OKRidge(), "landmarks_", np.arange(3), "landmarks_ has 3 entries, not 20"),
@@ -38,7 +43,7 @@ def test_categories():
         (OKRidge(n_components=2), "basis_", np.ones((4, 20)), "basis_ has 4 entries, not 3"),
         (OKRidge(n_components=2), "basis_", np.ones((3, 9)), "outputs_ has 20 entries, not 9"),
         (OKRidge(), "n_features_in_", 0, "n_features_in_ is 0"),
-        (OKRidge(), "kernel_", "rbf", "kernel_ is not a kernel"),
+        (OKRidge(), "kernel_", "rbf", "kernel_ is 'rbf', not an OutputKernel"),
     ],
 )
 def test_models_without_trees(model, name, value, message):

@@ -30,12 +30,12 @@ train, test = slice(0, 180), slice(180, None)
 # A forest and kernel ridge regression, with the same output kernel. The relation is smooth, which
 # suits ridge regression.
 from okforest import OKExtraTrees, OKRidge
-from okforest.kernels import Curves
+from okforest.kernels import RBF, Curves
 
 kernel = Curves(wavelength)
 models = {
     "OKExtraTrees": OKExtraTrees(200, kernel=kernel, min_samples_leaf=3, random_state=0),
-    "OKRidge": OKRidge("loo", kernel=kernel, input_kernel="rbf", gamma=5.0),
+    "OKRidge": OKRidge("loo", kernel=kernel, input_kernel=RBF(0.32)),
 }
 for name, model in models.items():
     model.fit(contents[train], spectra[train])

@@ -29,9 +29,10 @@ def problem(smooth, n_features):
 # %%
 # ``"loo"`` chooses the penalty of ridge regression by leave-one-out, in closed form.
 from okforest import OKExtraTrees, OKNeighbors, OKRidge
+from okforest.kernels import RBF
 
 models = {
-    "OKRidge": OKRidge("loo", kernel="rbf", input_kernel="rbf", gamma=1.0),
+    "OKRidge": OKRidge("loo", kernel="rbf", input_kernel=RBF(0.71)),
     "OKExtraTrees": OKExtraTrees(
         100, kernel="rbf", max_features=None, min_samples_leaf=3, random_state=0
     ),

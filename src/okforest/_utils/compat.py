@@ -1,4 +1,4 @@
-"""The private parts of scikit-learn that okforest uses; nothing else imports them."""
+"""What differs between versions of scikit-learn, and its private parts that okforest uses."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -15,7 +15,20 @@ from sklearn.utils._param_validation import (
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn before 1.9: no set_callbacks
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing: callbacks are not supported."""
+
+    def with_callbacks(method: Any) -> Any:
+        """Return the method, unchanged."""
+        return method
+
+
 __all__ = [
+    "CallbackSupportMixin",
     "HasMethods",
     "Interval",
     "RealNotInt",
@@ -24,6 +37,7 @@ __all__ = [
     "fit_context",
     "rows_of",
     "validate_parameter_constraints",
+    "with_callbacks",
 ]
 
 

@@ -1,6 +1,5 @@
 """Checks of X, y and weights as users pass them; the rest of the package trusts its arrays."""
 
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,20 +30,13 @@ class TrainingInputs:
         The inputs as numbers.
     n_features : int
         Number of features.
-    feature_names : ndarray of shape (p,) or None
-        Their names, if X has any.
     categories : list
         For each feature its categories, or None if it is numeric.
     """
 
     X: Inputs
     n_features: int
-    feature_names: Outputs | None
     categories: Categories
-
-    def store(self, estimator: BaseEstimator) -> None:
-        """Set the attributes that scikit-learn expects of a fitted estimator."""
-        _store_features(estimator, self.n_features, self.feature_names)
 
 
 def learn_inputs(
@@ -55,7 +47,9 @@ def learn_inputs(
     *,
     on_device: bool = False,
 ) -> TrainingInputs:
-    """Validate the X of a fit, for models that take missing values and categories.
+    """Validate the X of a fit, and set the number and the names of features.
+
+    It is for models that take missing values and categories.
 
     X becomes a float32, float64 or uint8 array, or a sparse matrix of floats, copied only if it is
     not one already. Categories become codes, in a copy. It must have ``least_rows`` rows. An array
@@ -63,21 +57,21 @@ def learn_inputs(
     """
     X = as_columns(X if on_device else to_host(X))
     categories = learn_categories(X, estimator.categorical_features, to_host(sample_weight))
-    scratch = copy(estimator)  # scikit-learn writes what it learns to the estimator
-    X = _check_trees_X(scratch, X, categories, reset=True, least_rows=least_rows)
-    return _training_inputs(scratch, X, categories)
+    X = _check_trees_X(estimator, X, categories, reset=True, least_rows=least_rows)
+    return TrainingInputs(X, estimator.n_features_in_, categories)
 
 
 def adopt_inputs(estimator: BaseEstimator, fitted: BaseEstimator) -> None:
     """Set the attributes of an estimator about its inputs to those of a fitted part of it."""
-    names = getattr(fitted, "feature_names_in_", None)
-    _store_features(estimator, fitted.n_features_in_, names)
+    estimator.n_features_in_ = fitted.n_features_in_
+    if hasattr(fitted, "feature_names_in_"):
+        estimator.feature_names_in_ = fitted.feature_names_in_
 
 
 def continue_inputs(estimator: BaseEstimator, X: Inputs) -> TrainingInputs:
     """Return inputs that were validated against an earlier fit, with what that fit has learnt."""
     categories = getattr(estimator, "categories_", [None] * estimator.n_features_in_)
-    return _training_inputs(estimator, X, categories)
+    return TrainingInputs(X, estimator.n_features_in_, categories)
 
 
 def check_inputs(estimator: BaseEstimator, X: Any, *, on_device: bool = False) -> Inputs:
@@ -87,32 +81,18 @@ def check_inputs(estimator: BaseEstimator, X: Any, *, on_device: bool = False) -
 
 
 def learn_numbers(estimator: BaseEstimator, X: Any, missing: str = "") -> TrainingInputs:
-    """Validate the X of a fit, for models that require numbers.
+    """Validate the X of a fit, for models that require numbers, and set what it has of features.
 
     X becomes a float64 array or CSR array. ``missing`` is the advice in the error about missing
     values; if it is empty, they are allowed.
     """
-    scratch = copy(estimator)
-    X = _check_numeric_X(scratch, X, missing, reset=True)
-    return _training_inputs(scratch, X, [None] * X.shape[1])
+    X = _check_numeric_X(estimator, X, missing, reset=True)
+    return TrainingInputs(X, estimator.n_features_in_, [None] * X.shape[1])
 
 
 def check_numbers(estimator: BaseEstimator, X: Any, missing: str = "") -> Inputs:
     """Validate the X of a prediction in the same way."""
     return _check_numeric_X(estimator, X, missing, reset=False)
-
-
-def _store_features(estimator: BaseEstimator, n_features: int, names: Outputs | None) -> None:
-    estimator.n_features_in_ = n_features
-    if names is not None:
-        estimator.feature_names_in_ = names
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
-
-
-def _training_inputs(fitted: BaseEstimator, X: Inputs, categories: Categories) -> TrainingInputs:
-    names = getattr(fitted, "feature_names_in_", None)
-    return TrainingInputs(X, fitted.n_features_in_, names, categories)
 
 
 def _check_trees_X(

@@ -1,7 +1,8 @@
-"""A progress bar on standard error, for ``verbose``."""
+"""Progress of a fit: a bar on standard error, for ``verbose``, and callbacks."""
 
 import sys
 import time
+from typing import Any, Self
 
 from okforest._utils.arrays import Progress
 
@@ -50,25 +51,59 @@ class ProgressBar:
         sys.stderr.flush()
 
 
-class Watchers:
-    """A progress bar, a callback or both, called with the number of new trees or rounds.
+class FitTasks:
+    """Trees or rounds as subtasks of a fit, for callbacks of scikit-learn 1.9 and later.
 
-    Both are passed the total number, including the ``first`` ones of a previous fit.
+    They are those of ``estimator.set_callbacks``. A callback cannot stop the fit, except by an
+    exception.
     """
 
-    def __init__(self, first: int, bar: ProgressBar | None, callback: Progress | None):
-        self.first, self.bar, self.callback = first, bar, callback
+    def __init__(self, estimator: Any, name: str, n_tasks: int):
+        self.estimator, self.name, self.done = estimator, name, 0
+        self.fit = estimator._init_callback_context(max_subtasks=n_tasks)
+        self.fit.call_on_fit_task_begin(estimator=estimator)
+
+    def __call__(self, done: int) -> None:
+        for _ in range(self.done, done):
+            task = self.fit.subcontext(task_name=self.name)
+            task.call_on_fit_task_begin(estimator=self.estimator)
+            task.call_on_fit_task_end(estimator=self.estimator)
+        self.done = max(self.done, done)
+
+    def end(self) -> None:
+        """Report that the fit is complete."""
+        self.fit.call_on_fit_task_end(estimator=self.estimator)
+
+
+class Watchers:
+    """Whoever is told the number of new trees or rounds: a progress bar and callbacks.
+
+    The bar and the callback are passed the total number, including the ``first`` ones of a previous
+    fit.
+    """
+
+    def __init__(
+        self, first: int, bar: ProgressBar | None, callback: Progress | None, tasks: FitTasks | None
+    ):
+        self.first, self.bar, self.callback, self.tasks = first, bar, callback, tasks
 
     def __call__(self, done: int) -> None:
         if self.bar is not None:
             self.bar(self.first + done)
         if self.callback is not None:
             self.callback(self.first + done)
+        if self.tasks is not None:
+            self.tasks(done)
 
-    def close(self) -> None:
-        """End the line of the bar."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        """End the line of the bar, and the fit if there was no error."""
         if self.bar is not None:
             self.bar.close()
+        if self.tasks is not None and error is None:
+            self.tasks.end()
 
 
 def progress_of(
@@ -77,6 +112,15 @@ def progress_of(
     verbose: int,
     callback: Progress | None,
     label: str = "growing trees",
+    estimator: Any = None,
 ) -> Watchers:
-    """Return what to call with the number of new trees: a bar if ``verbose``, and the callback."""
-    return Watchers(first, ProgressBar(total, label, first) if verbose else None, callback)
+    """Return what to call with the number of new trees or rounds.
+
+    It is a progress bar if ``verbose``, the callback, and the callbacks that ``set_callbacks`` of
+    the estimator has set.
+    """
+    bar = ProgressBar(total, label, first) if verbose else None
+    tasks = None
+    if getattr(estimator, "_skl_callbacks", None):
+        tasks = FitTasks(estimator, label, total - first)
+    return Watchers(first, bar, callback, tasks)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from okforest._utils.arrays import Booleans, Floats, Outputs
 from okforest._utils.frames import Categories, check_category_count, column, is_frame, missing
 from okforest._utils.inputs import learn_inputs, missing_features
+from okforest._utils.state import blank
 from okforest.dask._blocks import naming_partition
 from okforest.dask._growing import bytes_of
 from okforest.kernels import Dirac, OutputKernel
@@ -70,7 +71,7 @@ def summarize(
         nothing: Categories = [None] * n_features
         return Summary(0, n_features, output_names, None, 0, None, nothing, no, no, (), None)
     with naming_partition(number):
-        inputs = learn_inputs(model, X, weight, least_rows=1)
+        inputs = learn_inputs(blank(model), X, weight, least_rows=1)
         outputs = kernel.check(y)
         used = outputs if weight is None else outputs[weight > 0]
         labels = kernel.resolve(used).classes if isinstance(kernel, Dirac) else None

@@ -278,8 +278,6 @@ def _as_object(part: str, value: Any) -> str:
 
     if isinstance(value, type):
         return f"an object, {part}={value.__name__}(...)"
-    if part == "input_kernel" and isinstance(value, str):
-        return "an object, or set the model's own parameters gamma, degree and coef0"
     try:
         kernel = type(as_kernel(value)).__name__
     except ValueError:

@@ -1,11 +1,11 @@
 """The contract of every model: x → w(x), weights over the training outputs."""
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from copy import copy
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import ClassifierTags, RegressorTags, Tags
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from okforest._utils.arrays import Floats, Outputs, like
 from okforest._utils.frames import library_of, with_index_of
 from okforest._utils.resources import check_memory, csr_bytes
-from okforest._utils.state import FittedState
+from okforest._utils.state import FittedState, Maybe
 from okforest.decode import Decoder, TrainingSet, as_decoder
 from okforest.kernels import OutputKernel, as_kernel
 from okforest.kernels.base import NestedParametersMixin, methods_of
@@ -102,9 +102,9 @@ class OKModel(NestedParametersMixin, FittedState, ABC):
     device: Any = "cpu"  # of predictions; models that have a choice make it a parameter
     kernel_: OutputKernel
     outputs_: Outputs
-    output_names_: list[Any] | None
-    output_form_: Literal["frame", "polars"]
-    decoder_: Decoder
+    output_names_: Maybe[list[Any] | None]
+    output_form_: Maybe[Literal["frame", "polars"]]
+    decoder_: Maybe[Decoder]
 
     @abstractmethod
     def weight_matrix(self, X: Any) -> WeightMatrix:
@@ -285,14 +285,14 @@ class OKModel(NestedParametersMixin, FittedState, ABC):
         span: Span | None = self.__dict__.get("_span")
         if span is None or span.kernel is not self.kernel_ or span.outputs is not self.outputs_:
             return Span(self.kernel_, self.outputs_, self.device)
-        if span.device != self.device:  # kept, with what is copied to the device
-            self._span = span = span.moved(self.device)
-        return span
+        return span if span.device == self.device else span.moved(self.device)
 
     def validate_outputs(
         self, X: Any, y: Any, sample_weight: Floats | None = None
     ) -> tuple[OutputKernel, Outputs]:
         """Check y against the kernel and the decoder.
+
+        For developers: ``fit`` calls it.
 
         Parameters
         ----------
@@ -333,6 +333,8 @@ class OKModel(NestedParametersMixin, FittedState, ABC):
     def store_outputs(self, kernel: OutputKernel, outputs: Outputs) -> None:
         """Store the kernel and the training outputs, and what every prediction needs of them.
 
+        For developers: ``fit`` calls it at its end.
+
         Parameters
         ----------
         kernel : OutputKernel
@@ -346,17 +348,16 @@ class OKModel(NestedParametersMixin, FittedState, ABC):
             _ = self._span.training.squares  # once, instead of in the first prediction
 
     def check_state(self) -> None:
-        """Raise a ValueError unless the fitted attributes fit each other.
+        """Raise a ValueError unless the fitted attributes are as declared and fit each other.
 
-        :func:`okforest.save` and :func:`okforest.load` call it: compiled code trusts these arrays.
-        A subclass checks its own attributes and calls this method.
+        For developers: :func:`okforest.save` and :func:`okforest.load` call it, since compiled code
+        trusts these arrays. A subclass extends it by its own attributes.
         """
-        if not hasattr(self, "outputs_"):
+        super().check_state()
+        if not hasattr(self, "outputs_"):  # of trees that were grown without y
             return
-        if not isinstance(self.outputs_, np.ndarray) or self.outputs_.ndim < 1:
+        if self.outputs_.ndim < 1:
             raise ValueError("outputs_ is not an array of outputs")
-        if not isinstance(self.kernel_, OutputKernel):
-            raise ValueError("kernel_ is not a kernel")
         try:
             checked = self.kernel_.check(self.outputs_)
         except ValueError as error:
@@ -390,9 +391,9 @@ class OKModel(NestedParametersMixin, FittedState, ABC):
         decoder = as_decoder(self.decoder, self.kernel_)
         if decoder.is_tuned:
             return decoder
-        if not hasattr(self, "decoder_"):  # the decoder was set after the fit
-            self.decoder_ = tune_later(self, decoder)
-        return self.decoder_
+        if hasattr(self, "decoder_"):
+            return self.decoder_
+        return tune_later(self, decoder)  # an attribute of the model was set after the fit
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also those of kernels and decoders, as in ``kernel__sigma``.
@@ -407,9 +408,17 @@ class OKModel(NestedParametersMixin, FittedState, ABC):
         self : estimator
             This estimator.
         """
-        if any(name.partition("__")[0] == "decoder" for name in params):
+        changed = {name.partition("__")[0] for name in params}
+        if "decoder" in changed:
             self._forget("decoder_")  # it belongs to the previous decoder
         super().set_params(**params)
+        if "decoder" in changed and hasattr(self, "oob_weights_"):
+            with suppress(ValueError):  # predict raises it
+                decoder = as_decoder(self.decoder, self.kernel_)
+                if not decoder.is_tuned:
+                    self.decoder_ = tune_later(self, decoder)
+        if "device" in changed and "_span" in self.__dict__:
+            self._span = self._span.moved(self.device)
         return self
 
     def _forget(self, *names: str) -> None:

@@ -6,9 +6,12 @@ from inspect import signature
 from types import FunctionType
 from typing import Any, ClassVar, Literal
 
-from okforest._utils.arrays import Floats, to_host
+import scipy.sparse as sp
+
+from okforest._utils.arrays import Floats, Outputs, to_host
 from okforest._utils.inputs import TrainingInputs
 from okforest._utils.resources import thread_count
+from okforest._utils.state import Maybe
 from okforest.decode import as_decoder
 from okforest.embedding import EmbeddingKind
 from okforest.engine import DeviceName, Trees, apply
@@ -18,6 +21,10 @@ from okforest.models.tree_model import FitPlan, Target, TreeModel
 
 
 class _Forest(TreeModel):
+    oob_weights_: Maybe[sp.csr_array]
+    oob_prediction_: Maybe[Outputs]
+    oob_score_: Maybe[float]
+
     def __init__(
         self,
         n_estimators: int = 100,

@@ -9,11 +9,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._utils.arrays import Booleans, Floats, Inputs, Ints, Outputs, like, to_host
-from okforest._utils.compat import Interval, RealNotInt, StrOptions
+from okforest._utils.compat import CallbackSupportMixin, Interval, RealNotInt, StrOptions
 from okforest._utils.frames import Categories, category_counts
 from okforest._utils.inputs import check_inputs
 from okforest._utils.resources import thread_count
-from okforest._utils.state import check_feature_count, check_length
+from okforest._utils.state import Maybe, check_feature_count, check_length
 from okforest.embedding import EmbeddingKind
 from okforest.engine import DeviceName, GrowthRules, Trees, apply
 from okforest.engine.plan import UNLIMITED
@@ -21,7 +21,7 @@ from okforest.kernels import OutputKernel, as_kernel
 from okforest.models.base import OKModel
 
 
-class Grower(OKModel):
+class Grower(CallbackSupportMixin, OKModel):
     """A model that grows output kernel trees: their rules, leaves, kernel and importances.
 
     A subclass exposes some of the attributes below as parameters and fixes the others.
@@ -52,11 +52,13 @@ class Grower(OKModel):
     _uses_outputs: ClassVar[bool] = True  # whether the trees' structure depends on the outputs
 
     trees_: Trees
+    kernel_: Maybe[OutputKernel]  # and outputs are absent if trees were grown without y
+    outputs_: Maybe[Outputs]
     seed_: int
     has_missing_: Booleans
     categories_: Categories
     n_features_in_: int
-    row_weight_: Floats
+    row_weight_: Maybe[Floats]
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
@@ -173,8 +175,6 @@ class Grower(OKModel):
         """Raise a ValueError unless the fitted attributes fit each other."""
         super().check_state()
         check_feature_count(self)
-        if not isinstance(self.trees_, Trees):
-            raise ValueError("trees_ are not trees")
         check_length(self, "categories_", self.n_features_in_)
         check_length(self, "has_missing_", self.n_features_in_)
         if category_counts(self.categories_).tolist() != self.trees_.n_categories.tolist():

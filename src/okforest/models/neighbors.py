@@ -21,12 +21,11 @@ from okforest._utils.inputs import (
     learn_numbers,
 )
 from okforest._utils.resources import thread_count
-from okforest._utils.state import check_feature_count, check_floats, check_length
+from okforest._utils.state import Maybe, check_feature_count, check_floats, check_length
 from okforest.kernels import OutputKernel
 from okforest.models.base import OKModel
 from okforest.models.input_kernels import (
-    CONSTRAINTS,
-    InputKernel,
+    CONSTRAINT,
     input_diag,
     input_gram,
     resolve_input_kernel,
@@ -74,7 +73,7 @@ class IndexSearch:
 class KernelSearch:
     """A search by the distance of a kernel, ‖φ(x) − φ(z)‖² = k(x, x) − 2 k(x, z) + k(z, z)."""
 
-    def __init__(self, Z: Inputs, kernel: InputKernel):
+    def __init__(self, Z: Inputs, kernel: Any):
         self.inputs = Z
         self.kernel = kernel
         self.squares = input_diag(kernel, Z)
@@ -145,8 +144,8 @@ class OKNeighbors(OKModel):
         The training inputs; absent with ``metric="precomputed"``.
     row_weight_ : ndarray of shape (n,)
         The weights of the training rows.
-    input_kernel_ : dict
-        The input kernel and its parameters, if there is one.
+    input_kernel_ : str, kernel or callable
+        The input kernel, with parameters that depend on the inputs filled in, if there is one.
 
     See Also
     --------
@@ -166,9 +165,9 @@ class OKNeighbors(OKModel):
     array([0.33333333, 0.33333333, 0.33333333])
     """
 
-    inputs_: Inputs
+    inputs_: Maybe[Inputs]
     row_weight_: Floats
-    input_kernel_: InputKernel
+    input_kernel_: Maybe[Any]
     n_features_in_: int
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -177,8 +176,7 @@ class OKNeighbors(OKModel):
         "weights": [StrOptions({"uniform", "distance", "kernel"}), callable],
         "metric": [str, callable],
         "metric_params": [dict, None],
-        **CONSTRAINTS,
-        "input_kernel": [*CONSTRAINTS["input_kernel"], None],
+        "input_kernel": [*CONSTRAINT, None],
         "decoder": "no_validation",  # as_decoder has better messages
         "n_jobs": [Integral, None],
     }
@@ -194,10 +192,6 @@ class OKNeighbors(OKModel):
         metric: Any = "euclidean",
         metric_params: dict[str, Any] | None = None,
         input_kernel: Any = None,
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        input_kernel_params: dict[str, Any] | None = None,
         decoder: Any = "auto",
         n_jobs: int | None = None,
     ):
@@ -207,10 +201,6 @@ class OKNeighbors(OKModel):
         self.metric = metric
         self.metric_params = metric_params
         self.input_kernel = input_kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.input_kernel_params = input_kernel_params
         self.decoder = decoder
         self.n_jobs = n_jobs
 
@@ -246,11 +236,10 @@ class OKNeighbors(OKModel):
             )
         kernel, outputs = self.validate_outputs(X, y, weight)
         if self.input_kernel is not None:
-            self.input_kernel_ = resolve_input_kernel(self, X, weight)
+            self.input_kernel_ = resolve_input_kernel(self.input_kernel, X, weight)
         if self.metric != "precomputed":
             self.inputs_ = X.copy()
         self.row_weight_ = weight
-        inputs.store(self)
         self.store_outputs(kernel, outputs)
         self._search = self._prepare_search()
         return self
@@ -270,8 +259,6 @@ class OKNeighbors(OKModel):
         """
         check_is_fitted(self, "outputs_")
         X = self._check_inputs(X)
-        if not hasattr(self, "_search"):  # the model was loaded
-            self._search = self._prepare_search()
         used = np.flatnonzero(self.row_weight_)
         # A row counts as at least one neighbour: n_neighbors rows are enough.
         nearest = self._search.nearest(X, min(self.n_neighbors, len(used)))
@@ -324,6 +311,11 @@ class OKNeighbors(OKModel):
 
     def _allows_nan(self) -> bool:
         return self.metric == "nan_euclidean" and self.input_kernel is None
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "row_weight_"):
+            self._search = self._prepare_search()
 
     def _prepare_search(self) -> Search:
         used = np.flatnonzero(self.row_weight_)

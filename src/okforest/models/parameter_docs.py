@@ -34,8 +34,10 @@ PARAMETERS = {
         once whatever its weight; a row drawn twice for a tree counts twice.""",
     "min_samples_leaf": """int, float or "auto", default="auto"
         Minimum number of samples (or fraction of all) in a leaf, counted in the same way: a row of
-        weight 10 may be a leaf with ``min_samples_leaf=5``. "auto" takes the kernel's own choice,
-        which is 10 for "survival" and 1 for all others.""",
+        weight 10 may be a leaf with ``min_samples_leaf=5``. scikit-learn counts rows here, whatever
+        their weights. okforest counts weights, since only then a row of weight 3 equals three
+        copies of it, which scikit-learn's own check of equivalent sample weights requires. "auto"
+        takes the kernel's own choice, which is 10 for "survival" and 1 for all others.""",
     "max_leaf_nodes": """int, optional
         Maximum number of leaves of a tree. If set, the split with the largest gain comes next.""",
     "min_impurity_decrease": """float, default=0.0
@@ -98,7 +100,8 @@ PARAMETERS = {
         Whether to show a progress bar while fitting.""",
     "callback": """callable, optional
         Called about twenty times a second while fitting, with the number of trees grown so far. An
-        exception that it raises stops the fit.""",
+        exception that it raises stops the fit. Callbacks of scikit-learn 1.9 and later are set by
+        ``set_callbacks``; every tree is a task of the fit.""",
     "n_neighbors": """int, default=5
         Number of neighbours.""",
     "weights": """{"uniform", "distance", "kernel"} or callable, default="uniform"
@@ -111,20 +114,12 @@ PARAMETERS = {
     "metric_params": """dict, optional
         Parameters of the metric, such as ``{"p": 3}`` for "minkowski".""",
     "input_kernel": """str, kernel or callable, default={default}
-        The kernel on inputs: a name that :func:`sklearn.metrics.pairwise.pairwise_kernels` accepts,
-        an object of :mod:`okforest.kernels` (such as ``RBF(sigma="median")``) or of
-        :mod:`sklearn.gaussian_process.kernels`, a function of two rows, or (for OKRidge)
+        The kernel on inputs: an object of :mod:`okforest.kernels`, such as ``RBF(sigma="median")``,
+        whose parameters are searched as ``input_kernel__sigma``; an object of
+        :mod:`sklearn.gaussian_process.kernels`; a name that
+        :func:`sklearn.metrics.pairwise.pairwise_kernels` accepts, with the default parameters
+        ("rbf" is exp(−‖x − z‖²/p) for p features); a function of two rows; or (for OKRidge)
         "precomputed" if X holds the values of the kernel.""",
-    "gamma": """float, optional
-        Parameter of the kernels named "rbf", "laplacian", "poly", "sigmoid" and "chi2", as in
-        scikit-learn: "rbf" is exp(−γ‖x − z‖²), so that γ = 1/2σ². By default 1 divided by the
-        number of features (1 for "chi2").""",
-    "degree": """float, default=3
-        Degree of the kernel named "poly".""",
-    "coef0": """float, default=1
-        Constant term of the kernels named "poly" and "sigmoid".""",
-    "input_kernel_params": """dict, optional
-        Keyword arguments, if the input kernel is a function.""",
     "alpha": """float, "loo" or array-like of floats, default=1.0
         The penalty. From a list, the one with the smallest leave-one-out loss in feature space is
         chosen. "loo" compares 21 penalties, from 1e-8 to 100 times the variance of the inputs in
@@ -155,7 +150,8 @@ BOOSTING = {
         whose split reduces it most.""",
     "min_samples_leaf": """int or float, default=1
         Minimum number of samples (or fraction of all) in a leaf. A row counts as its weight, and
-        as at least one.""",
+        as at least one: a row of weight 3 equals three copies of it, as scikit-learn's check of
+        equivalent sample weights requires.""",
     "subsample": """float, default=1.0
         The fraction of the rows that each round learns from, drawn without replacement. Below 1,
         ``oob_improvement_`` estimates how much each round helps the other rows.""",
@@ -167,9 +163,6 @@ BOOSTING = {
         estimators can be used. If weights are not all one (with ``sample_weight``, ``subsample`` or
         ``n_iter_no_change``), ``fit(X, R, sample_weight=...)`` is called, and rows of weight zero
         must have no effect.""",
-    "line_search": """bool, default=False
-        Whether to multiply each round by the factor that minimises the training loss, before
-        ``learning_rate``. It has no effect on trees, whose leaf means are optimal already.""",
     "n_iter_no_change": """int, optional
         Stop when this number of rounds has not reduced the validation loss, measured in H, by more
         than ``tol``. By default there is no early stopping.""",
@@ -198,7 +191,8 @@ BOOSTING = {
         losses and nearest outputs are computed on the GPU if there is one.""",
     "callback": """callable, optional
         Called after each round with the number of rounds so far. An exception that it raises stops
-        the fit.""",
+        the fit. Callbacks of scikit-learn 1.9 and later are set by ``set_callbacks``; every round
+        is a task of the fit.""",
 }
 
 SHARED_ATTRIBUTES = """kernel_ : OutputKernel

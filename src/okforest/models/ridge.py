@@ -17,13 +17,12 @@ from okforest._utils.inputs import (
     check_weights,
     learn_numbers,
 )
-from okforest._utils.state import check_feature_count, check_floats, check_length
+from okforest._utils.state import Maybe, check_feature_count, check_floats, check_length
 from okforest.kernels import OutputKernel
 from okforest.kernels.precomputed import check_symmetric
 from okforest.models.base import OKModel
 from okforest.models.input_kernels import (
-    CONSTRAINTS,
-    InputKernel,
+    CONSTRAINT,
     input_gram,
     resolve_input_kernel,
 )
@@ -85,8 +84,8 @@ class OKRidge(OKModel):
         The weights are c(x) ``dual_`` ``basis_``, where c(x) is k(x, Z), or with an intercept
         k(x, Z) − ``input_mean_`` followed by a one. Without landmarks and components r is n, and
         None stands for the identity.
-    input_kernel_ : dict
-        The input kernel and its parameters.
+    input_kernel_ : str, kernel or callable
+        The input kernel, with parameters that depend on the inputs filled in.
 
     See Also
     --------
@@ -114,21 +113,21 @@ class OKRidge(OKModel):
     """
 
     alpha_: float
-    alphas_: Floats
-    loo_loss_: Floats
+    alphas_: Maybe[Floats]
+    loo_loss_: Maybe[Floats]
     landmarks_: Positions
-    inputs_: Inputs
+    inputs_: Maybe[Inputs]
     input_mean_: Floats | None
     dual_: Floats
     basis_: Floats | None
-    input_kernel_: InputKernel
+    input_kernel_: Any
     n_features_in_: int
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"loo"}), "array-like"],
         "fit_intercept": ["boolean"],
         "kernel": "no_validation",  # as_kernel has better messages
-        **CONSTRAINTS,
+        "input_kernel": CONSTRAINT,
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
         "decoder": "no_validation",  # as_decoder has better messages
@@ -142,10 +141,6 @@ class OKRidge(OKModel):
         fit_intercept: bool = True,
         kernel: Any = "linear",
         input_kernel: Any = "rbf",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        input_kernel_params: dict[str, Any] | None = None,
         n_components: int | None = None,
         n_landmarks: int | None = None,
         decoder: Any = "auto",
@@ -155,10 +150,6 @@ class OKRidge(OKModel):
         self.fit_intercept = fit_intercept
         self.kernel = kernel
         self.input_kernel = input_kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.input_kernel_params = input_kernel_params
         self.n_components = n_components
         self.n_landmarks = n_landmarks
         self.decoder = decoder
@@ -188,7 +179,7 @@ class OKRidge(OKModel):
         X = inputs.X
         weight = check_weights(sample_weight, X)
         kernel, outputs = self.validate_outputs(X, y, weight)
-        self.input_kernel_ = resolve_input_kernel(self, X, weight)
+        self.input_kernel_ = resolve_input_kernel(self.input_kernel, X, weight)
         used = np.flatnonzero(weight)
         chosen = self._choose_landmarks(len(used))
         self.landmarks_ = used if chosen is None else used[chosen]
@@ -210,7 +201,6 @@ class OKRidge(OKModel):
             self.dual_, self.basis_ = _at_columns(used, dual * rows.scale, weight), None
         else:
             self.dual_, self.basis_ = dual, _at_columns(used, basis.T * rows.scale, weight)
-        inputs.store(self)
         self.store_outputs(kernel, outputs)
         return self
 
@@ -278,7 +268,7 @@ class OKRidge(OKModel):
         """
         check_is_fitted(self, "outputs_")
         X = self._check_inputs(X)
-        if self.input_kernel_["metric"] == "precomputed":
+        if self.input_kernel_ == "precomputed":
             K = X[:, self.landmarks_]
         else:
             K = input_gram(self.input_kernel_, X, self.inputs_)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._utils.arrays import Floats, Inputs, Outputs, like, on_gpu, to_host
-from okforest._utils.compat import StrOptions, fit_context
+from okforest._utils.compat import StrOptions, fit_context, with_callbacks
 from okforest._utils.errors import warn
 from okforest._utils.frames import category_counts
 from okforest._utils.inputs import (
@@ -22,6 +22,7 @@ from okforest._utils.inputs import (
 )
 from okforest._utils.progress import progress_of
 from okforest._utils.resources import thread_count
+from okforest._utils.state import Maybe
 from okforest.embedding import (
     LOW_RANK_KINDS,
     Embedding,
@@ -77,7 +78,12 @@ class FitPlan:
 class TreeModel(Grower):
     """A tree or forest: the prediction is the mean of the training outputs in its leaves."""
 
-    min_samples_leaf_: int
+    min_samples_leaf_: Maybe[int]
+    embedding_: Maybe[str]
+    embedding_rank_: Maybe[int]
+    embedding_residual_: Maybe[float]
+    search_rank_: Maybe[int]
+    search_variance_: Maybe[float]
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **Grower._parameter_constraints,
@@ -112,8 +118,11 @@ class TreeModel(Grower):
         return self.fit_by(self._grow_on_device, X, y, sample_weight)
 
     @fit_context(prefer_skip_nested_validation=True)
+    @with_callbacks
     def fit_by(self, grow: GrowFunction, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model with trees that another function grows, such as one on a cluster.
+
+        For developers: :func:`okforest.dask.fit` calls it.
 
         Parameters
         ----------
@@ -179,12 +188,10 @@ class TreeModel(Grower):
         """Grow the trees of a plan; None if there is nothing to add."""
         if not plan.trees:
             return None
-        grown = grow(
-            plan.growth,
-            plan.trees,
-            n_threads=thread_count(self.n_jobs),
-            progress=progress_of(plan.trees.start, plan.trees.stop, self.verbose, self.callback),
-        )
+        first, last = plan.trees.start, plan.trees.stop
+        threads = thread_count(self.n_jobs)
+        with progress_of(first, last, self.verbose, self.callback, estimator=self) as progress:
+            grown = grow(plan.growth, plan.trees, n_threads=threads, progress=progress)
         return prune(grown, self.ccp_alpha) if self.ccp_alpha > 0 else grown
 
     def _finish(self, plan: "FitPlan", grown: Trees | None) -> None:
@@ -194,7 +201,6 @@ class TreeModel(Grower):
         self.seed_ = plan.growth.seed
         self.row_weight_ = plan.growth.row_weight
         self.min_samples_leaf_ = int(plan.growth.rules.min_samples_leaf)
-        plan.inputs.store(self)
         self.categories_ = plan.inputs.categories
         self.has_missing_ = missing_features(plan.inputs.X)
         target = plan.target

@@ -294,13 +294,6 @@ def predicted_weights_by_tree(estimator: Any, X: Any) -> Sequence[WeightMatrix]:
     return model.tree_weight_matrices(X)
 
 
-def check_present(model: Any, *names: str) -> None:
-    """Check that a model has all of these attributes."""
-    missing = [name for name in names if not hasattr(model, name)]
-    if missing:
-        raise ValueError(f"{', '.join(missing)} missing")
-
-
 def check_inner_model(estimator: Any, name: str) -> int:
     """Check the model inside a model, or at the end of a pipeline; return its number of outputs."""
     final = final_model(estimator)

@@ -49,6 +49,9 @@ class InputSimilarity(LinkPredictor):
     array([[0.  , 0.11, 1.  ]])
     """
 
+    imputer_: SimpleImputer
+    inputs_: Floats
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "metric": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS))],
     }
@@ -103,6 +106,9 @@ class PairClassifier(LinkPredictor):
     >>> PairClassifier().fit(X, links).predict_links(X[:3], X[:5]).shape
     (3, 5)
     """
+
+    classifier_: Any
+    inputs_: Any
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), None],

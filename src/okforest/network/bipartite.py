@@ -21,7 +21,6 @@ from okforest.network.base import (
     check_k,
     check_matrix,
     check_names,
-    check_present,
     new_model,
     predicted_weights,
     ranked_links,
@@ -97,6 +96,8 @@ class BipartiteCompletion(FittedState):
     (10, 5)
     """
 
+    row_model_: Any
+    column_model_: Any
     links_: sp.csr_array
     known_rows_: sp.csr_array
     known_columns_: sp.csr_array
@@ -257,11 +258,7 @@ class BipartiteCompletion(FittedState):
 
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""
-        check_present(
-            self,
-            *("row_model_", "column_model_", "links_", "known_rows_", "known_columns_"),
-            *("row_names_", "column_names_"),
-        )
+        super().check_state()
         n = check_inner_model(self.row_model_, "row_model_")
         m = check_inner_model(self.column_model_, "column_model_")
         check_matrix(self.links_, "links_", (n, m))

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from okforest._utils.arrays import Floats, check_sparse
 from okforest._utils.compat import Interval, StrOptions
+from okforest._utils.state import Maybe
 from okforest.kernels import Diffusion, OutputKernel, Precomputed
 from okforest.kernels.graphs import VertexKernel
 from okforest.kernels.laplacian import Vertices
@@ -28,7 +29,6 @@ from okforest.network.base import (
     check_inner_model,
     check_matrix,
     check_names,
-    check_present,
     new_model,
     predicted_weights,
     predicted_weights_by_tree,
@@ -176,7 +176,7 @@ class NetworkCompletion(LinkPredictor):
 
     model_: Any
     known_weights_: list[sp.csr_array]
-    calibration_: Calibration
+    calibration_: Maybe[Calibration]
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": "no_validation",  # new_model has better messages
@@ -320,13 +320,13 @@ class NetworkCompletion(LinkPredictor):
 
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""
-        check_present(self, "model_", "names_", "adjacency_", "known_weights_")
+        super().check_state()
         n = check_inner_model(self.model_, "model_")
         check_names(self.names_, "names_", n)
         check_matrix(self.adjacency_, "adjacency_", (n, n))
         weights = self.known_weights_
         expected = self._n_weight_matrices()
-        if not isinstance(weights, list) or not weights or len(weights) != expected:
+        if not weights or len(weights) != expected:
             raise ValueError(f"known_weights_ is not a list of {expected} matrices")
         for i, W in enumerate(weights):
             check_matrix(W, f"known_weights_[{i}]", (n, n))

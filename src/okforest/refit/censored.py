@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from okforest._utils.arrays import Floats, check_sparse
 from okforest._utils.compat import Interval, StrOptions, fit_context, rows_of
 from okforest._utils.errors import available_if
+from okforest._utils.state import Maybe
 from okforest.kernels import as_kernel
 from okforest.models import OKExtraTrees
 from okforest.models.tuning import ParameterChoice, choose, losses_of_folds
@@ -178,6 +179,13 @@ class CensoredForest(LeafCurves, Wrapper):
     }
 
     leaf_values_: Floats
+    refitted_outputs_: Maybe[Floats]
+    scale_times_: Floats
+    scale_survival_: Floats
+    structure_: str
+    objective_: float
+    duality_gap_: float
+    n_iter_: int
 
     def __init__(
         self,
@@ -294,6 +302,7 @@ class CensoredForest(LeafCurves, Wrapper):
         factor = 2.0 if self.norm == "l2" else 1.0
         self.objective_, self.duality_gap_ = factor * solution.objective, solution.gap
         self.n_iter_ = solution.n_iterations
+        self._prepare_curves()
 
     def predict(self, X: Any) -> Floats:
         """Predict outputs.
@@ -363,9 +372,8 @@ class CensoredForest(LeafCurves, Wrapper):
 
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""
+        super().check_state()
         check_refit(self, len(self.outputs_))
-        if not isinstance(self.curves_, Survival):
-            raise ValueError("curves_ is not a Survival kernel")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

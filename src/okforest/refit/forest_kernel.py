@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from okforest._utils.arrays import Floats, Outputs
 from okforest._utils.compat import Interval, StrOptions, fit_context
 from okforest._utils.resources import check_memory
+from okforest._utils.state import Maybe
 from okforest.models import OKExtraTrees
 from okforest.models.tree_model import TreeModel
 from okforest.models.wrapping import Wrapper, check_inner
@@ -84,6 +85,8 @@ class ForestKernel(TransformerMixin, Wrapper):
     }
 
     estimator_: Any
+    landmarks_: Maybe[sp.csr_array]
+    projection_: Maybe[Floats]
 
     def __init__(
         self,
@@ -221,6 +224,7 @@ class ForestKernel(TransformerMixin, Wrapper):
 
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""
+        super().check_state()
         check_inner(self.estimator_, "estimator_", TreeModel)
         if self.features == "leaves":
             return

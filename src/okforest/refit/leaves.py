@@ -18,6 +18,7 @@ from okforest._utils.compat import rows_of
 from okforest._utils.errors import warn
 from okforest._utils.frames import as_columns, is_frame
 from okforest._utils.inputs import learn_inputs
+from okforest._utils.state import blank
 from okforest.engine import Trees
 from okforest.models.tree_model import TreeModel
 from okforest.models.wrapping import check_inner
@@ -91,7 +92,7 @@ def check_rows(model: TreeModel, X: Any) -> Any:
         X = sp.csr_array(matrix)
     elif not is_frame(X):
         X = np.asarray(X)
-    learn_inputs(model, X)
+    learn_inputs(blank(model), X)
     return X
 
 
@@ -244,10 +245,27 @@ def check_refit(model: Any, n: int) -> None:
             raise ValueError(f"leaf_values_ does not have {expected} entries")
 
 
+@dataclass(frozen=True, eq=False)
+class CurvesOfLeaves:
+    """The mean survival curve of the training rows of every leaf, computed when it is needed."""
+
+    trees: Trees
+    training_leaves: Ints
+    kernel: Survival
+    outputs: Floats
+
+    @cached_property
+    def values(self) -> Floats:
+        """Curves, of shape (n_leaves, n_times)."""
+        expansion = LeafExpansion(self.trees)
+        members = expansion.means_over(expansion.rows(self.training_leaves))
+        return np.asarray(members @ self.kernel.curves(self.outputs))
+
+
 class LeafCurves:
     """Survival functions and quantiles: means of the curves of training rows in the same leaves."""
 
-    _derived: ClassVar[tuple[str, ...]] = ("_kept_curves",)
+    _derived: ClassVar[tuple[str, ...]] = ("_curves_of_leaves",)
 
     estimator_: Any
     outputs_: Floats
@@ -277,18 +295,19 @@ class LeafCurves:
         survival : ndarray of n functions, or of shape (n, n_times)
             The probability to survive beyond a time.
         """
-        curves = self._rows(X) @ self._curves_of_leaves()
+        curves = self._rows(X) @ self._curves_of_leaves.values
         return curves if return_array else step_functions(self.event_times_, curves)
 
-    def _curves_of_leaves(self) -> Floats:
-        """Return the mean curve of every leaf, of shape (n_leaves, n_times), made when needed."""
-        kept = self.__dict__.get("_kept_curves")
-        if kept is None or kept[0] is not self.training_leaves_:
-            expansion = LeafExpansion(self.estimator_.trees_)
-            members = expansion.means_over(expansion.rows(self.training_leaves_))
-            curves = members @ self.curves_.curves(self.outputs_)
-            kept = self._kept_curves = (self.training_leaves_, curves)
-        return kept[1]
+    def _prepare_curves(self) -> None:
+        """Prepare what predictions need besides the fitted attributes."""
+        self._curves_of_leaves = CurvesOfLeaves(
+            self.estimator_.trees_, self.training_leaves_, self.curves_, self.outputs_
+        )
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)  # type: ignore[misc]
+        if hasattr(self, "curves_"):
+            self._prepare_curves()
 
     @property
     def event_times_(self) -> Floats:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from okforest._utils.arrays import Booleans, Floats, Ints, Outputs
 from okforest._utils.compat import Interval, StrOptions, fit_context, rows_of
 from okforest._utils.frames import as_columns
+from okforest._utils.state import Maybe
 from okforest.decode import as_decoder
 from okforest.kernels import Dirac, as_kernel
 from okforest.kernels.outputs import check_collection, read_array
@@ -150,7 +151,16 @@ class SemiSupervisedForest(WrapperModel):
     True
     """
 
-    regrown_on_: Floats | sp.csr_array
+    labelled_: Booleans
+    leaf_means_: sp.csr_array
+    leaf_adjustments_: Floats
+    basis_: Floats
+    transduction_: Outputs
+    regrown_: Maybe[TreeModel]
+    regrown_on_: Maybe[Floats | sp.csr_array]
+    objective_: float
+    gradient_norm_: float
+    n_iter_: int
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": "no_validation",  # check_trees has better messages

@@ -246,8 +246,7 @@ class SegmentAnnotator(FittedState):
 
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""
-        if not isinstance(self.model_, SegmentRegressor):
-            raise ValueError("model_ is not a SegmentRegressor")
+        super().check_state()
         n_labels = self.model_.outputs_.shape[1]
         if len(self.classes_) != n_labels or self.thresholds_.shape != (n_labels,):
             raise ValueError("classes_ and thresholds_ do not fit the outputs of model_")

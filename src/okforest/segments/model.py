@@ -422,10 +422,6 @@ class SegmentModel(WrapperModel):
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""
         super().check_state()
-        if not isinstance(self.segmenter_, Segmenter):
-            raise ValueError("segmenter_ is not a segmenter")
-        if not isinstance(self.learner_, Learner):
-            raise ValueError("learner_ is not a learner")
         check_floats(self, "object_weight_", 1, (len(self.outputs_),))
         self.learner_.check_objects(len(self.outputs_))
 

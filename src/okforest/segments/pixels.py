@@ -106,6 +106,7 @@ class PixelClassifier(ClassifierMixin, FittedState):
 
     classes_: Labels
     segmenter_: RandomSubwindows
+    estimator_: Any
     seed_: int
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -333,9 +334,8 @@ class PixelClassifier(ClassifierMixin, FittedState):
 
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""
-        if not isinstance(self.segmenter_, RandomSubwindows):
-            raise ValueError("segmenter_ is not a RandomSubwindows")
-        if not isinstance(self.classes_, np.ndarray) or self.classes_.ndim != 1:
+        super().check_state()
+        if self.classes_.ndim != 1:
             raise ValueError("classes_ is not an array of labels")
 
     def __sklearn_tags__(self) -> Tags:

@@ -192,6 +192,9 @@ class ConformalSets(Conformal):
     [[1], [1], [2, 1], [1]]
     """
 
+    candidates_: Outputs
+    achievable_coverage_: float
+
     def __init__(
         self,
         estimator: Any,

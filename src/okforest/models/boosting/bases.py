@@ -104,17 +104,15 @@ class BaseLearner(RoundLearner):
         The base learner.
     learning_rate : float
         The factor of each round.
-    line_search : bool
-        Whether to multiply it by the factor that minimises the training loss.
     """
 
     residuals: VectorResiduals
 
-    def __init__(self, plan: BoostPlan, base: Any, *, learning_rate: float, line_search: bool):
+    def __init__(self, plan: BoostPlan, base: Any, *, learning_rate: float):
         super().__init__(plan.initial, VectorResiduals(plan.embedding, plan.initial))
         self.base, self.seed = base, plan.seed
         self.inputs = Layouts(plan.inputs.X).rows
-        self.learning_rate, self.line_search = learning_rate, line_search
+        self.learning_rate = learning_rate
         self.bases: list[Any] = []
 
     def add(self, m: int, weight: Floats) -> None:
@@ -133,8 +131,7 @@ class BaseLearner(RoundLearner):
         self.bases.append(base)
         weights = weights_of(base, self.inputs)
         _check_shape(weights, base, len(weight))
-        best = self.residuals.best_scale(weights, weight) if self.line_search else 1.0
-        self._subtract(WeightsRound(self.learning_rate * best, weights))
+        self._subtract(WeightsRound(self.learning_rate, weights))
         if not np.isfinite(self.residuals.squares()).all():
             raise ValueError(f"base={self.base!r} predicts weights that are not finite.")
 
@@ -368,6 +365,7 @@ class DirectionBase(FittedState):
 
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes are valid, those of a model included."""
+        super().check_state()
         check_floats(self, "coefficients_", 1)
         if not callable(getattr(self.regressor_, "predict", None)):
             raise ValueError(

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import Tags, get_tags
 
 from okforest._utils.arrays import Floats, Inputs, Outputs
-from okforest._utils.compat import Interval, StrOptions, fit_context
+from okforest._utils.compat import Interval, StrOptions, fit_context, with_callbacks
 from okforest._utils.errors import warn
 from okforest._utils.inputs import (
     TrainingInputs,
@@ -82,7 +82,7 @@ class OKBoost(BoostedModel):
     inputs_ : ndarray or csr_array of shape (n, p)
         The training inputs, if the base learners are not trees.
     scales_ : ndarray of shape (``n_estimators_``,)
-        The factor of each round: ``learning_rate``, times that of ``line_search``.
+        The factor of each round, its ``learning_rate``.
     row_weight_ : ndarray of shape (n,)
         The weights of the training rows; zero for rows held out.
     embedding_ : str
@@ -132,7 +132,6 @@ class OKBoost(BoostedModel):
         "growth": [StrOptions({"variance", "gain"})],
         "subsample": [Interval(Real, 0.0, 1.0, closed="right")],
         "base": "no_validation",  # check_base has better messages
-        "line_search": ["boolean"],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), None],
         "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
         "tol": [Interval(Real, 0.0, None, closed="left")],
@@ -152,7 +151,6 @@ class OKBoost(BoostedModel):
         min_samples_leaf: float = 1,
         subsample: float = 1.0,
         base: Any = "tree",
-        line_search: bool = False,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
         tol: float = 1e-4,
@@ -178,7 +176,6 @@ class OKBoost(BoostedModel):
         self.min_samples_leaf = min_samples_leaf
         self.subsample = subsample
         self.base = base
-        self.line_search = line_search
         self.n_iter_no_change = n_iter_no_change
         self.validation_fraction = validation_fraction
         self.tol = tol
@@ -194,6 +191,7 @@ class OKBoost(BoostedModel):
         self.callback = callback
 
     @fit_context(prefer_skip_nested_validation=False)  # base learners validate their parameters
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "OKBoost":
         """Fit the rounds.
 
@@ -257,13 +255,9 @@ class OKBoost(BoostedModel):
         """Run the rounds of a plan, after those of the previous fit if it is continued."""
         previous = self._previous() if self._continues() else None
         first = 0 if previous is None else len(previous.rounds)
-        progress = progress_of(
-            first, plan.n_rounds, self.verbose, self.callback, label="boosting rounds"
-        )
-        try:
+        last, label = plan.n_rounds, "boosting rounds"
+        with progress_of(first, last, self.verbose, self.callback, label, self) as progress:
             boosted = run_rounds(plan, self._learner(plan), previous, progress)
-        finally:
-            progress.close()
         if first and len(boosted.rounds) == first < plan.n_rounds:
             warn(
                 f"warm_start=True adds no rounds: the previous fit stopped early after {first} "
@@ -296,7 +290,6 @@ class OKBoost(BoostedModel):
         self.embedding_rank_ = plan.embedding.rank
         self.embedding_residual_ = plan.embedding.residual
         self.seed_ = plan.seed
-        plan.inputs.store(self)
         self.store_outputs(plan.kernel, plan.outputs)
 
     def _boosts_trees(self) -> bool:
@@ -318,9 +311,7 @@ class OKBoost(BoostedModel):
             if self.device == "cuda":
                 raise ValueError(f"{message} Set base='tree' or device='cpu'.")
             warn(message)
-        return BaseLearner(
-            plan, self.base, learning_rate=self.learning_rate, line_search=self.line_search
-        )
+        return BaseLearner(plan, self.base, learning_rate=self.learning_rate)
 
     def _previous(self) -> Boosted:
         nothing = np.full(self.n_estimators_, np.nan)

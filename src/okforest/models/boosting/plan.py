@@ -13,7 +13,7 @@ from okforest._utils.arrays import Booleans, Floats, Outputs
 from okforest._utils.inputs import TrainingInputs
 from okforest.embedding import Embedding
 from okforest.kernels import OutputKernel
-from okforest.weights import WeightMatrix, hidden_squares
+from okforest.weights import hidden_squares
 
 if TYPE_CHECKING:
     from okforest.models.boosting.rounds import Round
@@ -193,13 +193,6 @@ class VectorResiduals:
     def subtract(self, step: Round) -> Floats:
         """Subtract the predictions of a round, and return its vectors."""
         return step.subtract(self.values)
-
-    def best_scale(self, weights: WeightMatrix, weight: Floats) -> float:
-        """Return the factor of predictions that minimises the weighted sum of squares."""
-        predicted = weights @ self.values
-        square = weight @ np.einsum("ij,ij->i", predicted, predicted)
-        product = weight @ np.einsum("ij,ij->i", predicted, self.values)
-        return float(product / square) if square > 0 else 1.0
 
 
 class GramResiduals:

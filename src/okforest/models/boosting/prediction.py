@@ -9,10 +9,19 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._utils.arrays import Booleans, Floats, Inputs, Ints, Outputs
+from okforest._utils.frames import Categories
 from okforest._utils.inputs import check_inputs, check_numbers
 from okforest._utils.parameters import is_integer
-from okforest._utils.state import check_feature_count, check_floats, check_length
+from okforest._utils.state import (
+    Maybe,
+    check_declared,
+    check_feature_count,
+    check_floats,
+    check_length,
+)
 from okforest.decode import as_decoder
+from okforest.engine import Trees
+from okforest.kernels import OutputKernel
 from okforest.metrics.losses import check_score_weight, check_truth, loss_r2
 from okforest.models.base import OKModel
 from okforest.models.boosting.bases import BaseRounds, DirectionBase
@@ -27,7 +36,7 @@ def check_rounds(model: Any) -> None:
     """Check what all boosted models have: weights of rows, scales and losses of rounds."""
     check_feature_count(model)
     n_rounds = model.n_estimators_
-    if type(n_rounds) is not int or n_rounds < 1:
+    if n_rounds < 1:
         raise ValueError(f"n_estimators_ is {n_rounds!r}")
     if hasattr(model, "trees_") == hasattr(model, "bases_"):
         raise ValueError("there are both trees_ and bases_, or neither")
@@ -57,7 +66,7 @@ def check_leaves(model: Any) -> None:
         raise ValueError("the leaves of a tree do not partition its members")
     n_leaves = np.bincount(tree)
     numbers = model.training_leaves_
-    if not isinstance(numbers, np.ndarray) or numbers.dtype.kind != "u":
+    if numbers.dtype.kind != "u":
         raise ValueError("training_leaves_ is not an array of unsigned integers")
     if numbers.shape != (len(trees), n_rows) or (numbers >= n_leaves[:, None]).any():
         raise ValueError("training_leaves_ does not hold a leaf of each tree for every row")
@@ -72,8 +81,6 @@ def check_bases(model: Any) -> None:
     """Check the base learners, and that they were fitted to the training rows."""
     n_rows = len(model.row_weight_)
     check_floats(model, "inputs_", 2, (n_rows, model.n_features_in_))
-    if not isinstance(model.bases_, list):
-        raise ValueError("bases_ is not a list")
     check_length(model, "bases_", model.n_estimators_)
     for base in model.bases_:
         if not callable(getattr(base, "predict_weights", None)):
@@ -93,17 +100,28 @@ class BoostedModel(Grower):
 
     base: Any
 
+    kernel_: OutputKernel
+    outputs_: Outputs
+    row_weight_: Floats
+    embedding_: str
+    embedding_rank_: int
+    embedding_residual_: float
     train_loss_: Floats
-    validation_loss_: Floats
-    oob_improvement_: Floats
+    validation_loss_: Maybe[Floats]
+    oob_improvement_: Maybe[Floats]
     held_out_: Booleans
     n_estimators_: int
-    training_leaves_: npt.NDArray[np.integer]
-    leaf_means_: Floats
-    leaf_coefficients_: Floats
-    bases_: list[Any]
-    inputs_: Inputs
     scales_: Floats
+    # with trees
+    trees_: Maybe[Trees]
+    categories_: Maybe[Categories]
+    has_missing_: Maybe[Booleans]
+    training_leaves_: Maybe[npt.NDArray[np.integer]]
+    leaf_means_: Maybe[Floats]
+    leaf_coefficients_: Maybe[Floats]
+    # with other base learners
+    bases_: Maybe[list[Any]]
+    inputs_: Maybe[Inputs]
 
     def weight_matrix(self, X: Any) -> WeightMatrix:
         """Return the weights of the training outputs, in a form that computes them when needed.
@@ -245,6 +263,7 @@ class BoostedModel(Grower):
 
     def check_state(self) -> None:
         """Raise a ValueError unless the fitted attributes fit each other."""
+        check_declared(self)
         check_rounds(self)
         if self._has_trees():
             super().check_state()
