@@ -53,5 +53,5 @@ def test_only_the_named_parameters_are_checked():
 
 def test_arguments_of_a_function():
     check_arguments("best", {"k": AT_LEAST_ONE}, k=2)
-    with pytest.raises(ValueError, match="'k' parameter of best must be an int.*Got 0 instead"):
+    with pytest.raises(ValueError, match=r"'k' parameter of best must be an int.*Got 0 instead"):
         check_arguments("best", {"k": AT_LEAST_ONE}, k=0)

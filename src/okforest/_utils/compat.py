@@ -6,9 +6,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _safe_indexing as rows_of
-from sklearn.utils._param_validation import HasMethods, RealNotInt, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    RealNotInt,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils._param_validation import Interval as _Interval
-from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 __all__ = [

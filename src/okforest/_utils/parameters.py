@@ -1,9 +1,13 @@
 """Parameters as users pass them, checked against declared constraints as in scikit-learn."""
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
-from okforest._utils.compat import validate_parameter_constraints
+from okforest._utils.compat import Interval, validate_parameter_constraints
+
+COUNT = Interval(Integral, 1, None, closed="left")
+POSITIVE = Interval(Real, 0, None, closed="neither")
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 
 
 def is_integer(value: Any) -> bool:
