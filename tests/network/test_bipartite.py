@@ -219,5 +219,5 @@ def test_errors():
         small_model().fit(rows, None, Y)
     with pytest.raises(TypeError, match=r"model is OKNeighbors\(\); pass a BipartiteCompletion"):
         cross_validate_bipartite(OKNeighbors(), rows, columns, Y)
-    with pytest.raises(ValueError, match="per_vertex='rows'; use 'row', 'column' or None"):
+    with pytest.raises(ValueError, match=r"'per_vertex' parameter of rank_links .* 'rows'"):
         small_model().fit(rows, columns, Y).rank_links(per_vertex="rows")

@@ -330,7 +330,7 @@ def test_bad_parameters(network):
     with pytest.raises(ValueError, match="X_new is None; pass the features of new vertices"):
         calibrated.predict_proba(None)
     for k in (0, True):
-        with pytest.raises(ValueError, match=f"k={k}; use a positive integer"):
+        with pytest.raises(ValueError, match=f"'k' parameter of rank_links .* Got {k}"):
             model.rank_links(k=k)
 
 

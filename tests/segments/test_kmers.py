@@ -134,10 +134,10 @@ def test_classification():
         ({}, None, "X is of type NoneType; expected a list of strings"),
         ({"alphabet": "acgt"}, ["acgtacgn"], "sequence 0 has the letter 'n', which is not in"),
         ({"alphabet": ["a"]}, ["acgtacgn"], "expected a string of all letters"),
-        ({"length": 0}, ["acgt"], "length=0"),
-        ({"n_segments": 0}, ["acgtacgt"], "n_segments=0"),
+        ({"length": 0}, ["acgt"], "'length' parameter of KmerWindows"),
+        ({"n_segments": 0}, ["acgtacgt"], "'n_segments' parameter of KmerWindows"),
         ({"encoding": "counts", "k": 9}, ["acgtacgt"], "k=9 is larger than length=6"),
-        ({"encoding": "hash"}, ["acgtacgt"], "encoding='hash'"),
+        ({"encoding": "hash"}, ["acgtacgt"], "'encoding' parameter .* Got 'hash'"),
     ],
 )
 def test_bad_sequences(params, X, message):

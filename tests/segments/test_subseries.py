@@ -120,8 +120,8 @@ def test_bad_series(X, message):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"n_segments": True}, "n_segments=True of RandomSubseries"),
-        ({"n_points": 1}, "expected an integer from 2"),
+        ({"n_segments": True}, "'n_segments' parameter of RandomSubseries must be an int"),
+        ({"n_points": 1}, r"'n_points' parameter .* in the range \[2, inf\)"),
         ({"length_range": (0.0, 1.0)}, "0 < low"),
     ],
 )

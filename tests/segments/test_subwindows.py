@@ -226,11 +226,14 @@ def test_bad_images(X, message):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"n_segments": 0}, "n_segments=0 of RandomSubwindows; expected an integer from 1"),
-        ({"size": 2.5}, "size=2.5"),
+        (
+            {"n_segments": 0},
+            r"'n_segments' parameter of RandomSubwindows .* in the range \[1, inf\)",
+        ),
+        ({"size": 2.5}, "'size' parameter .* Got 2.5"),
         ({"side_range": (0.5, 0.2)}, "0 < low <= high <= 1"),
         ({"side_range": 0.5}, "expected two numbers"),
-        ({"color": "cmyk"}, "color='cmyk' of RandomSubwindows; use 'auto'"),
+        ({"color": "cmyk"}, r"'color' parameter of RandomSubwindows must be a str among .*'cmyk'"),
         ({"image_shape": 5}, "image_shape=5"),
     ],
 )
@@ -352,7 +355,9 @@ def test_angles_out_of_range(rotate):
     """Such a rotation is refused; cutting with it stays within the image."""
     images = np.zeros((1, 20, 20), np.uint8)
     segmenter = RandomSubwindows(50, rotate=rotate)
-    with pytest.raises(ValueError, match=r"rotate=.* of RandomSubwindows; use True or False"):
+    with pytest.raises(
+        ValueError, match="'rotate' parameter of RandomSubwindows must be an instance of 'bool'"
+    ):
         segmenter.check(images)
     with np.errstate(all="ignore"):
         assert not segmenter.cut([images[0][:, :, None]]).values.any()

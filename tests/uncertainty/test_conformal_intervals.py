@@ -149,9 +149,12 @@ def test_few_calibration_rows():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"conformity_score": "cqr"}, "conformity_score='cqr'; use one of 'absolute'"),
+        (
+            {"conformity_score": "cqr"},
+            r"'conformity_score' parameter of ConformalIntervals .* 'cqr'",
+        ),
         ({"levels": (0.9, 0.1)}, "two ascending numbers between 0 and 1"),
-        ({"method": "loo"}, "method='loo'"),
+        ({"method": "loo"}, "'method' parameter of ConformalIntervals .* 'loo'"),
     ],
 )
 def test_errors(parameters, message):

@@ -252,9 +252,9 @@ def test_positions_frames_and_segments():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"method": "jackknife"}, "method='jackknife'; use one of 'split', 'cross', 'oob'"),
-        ({"conformity_score": "aps"}, "conformity_score='aps'; use one of 'margin', 'distance'"),
-        ({"calibration_size": 1.0}, "calibration_size=1.0"),
+        ({"method": "jackknife"}, "'method' parameter of ConformalSets .* 'jackknife'"),
+        ({"conformity_score": "aps"}, "'conformity_score' parameter of ConformalSets .* 'aps'"),
+        ({"calibration_size": 1.0}, r"'calibration_size' parameter .* in the range \(0.0, 1.0\)"),
         ({"candidates": []}, "candidates is empty"),
         ({"method": "oob"}, "method='oob' needs a bootstrapped forest"),
         ({"method": "oob", "estimator": OKExtraTrees(kernel="dirac")}, "has bootstrap=False"),

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from okforest._utils.arrays import Booleans, Floats, Outputs, check_compressed, check_sparse
 from okforest._utils.compat import fit_context
-from okforest._utils.parameters import is_integer
+from okforest._utils.parameters import COUNT, check_arguments
 from okforest._utils.state import FittedState
 from okforest.kernels import OutputKernel
 from okforest.metrics.losses import unwrap
@@ -98,13 +98,6 @@ def ranked_links(
     links["source"], links["target"] = sources[pairs.rows], targets[pairs.columns]
     links["score"], links["kind"] = pairs.scores, kind
     return links
-
-
-def check_k(k: Any) -> int:
-    """Return the number of pairs to rank, checked."""
-    if not is_integer(k) or k < 1:
-        raise ValueError(f"k={k!r}; use a positive integer.")
-    return int(k)
 
 
 def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
@@ -231,7 +224,7 @@ class LinkPredictor(FittedState, ABC):
         [(3, 2), (4, 1)]
         """
         check_is_fitted(self)
-        k = check_k(k)
+        check_arguments("rank_links", {"k": [COUNT]}, k=k)
         known = self._represent(None)
         if X_new is None:
             pairs = self._top_pairs(known, known, TopPairs(k, per_vertex), linked=self.adjacency_)

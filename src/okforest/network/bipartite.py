@@ -10,15 +10,15 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._utils.arrays import Floats, Outputs, check_sparse
-from okforest._utils.compat import Interval, fit_context, rows_of
+from okforest._utils.compat import Interval, StrOptions, fit_context, rows_of
 from okforest._utils.distinct import refuse_masked
+from okforest._utils.parameters import COUNT, check_arguments
 from okforest._utils.state import FittedState
 from okforest.kernels import as_kernel
 from okforest.network.base import (
     RankedLinks,
     TopPairs,
     check_inner_model,
-    check_k,
     check_matrix,
     check_names,
     new_model,
@@ -238,9 +238,9 @@ class BipartiteCompletion(FittedState):
             The fields ``source`` (a row), ``target`` (a column), ``score`` and ``kind``.
         """
         check_is_fitted(self)
-        if per_vertex not in (None, "row", "column"):
-            raise ValueError(f"per_vertex={per_vertex!r}; use 'row', 'column' or None.")
-        pairs = TopPairs(check_k(k), per_row=per_vertex is not None)
+        constraints = {"k": [COUNT], "per_vertex": [StrOptions({"row", "column"}), None]}
+        check_arguments("rank_links", constraints, k=k, per_vertex=per_vertex)
+        pairs = TopPairs(k, per_row=per_vertex is not None)
         rows, columns = self.row_names_, self.column_names_
         if X_rows is not None:
             rows = name_new(X_rows, row_names, rows)

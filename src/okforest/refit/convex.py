@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from okforest._utils.arrays import Floats
 from okforest._utils.errors import install_extra, warn
+from okforest._utils.parameters import check_parameters
 from okforest._utils.resources import interruptible
 from okforest.refit.leaves import Adjustments
 from okforest.refit.points import check_points
@@ -397,4 +398,5 @@ def check_priors(priors: Any) -> Sequence[Prior]:
             raise TypeError(
                 f"priors holds {prior!r}; pass objects of okforest.refit, such as Monotone(0)."
             )
+        check_parameters(prior)
     return priors

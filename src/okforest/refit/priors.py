@@ -6,14 +6,15 @@ constraints on the predictions at these points. The refits solve their programme
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
 from okforest._utils.arrays import Floats, check_sparse
-from okforest._utils.compat import rows_of
+from okforest._utils.compat import Interval, rows_of
 from okforest.refit.points import (
     check_points,
     n_rows,
@@ -53,6 +54,7 @@ class Prior(ABC, BaseEstimator):
     """
 
     points: Any = None
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     @abstractmethod
     def constraints(self, X: Any, n_outputs: int, scale: ScaleFunction) -> PointConstraints:
@@ -124,6 +126,12 @@ class Monotone(Prior):
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "increasing": ["boolean"],
+        "output": [Integral],
+        "n_values": [Interval(Integral, 2, None, closed="left")],
+    }
+
     def __init__(
         self,
         feature: Any,
@@ -140,10 +148,6 @@ class Monotone(Prior):
 
     def constraints(self, X: Any, n_outputs: int, scale: ScaleFunction) -> PointConstraints:
         """Return f(next value) − f(value) ≥ 0 at every point."""
-        if not isinstance(self.n_values, int | np.integer) or self.n_values < 2:
-            raise ValueError(
-                f"n_values={self.n_values!r}; Monotone needs an integer of at least 2."
-            )
         check_sparse(X, "X")
         j = position_of(self.feature, X)
         levels = np.linspace(0.0, 1.0, self.n_values)
@@ -187,6 +191,12 @@ class Bounds(Prior):
     >>> bool(f.min() > 0.2 - 1e-6 and f.max() < 0.8 + 1e-6)
     True
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "lower": [Real, None],
+        "upper": [Real, None],
+        "output": [Integral],
+    }
 
     def __init__(
         self,
@@ -249,6 +259,11 @@ class LinearRelation(Prior):
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "lower": [Real, None],
+        "upper": [Real, None],
+    }
+
     def __init__(
         self,
         coefficients: Any,
@@ -308,6 +323,11 @@ class Order(Prior):
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "smaller": [Integral],
+        "larger": [Integral],
+    }
+
     def __init__(self, smaller: int, larger: int, points: Any = None):
         self.smaller = smaller
         self.larger = larger
@@ -346,14 +366,14 @@ class Symmetry(Prior):
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"transform": [callable]}
+
     def __init__(self, transform: Callable[[Any], Any], points: Any = None):
         self.transform = transform
         self.points = points
 
     def constraints(self, X: Any, n_outputs: int, scale: ScaleFunction) -> PointConstraints:
         """Return f(x) − f(transform(x)) = 0 at every point."""
-        if not callable(self.transform):
-            raise TypeError(f"transform={self.transform!r}; pass a function of the points.")
         points = self._points(X)
         n = n_rows(points)
         images = self.transform(points)
@@ -371,11 +391,8 @@ class Symmetry(Prior):
 
 def _bounds(prior: Any) -> tuple[float, float]:
     """Return the bounds of a prior, infinite for None; raise a ValueError if no value fits."""
-    try:
-        lower = -np.inf if prior.lower is None else float(prior.lower)
-        upper = np.inf if prior.upper is None else float(prior.upper)
-    except (TypeError, ValueError):
-        raise ValueError(f"{prior}; pass lower and upper as numbers, or None.") from None
+    lower = -np.inf if prior.lower is None else float(prior.lower)
+    upper = np.inf if prior.upper is None else float(prior.upper)
     if not lower <= upper or lower == np.inf or upper == -np.inf:
         raise ValueError(f"{prior} allows no value; pass numbers with lower ≤ upper.")
     if np.isinf(lower) and np.isinf(upper):
@@ -383,12 +400,7 @@ def _bounds(prior: Any) -> tuple[float, float]:
     return lower, upper
 
 
-def _position(output: Any, n_outputs: int) -> int:
-    if not isinstance(output, int | np.integer):
-        raise ValueError(
-            f"a prior is about the value {output!r} of the outputs; pass its position, an integer "
-            f"from 0 to {n_outputs - 1}."
-        )
+def _position(output: int, n_outputs: int) -> int:
     if not 0 <= output < n_outputs:
         raise ValueError(
             f"a prior is about the value {output} of the outputs, which have {n_outputs}; "

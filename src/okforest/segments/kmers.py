@@ -1,21 +1,21 @@
 """Windows of sequences of letters."""
 
 from math import ceil
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
 from okforest._utils.arrays import Floats, Ints
+from okforest._utils.compat import StrOptions
+from okforest._utils.parameters import COUNT, check_parameters
 from okforest.segments.base import (
     MEANS,
     Objects,
     Segmenter,
     Segments,
     below,
-    check_count,
-    check_option,
     content_seed,
     listed,
     uniforms,
@@ -83,6 +83,14 @@ class KmerWindows(Segmenter):
 
     alphabet_: str
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "length": [COUNT],
+        "n_segments": [COUNT, None],
+        "encoding": [StrOptions({"one_hot", "counts"})],
+        "k": [COUNT],
+        "position": ["boolean"],
+    }
+
     def __init__(
         self,
         length: int = 6,
@@ -130,17 +138,12 @@ class KmerWindows(Segmenter):
         return sequences
 
     def _check_parameters(self) -> None:
-        check_count(self, "length")
-        check_option(self, "encoding", ("one_hot", "counts"))
-        if self.n_segments is not None:
-            check_count(self, "n_segments")
-        if self.encoding == "counts":
-            check_count(self, "k")
-            if self.k > self.length:
-                raise ValueError(
-                    f"k={self.k} is larger than length={self.length}: no window has such a string. "
-                    f"Set k to at most {self.length}."
-                )
+        check_parameters(self)
+        if self.encoding == "counts" and self.k > self.length:
+            raise ValueError(
+                f"k={self.k} is larger than length={self.length}: no window has such a string. "
+                f"Set k to at most {self.length}."
+            )
         if self.alphabet is not None and not isinstance(self.alphabet, str):
             raise ValueError(
                 f"alphabet={self.alphabet!r}; expected a string of all letters, such as 'acgt'."

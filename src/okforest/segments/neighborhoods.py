@@ -1,7 +1,7 @@
 """Balls around random vertices of graphs."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,13 +10,13 @@ from scipy.sparse.csgraph import dijkstra
 from sklearn.base import clone
 
 from okforest._utils.arrays import Booleans, Floats, Ints, check_sparse
+from okforest._utils.parameters import COUNT, check_parameters
 from okforest.segments.base import (
     MEANS,
     Objects,
     Segmenter,
     Segments,
     below,
-    check_count,
     content_seed,
     listed,
     mean_of,
@@ -82,6 +82,8 @@ class Neighborhoods(Segmenter):
 
     n_vertex_features_: int
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"n_segments": [COUNT], "radius": [COUNT]}
+
     def __init__(
         self, n_segments: int = 20, *, radius: int = 2, attributes: list[str] | None = None
     ):
@@ -102,8 +104,7 @@ class Neighborhoods(Segmenter):
         graphs : list of Graph
             One per graph.
         """
-        check_count(self, "n_segments")
-        check_count(self, "radius")
+        check_parameters(self)
         if isinstance(self.attributes, str):
             raise ValueError(
                 f"attributes={self.attributes!r}; expected a list of names, such as "

@@ -1,12 +1,15 @@
 """Random subseries of time series."""
 
-from typing import TYPE_CHECKING, Any
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
 from okforest._utils.arrays import Floats, Ints, check_sparse
+from okforest._utils.compat import Interval
+from okforest._utils.parameters import COUNT, check_parameters
 from okforest._utils.plotting import LINE
 from okforest.segments.base import (
     MEANS,
@@ -14,7 +17,6 @@ from okforest.segments.base import (
     Segmenter,
     Segments,
     below,
-    check_count,
     check_range,
     content_seed,
     listed,
@@ -89,6 +91,14 @@ class RandomSubseries(Segmenter):
     tabular = True
     n_variables_: int
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_segments": [COUNT],
+        "n_points": [Interval(Integral, 2, None, closed="left")],
+        "normalize": ["boolean"],
+        "derivatives": ["boolean"],
+        "position": ["boolean"],
+    }
+
     def __init__(
         self,
         n_segments: int = 100,
@@ -120,8 +130,7 @@ class RandomSubseries(Segmenter):
             One array per series.
         """
         check_sparse(X, "X")
-        check_count(self, "n_segments")
-        check_count(self, "n_points", 2)
+        check_parameters(self)
         check_range(self, "length_range")
         if hasattr(X, "shape") and len(X.shape) not in (1, 2, 3):
             raise ValueError(

@@ -2,13 +2,15 @@
 
 from math import ceil, floor
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
 from okforest._utils.arrays import Booleans, Floats, Ints
+from okforest._utils.compat import StrOptions
+from okforest._utils.parameters import COUNT, check_parameters
 from okforest.engine import cut_subwindows, draw_squares, paste_subwindows
 from okforest.segments.base import (
     MEANS,
@@ -16,8 +18,6 @@ from okforest.segments.base import (
     Seeds,
     Segmenter,
     Segments,
-    check_count,
-    check_option,
     check_range,
     content_seed,
     mean_of,
@@ -27,8 +27,6 @@ from okforest.segments.images import Color, Image, check_images, convert, larges
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-COLORS = ("auto", "grey", "rgb", "hsv")
 
 
 class RandomSubwindows(Segmenter):
@@ -96,6 +94,14 @@ class RandomSubwindows(Segmenter):
     n_channels_: int
     largest_: float
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_segments": [COUNT],
+        "size": [COUNT],
+        "color": [StrOptions(set(get_args(Color)))],
+        "rotate": ["boolean"],
+        "mirror": ["boolean"],
+    }
+
     def __init__(
         self,
         n_segments: int = 100,
@@ -133,13 +139,8 @@ class RandomSubwindows(Segmenter):
         images : sequence of ndarray
             Files are read when they are needed.
         """
-        check_count(self, "n_segments")
-        check_count(self, "size")
+        check_parameters(self)
         check_range(self, "side_range")
-        check_option(self, "color", COLORS)
-        for name in ("rotate", "mirror"):
-            if (value := getattr(self, name)) not in (False, True):
-                raise ValueError(f"{name}={value!r} of RandomSubwindows; use True or False.")
         images = check_images(X, self._image_shape())
         if isinstance(images, list):
             self._check_channels(images, range(len(images)))

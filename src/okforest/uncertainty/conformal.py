@@ -6,7 +6,8 @@ A conformity score measures how strange an output is for a prediction; high is s
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, get_args
+from numbers import Real
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from sklearn.utils import Tags, check_random_state, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._utils.arrays import Floats, Outputs, check_sparse
-from okforest._utils.compat import rows_of
+from okforest._utils.compat import Interval, StrOptions, rows_of
 from okforest._utils.distinct import distinct
 from okforest._utils.errors import warn
 from okforest._utils.parameters import is_integer
@@ -57,9 +58,6 @@ def calibrate(
     random_state: Any,
 ) -> Calibration:
     """Fit the models of a method, and predict the rows left out of each."""
-    if method not in get_args(Method):
-        names = ", ".join(map(repr, get_args(Method)))
-        raise ValueError(f"method={method!r}; use one of {names}.")
     check_sparse(X, "X")
     X, y = indexable(X, y)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -69,11 +67,6 @@ def calibrate(
     if method == "oob":
         return _out_of_bag(estimator, X, y)
     if method == "split":
-        if not 0 < calibration_size < 1:
-            raise ValueError(
-                f"calibration_size={calibration_size!r}; use the share of the rows that is kept "
-                "for calibration, such as 0.25."
-            )
         order = check_random_state(random_state).permutation(n)
         n_left = min(max(1, round(calibration_size * n)), n - 1)
         left, train = np.sort(order[:n_left]), np.sort(order[n_left:])
@@ -135,6 +128,13 @@ class Conformal(Wrapper):
     calibration_size: float
     cv: Any
     random_state: Any
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "method": [StrOptions(set(get_args(Method)))],
+        "calibration_size": [Interval(Real, 0, 1, closed="neither")],
+        "cv": ["cv_object"],
+        "random_state": ["random_state"],
+    }
 
     estimator_: Any
     estimators_: list[Any]
@@ -292,13 +292,6 @@ SCORES: dict[str, Score] = {
     "normalized": Normalized(),
     "votes": Votes(),
 }
-
-
-def as_score(score: str) -> Score:
-    """Return the score of a name."""
-    if not isinstance(score, str) or score not in SCORES:
-        raise ValueError(f"conformity_score={score!r}; use one of {', '.join(map(repr, SCORES))}.")
-    return SCORES[score]
 
 
 def positions_of(y: Outputs, candidates: OutputSet) -> Rows:

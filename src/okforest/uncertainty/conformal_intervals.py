@@ -1,11 +1,12 @@
 """Conformal intervals of numbers, and bands of curves."""
 
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._utils.arrays import Floats
+from okforest._utils.compat import StrOptions, fit_context
 from okforest.uncertainty.conformal import (
     FLOOR,
     Conformal,
@@ -105,6 +106,11 @@ class ConformalIntervals(Conformal):
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Conformal._parameter_constraints,
+        "conformity_score": [StrOptions(set(get_args(IntervalScore)))],
+    }
+
     def __init__(
         self,
         estimator: Any,
@@ -124,6 +130,7 @@ class ConformalIntervals(Conformal):
         self.cv = cv
         self.random_state = random_state
 
+    @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the models, and compute the scores of the rows they were not fitted to.
 
@@ -139,9 +146,6 @@ class ConformalIntervals(Conformal):
         self : object
             The calibrated model.
         """
-        if self.conformity_score not in get_args(IntervalScore):
-            names = ", ".join(map(repr, get_args(IntervalScore)))
-            raise ValueError(f"conformity_score={self.conformity_score!r}; use one of {names}.")
         low, high = self.levels
         if not 0 < low < high < 1:
             raise ValueError(f"levels={self.levels!r}; use two ascending numbers between 0 and 1.")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self, overload
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -10,17 +10,18 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._utils.arrays import Booleans, Floats, Outputs
+from okforest._utils.compat import StrOptions, fit_context
 from okforest._utils.distinct import check_same_type, distinct
 from okforest._utils.errors import warn
 from okforest.decode.search import read_candidates
 from okforest.kernels import OutputKernel
 from okforest.models.wrapping import final_model
 from okforest.uncertainty.conformal import (
+    SCORES,
     Conformal,
     Method,
     Part,
     ScoreName,
-    as_score,
     count_at_least,
     positions_of,
     rank_of,
@@ -195,6 +196,11 @@ class ConformalSets(Conformal):
     candidates_: Outputs
     achievable_coverage_: float
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Conformal._parameter_constraints,
+        "conformity_score": [StrOptions(set(SCORES))],
+    }
+
     def __init__(
         self,
         estimator: Any,
@@ -214,6 +220,7 @@ class ConformalSets(Conformal):
         self.cv = cv
         self.random_state = random_state
 
+    @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the models, and compute the scores of the rows they were not fitted to.
 
@@ -229,7 +236,7 @@ class ConformalSets(Conformal):
         self : object
             The calibrated model.
         """
-        score = as_score(self.conformity_score)
+        score = SCORES[self.conformity_score]
         fitted = self._calibrate(X, y)
         span = fitted.parts[0].predicted.span
         outputs = span.kernel.check(y)
@@ -316,7 +323,7 @@ class ConformalSets(Conformal):
 
     def _scored_blocks(self, X: Any) -> Any:
         """Yield p-values and mean scores of all candidates, for some rows at a time."""
-        score = as_score(self.conformity_score)
+        score = SCORES[self.conformity_score]
         predicted = [predictions(model, X) for model in self.estimators_]
         sets = [OutputSet(some.span.kernel, self.candidates_) for some in predicted]
         n, m = predicted[0].W.shape[0], len(self.candidates_)
