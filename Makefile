@@ -5,14 +5,15 @@ PY     := $(VENV)/bin/python
 NATIVE := $(shell find native -type f)
 CUDA   := $(wildcard src/okforest/engine/cuda/*.cu* tests/cuda_host/*.cu*)
 
-.PHONY: help demo demo-search test test-all test-cuda test-page sanitize races cross lint format figures
-.PHONY: docs reproduce bench bench-full conformal outputs scaling asv wheel clean
+.PHONY: help demo demo-search test test-all test-oldest test-cuda test-page sanitize races cross lint
+.PHONY: format figures docs reproduce bench bench-full conformal outputs scaling asv wheel clean
 
 help:
 	@echo "make demo        complete handwritten digits: a table and a figure (a few minutes with the setup)"
 	@echo "make demo-search an image search engine in the browser, on generated pictures"
 	@echo "make test        run the fast tests (a few minutes)"
 	@echo "make test-all    run every test, with more random examples"
+	@echo "make test-oldest run the tests of models and kernels with the lowest versions of packages"
 	@echo "make test-cuda   build with CMake alone, and run the tests that need a GPU"
 	@echo "make test-page   run the tests of the page of the image search, in headless Chromium"
 	@echo "make sanitize    run the fast tests with the address and undefined-behaviour sanitizers"
@@ -64,7 +65,7 @@ demo-search: $(VENV)/.serve
 	@$(PY) examples/search_images.py
 
 # One process per core, each with one thread.
-PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m pytest -n auto --dist worksteal
+PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m pytest -n auto --dist worksteal
 EVERY_TEST := -m "" --hypothesis-profile full
 
 test: $(VENV)/.test
@@ -72,6 +73,21 @@ test: $(VENV)/.test
 
 test-all: $(VENV)/.test
 	$(PYTEST) $(EVERY_TEST)
+
+# The lowest versions that pyproject.toml allows have no wheels for later versions of Python.
+OLDEST       := build/oldest
+OLDEST_TESTS := $(addprefix tests/,kernels decode metrics weights models persistence test_common.py)
+$(OLDEST)/.test: pyproject.toml tools/setup.sh tools/oldest.py $(NATIVE)
+	@mkdir -p $(OLDEST)
+	python3.11 tools/oldest.py > $(OLDEST)/constraints.txt
+	@export PYTHON=python3.11 PIP_CONSTRAINT=$(OLDEST)/constraints.txt \
+		SKBUILD_BUILD_DIR=$(OLDEST)/native; \
+		sh tools/setup.sh $(OLDEST)/venv && sh tools/setup.sh $(OLDEST)/venv test
+	@touch $@
+
+test-oldest: PY := $(OLDEST)/venv/bin/python
+test-oldest: $(OLDEST)/.test
+	$(PYTEST) $(OLDEST_TESTS)
 
 # With the packages of the machine, since there may be no network: see tools/test_cuda.sh.
 PYTHON := python3

@@ -161,3 +161,19 @@ def test_table_of_wheels(monkeypatch, tmp_path):
     assert lines[2:] == [
         f"| cp312-abi3-linux | 0.0 | 3.0 | {python} | {seconds} s |" for seconds in ("0.20", "0.30")
     ]
+
+
+def test_lowest_versions():
+    """Each package is held at its lowest minor version, whatever its extras; others are errors."""
+    constraints = runpy.run_path(str(ROOT / "tools" / "oldest.py"))["constraints"]
+    project = {
+        "project": {
+            "dependencies": ["numpy>=2.0"],
+            "optional-dependencies": {"images": ["pillow>=10"], "cuda": ["cupy-cuda13x>=14"]},
+        },
+        "dependency-groups": {"test": ["dask[array,distributed]>=2025.7", "pillow>=10"]},
+    }
+    assert constraints(project) == ["dask==2025.7.*", "numpy==2.0.*", "pillow==10.0.*"]
+    project["project"]["dependencies"] = ["numpy"]
+    with pytest.raises(ValueError, match="'numpy' is not of the form name>=version"):
+        constraints(project)

@@ -50,7 +50,7 @@ def compiled(constants, sources):
         unit = folder / f"{key}-{os.getpid()}.cpp"
         unit.write_text(code)
         part = unit.with_suffix(".so")
-        command = ["g++", "-std=c++20", "-O2", "-ffp-contract=off", "-w", "-shared", "-fPIC"]
+        command = ["g++", "-std=c++20", "-O1", "-ffp-contract=off", "-w", "-shared", "-fPIC"]
         subprocess.run([*command, *definitions, "-o", part, unit], check=True)
         part.replace(library)
         unit.unlink()

@@ -38,7 +38,7 @@ def grow_there(request):
 
 def make_best(**params):
     """Return a plan with best splits."""
-    plan = make_plan(**{"n": 150, **params})
+    plan = make_plan(**{"n": 100, **params})
     return replace(plan, rules=replace(plan.rules, random_splits=False))
 
 

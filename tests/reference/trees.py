@@ -14,6 +14,14 @@ def total_variance(K, weight, rows):
     return w @ block.diagonal() - w @ block @ w / w.sum()
 
 
+def variances_of_sides(K, weight, rows, sides):
+    """Return the total variance of each side, a row of truth values over the rows of a node."""
+    w = sides * weight[rows]
+    block = K[rows[:, None], rows]
+    # np.dot takes half the time of @ in extended precision
+    return np.dot(w, block.diagonal()) - (np.dot(w, block) * w).sum(axis=1) / w.sum(axis=1)
+
+
 def predicted_kernel_square(K, weight, parts):
     """Return Σ_ij ω_i ω_j k̂_ij², where k̂_ij is the weighted mean of K over the parts of i and j.
 
@@ -122,23 +130,22 @@ def find_split(X, K, node, rules, weight, count, root, categories, rounding):
             sides = category_sides(x, K, rows, weight, rules, draws, categories[feature])
         else:
             sides = numeric_sides(x, weight[rows], rules, draws)
-        for left, test in sides:
-            if left.all() or not left.any():
-                continue
-            if (
-                min(count[rows[left]].sum(), count[rows[~left]].sum())
-                < rules.min_samples_leaf - 1e-6
-            ):
-                continue
-            if rules.frobenius:
-                parts = [part for part in root.partition if part is not rows]
-                before = predicted_kernel_square(K, weight, [*parts, rows])
-                gain = predicted_kernel_square(K, weight, [*parts, rows[left], rows[~left]])
-                gain -= before
-            else:
-                gain = node.variance - sum(
-                    total_variance(K, weight, rows[side]) for side in (left, ~left)
-                )
+        sides = [(left, test) for left, test in sides if is_allowed(left, count[rows], rules)]
+        if not sides:
+            continue
+        if rules.frobenius:
+            parts = [part for part in root.partition if part is not rows]
+            before = predicted_kernel_square(K, weight, [*parts, rows])
+            gains = [
+                predicted_kernel_square(K, weight, [*parts, rows[left], rows[~left]]) - before
+                for left, _ in sides
+            ]
+        else:
+            lefts = np.array([left for left, _ in sides])
+            gains = node.variance - sum(
+                variances_of_sides(K, weight, rows, part) for part in (lefts, ~lefts)
+            )
+        for (left, test), gain in zip(sides, gains, strict=True):
             found.append((feature, test, max(gain, 0.0), left))
     if not found:
         return None
@@ -147,6 +154,13 @@ def find_split(X, K, node, rules, weight, count, root, categories, rounding):
     least = max(split[2] for split in found) * (1 - 1e-9) - noise
     best = next(split for split in found if split[2] >= least)
     return best if best[2] >= rules.min_impurity_decrease * weight[root.rows].sum() else None
+
+
+def is_allowed(left, count, rules):
+    """Tell whether both sides have rows, and as many as a leaf must have."""
+    if left.all() or not left.any():
+        return False
+    return min(count[left].sum(), count[~left].sum()) >= rules.min_samples_leaf - 1e-6
 
 
 def numeric_sides(x, weight, rules, rng):
