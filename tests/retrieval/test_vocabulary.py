@@ -9,10 +9,8 @@ from okforest import OKTotallyRandomTrees
 from okforest.engine import are_byte_trees, reach_leaves
 from okforest.persistence import FileFormatError
 from okforest.retrieval import SubwindowIndex, Vocabulary
-from okforest.retrieval.vocabulary import pack_trees
-from okforest.retrieval.pictures import content_hash
-from okforest.retrieval.pictures import as_sources
-from okforest.retrieval.vocabulary import _sample
+from okforest.retrieval.pictures import as_sources, content_hash
+from okforest.retrieval.vocabulary import _sample, pack_trees
 from okforest.segments import RandomSubwindows
 from reference.retrieval import reach
 

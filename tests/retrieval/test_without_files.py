@@ -84,7 +84,11 @@ def test_wrong_types_of_indexes(build):
     web = pytest.importorskip("okforest.retrieval.web", reason="the extra serve is not installed")
     remote = web.RemoteIndex("http://127.0.0.1:9")
     for wrong, error, message in [
-        (["folder"], TypeError, r"'folder' is not an index; pass SubwindowIndex\(folder\) or Remote"),
+        (
+            ["folder"],
+            TypeError,
+            r"'folder' is not an index; pass SubwindowIndex\(folder\) or Remote",
+        ),
         (index, TypeError, "shards=<SubwindowIndex of 12 images .*; expected a list"),
     ]:
         with pytest.raises(error, match=message):

@@ -19,7 +19,14 @@ from okforest.retrieval.pictures import (
     read_batches,
     shown,
 )
-from okforest.retrieval.segment import Hit, ImageTable, Row, SegmentBuilder, merge_segments, name_key
+from okforest.retrieval.segment import (
+    Hit,
+    ImageTable,
+    Row,
+    SegmentBuilder,
+    merge_segments,
+    name_key,
+)
 from okforest.retrieval.store import Snapshot, Store
 
 KEYS_PER_SEGMENT = 2**23  # subwindows times trees that are held in memory, 8 bytes each

@@ -126,6 +126,8 @@ class FederatedIndex:
                 if attempt == ATTEMPTS - 1:
                     raise
         hits = [replace(hit, shard=s) for s, one in enumerate(ranked) for hit in one.hits]
-        keys = mix(np.array([key for one in ranked for key in one.keys], dtype=np.uint64), random_state)
+        keys = mix(
+            np.array([key for one in ranked for key in one.keys], dtype=np.uint64), random_state
+        )
         order = sorted(range(len(hits)), key=lambda i: (-hits[i].score, int(keys[i])))
         return [hits[i] for i in order[:k]]

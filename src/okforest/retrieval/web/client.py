@@ -268,12 +268,10 @@ class RemoteIndex:
             "okforest, or one of another version"
         )
 
-    def _request(
-        self, method: str, path: str, most: int = MAX_ANSWER_BYTES, **sent: Any
-    ) -> bytes:
+    def _request(self, method: str, path: str, most: int = MAX_ANSWER_BYTES, **sent: Any) -> bytes:
         try:
-            # httpx limits single reads only, so asyncio limits the whole exchange. Its event loop is in
-            # another thread because this thread may have one, as in notebooks.
+            # httpx limits single reads only, so asyncio limits the whole exchange. Its event loop
+            # is in another thread because this thread may have one, as in notebooks.
             with start_blocking_portal() as portal:
                 status, phrase, answer = portal.call(self._exchange, method, path, most, sent)
         except RemoteError:

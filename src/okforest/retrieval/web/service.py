@@ -85,7 +85,9 @@ class SearchService:
             strict=True,
         )
         matches = [schemas.WireMatch(*pair) for pair in pairs]
-        return schemas.WireExplanation(explanation.score, matches, 1e3 * (time.perf_counter() - start))
+        return schemas.WireExplanation(
+            explanation.score, matches, 1e3 * (time.perf_counter() - start)
+        )
 
     def _indexed(self, decoder: Decoder, image: int, read: Callable[..., Picture]) -> Picture:
         """Return the pixels of an image of the index; errors do not tell where its file is."""
