@@ -20,8 +20,8 @@ from okforest.segments.images import checked, require_pillow
 Picture = npt.NDArray[np.uint8]  # of shape (height, width, channels), one channel or three
 
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
-ENDINGS = tuple(
-    [".bmp", ".gif", ".jpg", ".jpeg", ".png", ".pbm", ".pgm", ".ppm", ".tif", ".tiff", ".webp"]
+ENDINGS = (
+    *(".bmp", ".gif", ".jpg", ".jpeg", ".png", ".pbm", ".pgm", ".ppm", ".tif", ".tiff", ".webp"),
 )
 HASH_BYTES = 16
 JPEG_QUALITY = 80
@@ -59,8 +59,8 @@ def read_picture(
 ) -> Picture:
     """Read a picture from a file or from its bytes, or raise a PictureError.
 
-    Errors call it by the name, by default the name of the file. It is decoded in this process, unless
-    there is a decoder.
+    Errors call it by the name, by default the name of the file. It is decoded in this process,
+    unless there is a decoder.
     """
     require_pillow()
     name = name or ("the file" if isinstance(source, bytes) else os.fspath(source))

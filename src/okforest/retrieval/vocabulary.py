@@ -220,8 +220,8 @@ class Vocabulary:
             Number of threads; it does not change the result.
         query : bool, default=False
             Whether these are queries. Their subwindows are drawn independently of the subwindows of
-            indexed images: an image of the index would otherwise find nothing but itself in trees that were
-            grown on its subwindows until each had a leaf of its own.
+            indexed images: an image of the index would otherwise find nothing but itself in trees
+            that were grown on its subwindows until each was alone in a leaf.
 
         Returns
         -------

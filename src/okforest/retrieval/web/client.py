@@ -270,8 +270,8 @@ class RemoteIndex:
 
     def _request(self, method: str, path: str, most: int = MAX_ANSWER_BYTES, **sent: Any) -> bytes:
         try:
-            # httpx limits single reads only, so asyncio limits the whole exchange. Its event loop is in
-            # another thread because this thread may have one, as in notebooks.
+            # httpx limits single reads only, so asyncio limits the whole exchange. Its event loop
+            # is in another thread because this thread may have one, as in notebooks.
             with start_blocking_portal() as portal:
                 status, phrase, answer = portal.call(self._exchange, method, path, most, sent)
         except RemoteError:

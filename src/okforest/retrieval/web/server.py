@@ -192,14 +192,14 @@ def _unknown(error: UnknownImageError) -> str:
 def _add_searches(app: FastAPI, service: SearchService, uploads: Uploads, answer: Answer) -> None:
     @app.get("/api/info", responses=refusals())
     async def info(request: Request) -> schemas.WireInfo:
-        """What the index holds."""
+        """Describe what the index holds."""
         return await answer(request, lambda _: service.info())
 
     @app.get("/api/images", responses=refusals())
     async def images(
         request: Request, k: Annotated[int, Query(ge=1, le=100)] = 24
     ) -> schemas.WireImages:
-        """Some images of the index."""
+        """List images of the index, to start with."""
         return await answer(request, lambda _: service.images(k))
 
     @app.post("/api/search", **upload(None))
@@ -225,7 +225,7 @@ def _add_searches(app: FastAPI, service: SearchService, uploads: Uploads, answer
         **upload(None, 404),
     )
     async def explain(request: Request, hit: int, options: PairOptions) -> schemas.WireExplanation:
-        """Why an image is a hit for the picture in the body."""
+        """Explain why an image is a hit for the picture in the body."""
         async with uploads.body(request) as body:
             return await answer(
                 request, lambda decoder: service.explain(decoder, body, hit, options), body
@@ -238,7 +238,7 @@ def _add_searches(app: FastAPI, service: SearchService, uploads: Uploads, answer
     async def explain_image(
         request: Request, image: int, hit: int, options: PairOptions
     ) -> schemas.WireExplanation:
-        """Why an image is a hit for another."""
+        """Explain why an image is a hit for another."""
         return await answer(request, lambda decoder: service.explain(decoder, image, hit, options))
 
 
@@ -249,7 +249,7 @@ def _add_shard(app: FastAPI, service: SearchService, uploads: Uploads, answer: A
         **upload(schemas.WireLeaves),
     )
     async def sizes(request: Request) -> schemas.WireSizes:
-        """Federated search, step 1: sizes of leaves."""
+        """Count the subwindows in leaves: step 1 of a federated search."""
         async with uploads.body(request, MAX_JSON_BYTES) as body:
             return await answer(request, lambda _: service.sizes(body))
 
@@ -258,7 +258,7 @@ def _add_shard(app: FastAPI, service: SearchService, uploads: Uploads, answer: A
         **upload(schemas.WireWords, 409),
     )
     async def shard_hits(request: Request) -> schemas.WireRanked:
-        """Federated search, step 2: hits, given all sizes."""
+        """Rank images by the sizes of leaves in all indexes: step 2 of a federated search."""
         async with uploads.body(request, MAX_JSON_BYTES) as body:
             return await answer(request, lambda _: service.shard_hits(body))
 
@@ -316,7 +316,7 @@ def _add_files(app: FastAPI, index: SubwindowIndex) -> None:
         responses=file("application/octet-stream"),
     )
     async def vocabulary() -> FileResponse:
-        """The file of the trees."""
+        """Send the file of the trees."""
         return FileResponse(Path(index.path) / VOCABULARY, media_type="application/octet-stream")
 
     @app.get(
@@ -325,7 +325,7 @@ def _add_files(app: FastAPI, index: SubwindowIndex) -> None:
         responses=file("image/jpeg") | refusals(404),
     )
     def thumbnail(request: Request, image: int) -> Response:
-        """A small JPEG."""
+        """Send a small JPEG."""
         try:
             row = index.row(image)
         except UnknownImageError as error:
