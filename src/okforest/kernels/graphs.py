@@ -58,6 +58,7 @@ class VertexKernel(OutputKernel):
     normalize: bool
     rank: int | None
     _parameter_constraints: ClassVar[dict[str, Any]] = {"rank": [COUNT, None]}
+    _checked: tuple[Any, ...] | None = None
     # Cached results, each stored with the parameters that it was computed from.
     _vertices_of: tuple[Any, Any, Vertices] | None = None
     _factor_of: tuple[Any, Floats] | None = None
@@ -159,7 +160,10 @@ class VertexKernel(OutputKernel):
     @property
     def _vertices(self) -> Vertices:
         """Return the checked graph of the current parameters."""
-        check_parameters(self)
+        values = tuple(getattr(self, name) for name in self._parameter_constraints)
+        if values != self._checked:
+            check_parameters(self)
+            self._checked = values
         if self.graph is None:
             name = type(self).__name__
             raise ValueError(
@@ -250,7 +254,7 @@ class VertexKernel(OutputKernel):
         return clone
 
     def __getstate__(self) -> dict[str, Any]:
-        cached = ("_vertices_of", "_factor_of", "_diagonal_of")
+        cached = ("_checked", "_vertices_of", "_factor_of", "_diagonal_of")
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name not in cached}
 
