@@ -46,4 +46,4 @@ def test_plot():
     assert choice.plot(ax) is ax
     from_zero = ParameterChoice("power", 0.0, VALUES - 1.0, np.ones((1, 3)))
     assert from_zero.plot().get_xscale() == "linear"
-    assert repr(choice) == "<ParameterChoice alpha=2 of 3 values>"
+    assert repr(choice) == "<ParameterChoice: alpha=2, the best of 3 values>"

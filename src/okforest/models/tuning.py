@@ -53,7 +53,7 @@ class ParameterChoice:
     >>> from okforest import OKTree, select_ccp_alpha
     >>> choice = select_ccp_alpha(OKTree(random_state=0), *load_diabetes(return_X_y=True))
     >>> choice
-    <ParameterChoice ccp_alpha=17.86 of 100 values>
+    <ParameterChoice: ccp_alpha=148, the best of 100 values>
     >>> bool(choice.best == choice.values[choice.losses.argmin()])
     True
     """
@@ -64,7 +64,8 @@ class ParameterChoice:
     held_out_losses: Floats
 
     def __repr__(self) -> str:
-        return f"<ParameterChoice {self.parameter}={self.best:.4g} of {len(self.values)} values>"
+        n = len(self.values)
+        return f"<ParameterChoice: {self.parameter}={self.best:.4g}, the best of {n} values>"
 
     @property
     def losses(self) -> Floats:
