@@ -201,8 +201,9 @@ def _best_by_cut(gains: Floats, parents: list[list[int]]) -> Booleans:
         elif unit < 0:
             arcs.append((j, sink, -unit))
         arcs.extend((j, parent, CAPACITY) for parent in parents[j])
-    rows, columns, capacities = (np.array(part) for part in zip(*arcs, strict=True))
-    graph: Any = sp.csr_array((capacities.astype(np.int32), (rows, columns)), shape=(n + 2, n + 2))
+    # SciPy 1.13 computes flows with indices of 32 bits only
+    rows, columns, capacities = (np.array(part, np.int32) for part in zip(*arcs, strict=True))
+    graph: Any = sp.csr_array((capacities, (rows, columns)), shape=(n + 2, n + 2))
     residual = sp.csr_array(graph - maximum_flow(graph, source, sink).flow)
     residual.data[residual.data < 0] = 0
     residual.eliminate_zeros()
