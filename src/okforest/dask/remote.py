@@ -193,7 +193,8 @@ class RemoteForest:
         if scheme not in ("convolve", "average"):
             raise ValueError(f"scheme={scheme!r}; use 'convolve' or 'average'.")
         Z = X if Z is None else Z
-        block, blocks_of = lazy(inner_products), self._predicted
+        block = lazy(inner_products)
+        blocks_of: Callable[[Any], list[Any]] = self._predicted
         if scheme == "average":
             block, blocks_of = partial(self._summed, part_kernel, add_sums), self._inputs
         left = blocks_of(X)
