@@ -108,6 +108,7 @@ class BlockTask:
         self.__name__ = function.__name__  # dashboards and logs show it
 
     def __call__(self, *arguments: Any) -> Any:
+        """Call the function with arguments and then the blocks, computed."""
         blocks = require("dask").get(self.graph, self.keys)
         return self.function(*arguments, *blocks)
 
@@ -195,7 +196,8 @@ class PartitionedRows:
         ascending, place = np.unique(rows, return_inverse=True)
         shared = sent_once(kernel)  # which may hold a Gram matrix
         tasks = [
-            with_blocks(take_outputs, [self.y[p]], shared, local) for p, local in self.split(ascending)
+            with_blocks(take_outputs, [self.y[p]], shared, local)
+            for p, local in self.split(ascending)
         ]
         return np.concatenate(computed(client, tasks))[place]
 

@@ -166,8 +166,8 @@ def check_decoder(model: TreeModel, span: Span, partitioned: bool) -> None:
         name = "'training_set'" if model.decoder in ("auto", "training_set") else repr(decoder)
         raise ValueError(
             f"decoder {name} searches all training outputs, which are in partitions. Set "
-            "decoder='support', which searches outputs of nonzero weight; predict(X, candidates=...) "
-            "then takes candidates, too."
+            "decoder='support', which searches outputs of nonzero weight; predict(X, "
+            "candidates=...) then takes candidates, too."
         )
 
 

@@ -218,8 +218,8 @@ def trees_at_a_time(client: Any, size: SampleSize, most: int) -> int:
 
     A worker holds the samples of its trees, the embedded outputs of trees that it grows at the same
     time, and its share of the rows for all trees, until they are sent. Without memory limits, there
-    is a tree for each thread; with limits there may be more, since every partition is read once for all
-    trees grown together.
+    is a tree for each thread; with limits there may be more, since every partition is read once for
+    all trees grown together.
     """
     limits = WorkerLimits(client)
     advice = "Lower max_samples or embedding_rank, or give workers more memory."

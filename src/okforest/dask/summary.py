@@ -33,6 +33,8 @@ from okforest.kernels.distances import MEDIAN_SAMPLE
 from okforest.kernels.precomputed import check_gram
 from okforest.models.tree_model import TreeModel
 
+FLOAT = np.dtype(np.float64)
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -65,7 +67,7 @@ class Summary:
     n_rows: int
     n_features: int
     output_names: tuple[Any, ...] | None
-    dtype: np.dtype[Any] = np.dtype(np.float64)
+    dtype: np.dtype[Any] = FLOAT
     n_bytes: int = 0
     names: Outputs | None = None
     categories: Categories = field(default_factory=list)
