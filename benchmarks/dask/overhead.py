@@ -36,7 +36,7 @@ from distributed import get_task_stream
 from okforest import OKExtraTrees, OKRandomForest
 from okforest._utils.report import Table
 from okforest.dask import fit
-from okforest.dask._transport import SentPlan
+from okforest.dask.fitting import SentPlan
 from okforest.engine import grow
 
 REST = 5.0  # seconds
@@ -175,7 +175,7 @@ def fit_there(client: Any, model: Any, X: Any, Y: Any) -> tuple[Any, dict[str, f
         "event loops": spent(client, loop_seconds) - loops,
     }
     peak = client.run(memory, "VmHWM")
-    grown = Counter(task["worker"] for task in stream.data if "grow_packed" in task["key"])
+    grown = Counter(task["worker"] for task in stream.data if "grow_range" in task["key"])
     data, trees = X.nbytes + Y.nbytes + 8 * len(X), bytes_of(model.trees_)
     took["memory"] = max(
         (peak[worker] - level[worker]) / (data + trees * grown[worker] / grown.total())

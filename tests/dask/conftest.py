@@ -1,4 +1,4 @@
-"""One cluster of three processes, the scheduler and two workers, for all tests of a session."""
+"""Clusters for all tests of a session: one of three processes, and one in this process."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ from distributed import Client, LocalCluster
 from distributed.deploy.spec import SpecCluster
 from distributed.deploy.subprocess import SubprocessScheduler, SubprocessWorker
 
-from clusters import PATIENCE, Mortal
+from clusters import PATIENCE, Mortal, left_on
 
 dask.config.set(
     {
@@ -68,19 +68,23 @@ def client(cluster):
         yield client
 
 
+@pytest.fixture(scope="session")
+def cluster_of_threads():
+    with LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=False,
+        dashboard_address=":0",
+        memory_limit=0,
+    ) as cluster:
+        yield cluster
+
+
 @pytest.fixture
-def threads():
-    """Return a client whose two workers are threads of this process: quick to start."""
-    with (
-        LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=False,
-            dashboard_address=":0",
-            memory_limit=0,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+def threads(cluster_of_threads):
+    """Return a client of two workers that are threads of this process; they have no tasks."""
+    with Client(cluster_of_threads) as client:
+        assert left_on(client) == (0, 0, 0)
         yield client
 
 

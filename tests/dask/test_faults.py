@@ -16,11 +16,7 @@ from sklearn.base import clone
 from clusters import PATIENCE, assert_same_trees, left_on, make_data
 from okforest import OKExtraTrees, OKRandomForest
 from okforest.dask import fit, fit_remote, predict
-from okforest.dask._cluster import (
-    WorkerLimits,
-    find_client,
-    patience,
-)
+from okforest.dask.cluster import WorkerLimits, find_client, patience
 
 X, Y = make_data(400)
 DRAWING = OKRandomForest(6, max_samples=100, random_state=0)
@@ -66,7 +62,7 @@ def test_patience():
 @pytest.mark.parametrize(("protocol", "how"), [("tcp", "dask worker tcp:"), (None, "scale")])
 def test_without_workers(monkeypatch, protocol, how):
     """Workers are awaited for a while; the advice depends on who can reach the scheduler."""
-    monkeypatch.setattr("okforest.dask._cluster.patience", lambda: "0.2s")
+    monkeypatch.setattr("okforest.dask.cluster.patience", lambda: "0.2s")
     with (
         LocalCluster(
             n_workers=0, processes=False, dashboard_address=":0", protocol=protocol
@@ -113,7 +109,7 @@ def test_other_versions(client, monkeypatch):
     def missing():
         raise ModuleNotFoundError("No module named 'okforest'")
 
-    monkeypatch.setattr("okforest.dask._cluster._version", missing)
+    monkeypatch.setattr("okforest.dask.cluster._version", missing)
     with pytest.raises(RuntimeError, match="has no okforest: No module named 'okforest'"):
         fit(OKExtraTrees(), X, Y, client=client)
 
@@ -245,7 +241,7 @@ def test_an_error_while_rows_are_taken(threads, monkeypatch):
     def fail(*arguments):
         raise RuntimeError("no disk")
 
-    monkeypatch.setattr("okforest.dask._rows.add_piece", fail)
+    monkeypatch.setattr("okforest.dask.rows.add_piece", fail)
     with pytest.raises(RuntimeError, match="no disk"):
         fit_remote(DRAWING, pieces(X), pieces(Y), partitioned=True)
     assert left_on(threads) == (0, 0, 0)
@@ -318,9 +314,16 @@ def test_workers_lost_after_a_fit(mortal):
 
 
 def test_workers_are_read_from_the_scheduler(threads, monkeypatch):
-    """What the client remembers may be a moment without workers."""
-    monkeypatch.setattr(Client, "scheduler_info", lambda *_, **__: {"workers": {}})
+    """What the client remembers is without workers while Dask refreshes it: it is asked again."""
+    asked, ask = [], Client.scheduler_info
+
+    def refreshed(client, **options):
+        asked.append(options)
+        return {"workers": {}} if len(asked) == 1 else ask(client, **options)
+
+    monkeypatch.setattr(Client, "scheduler_info", refreshed)
     assert WorkerLimits(threads).n_workers == 2
+    assert len(asked) == 2
 
 
 @pytest.mark.slow

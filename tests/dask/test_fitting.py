@@ -1,6 +1,7 @@
 """Forests grown on a cluster equal those grown here, and leave nothing behind."""
 
 import os
+import pickle
 import signal
 import threading
 import time
@@ -18,9 +19,9 @@ from distributed import Client, LocalCluster
 from clusters import assert_same_trees, left_on, make_data
 from okforest import OKBagging, OKBoost, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees, OKTree
 from okforest.dask import fit, fit_remote
-from okforest.dask._cluster import cancelling
-from okforest.dask._growing import grow_range, tree_ranges
-from okforest.engine import GrowthPlan
+from okforest.dask.cluster import cancelling
+from okforest.dask.fitting import SentPlan, tree_ranges
+from okforest.engine import GrowthPlan, grow
 
 X, Y = make_data()
 WEIGHT = np.random.default_rng(1).integers(0, 4, size=len(X)).astype(float)
@@ -137,8 +138,27 @@ def test_progress_bar(threads, capsys):
 def test_ranges(n_trees, n_threads):
     """Ranges cover every tree once; there is one for each thread if there are enough trees."""
     ranges = tree_ranges(range(5, 5 + n_trees), n_threads)
-    assert [t for some in ranges for t in some] == list(range(5, 5 + n_trees))
+    assert [t for trees in ranges for t in trees] == list(range(5, 5 + n_trees))
     assert len(ranges) >= min(n_trees, n_threads) / 2
+
+
+@pytest.mark.parametrize("inputs", [X, sp.csr_array(np.nan_to_num(X))], ids=["dense", "sparse"])
+def test_received_arrays_are_aligned(inputs):
+    """Buffers of a message begin anywhere; the arrays of a received plan do not."""
+    plan = OKExtraTrees(3, random_state=0)._plan(inputs, Y, None).growth
+    buffers = []
+    data = pickle.dumps(SentPlan.of(plan), protocol=5, buffer_callback=buffers.append)
+    shifted = []
+    for buffer in buffers:
+        raw = np.zeros(len(buffer.raw()) + 3, dtype=np.uint8)
+        raw[3:] = np.frombuffer(buffer.raw(), dtype=np.uint8)
+        shifted.append(raw[3:])
+    found = pickle.loads(data, buffers=shifted)
+    assert len(buffers) > 2
+    assert found.outputs.flags.aligned
+    assert getattr(found.X, "data" if sp.issparse(inputs) else "T").flags.aligned
+    grown, expected = grow(found, range(3)), grow(plan, range(3))
+    assert np.array_equal(grown.threshold, expected.threshold)
 
 
 class Broken(Exception):
@@ -160,10 +180,10 @@ def test_an_error_cancels_the_rest(threads, error):
 def test_a_failed_task_cancels_the_rest(threads, monkeypatch):
     """An error on a worker is raised here, and leaves nothing behind."""
 
-    def fail(plan, trees):
+    def fail(plan, trees, progress):
         raise Broken(f"tree {trees[0]}")
 
-    monkeypatch.setattr("okforest.dask._growing.grow_range", fail)
+    monkeypatch.setattr("okforest.dask.fitting.grow_locally", fail)
     with pytest.raises(Broken, match="tree"):
         fit(OKExtraTrees(100), X, Y, client=threads)
     assert left_on(threads) == (0, 0, 0)
@@ -173,15 +193,15 @@ def test_ctrl_c(threads, monkeypatch):
     """Growth on the workers stops: it would take an hour."""
     begun = threading.Event()
 
-    def grow(plan, trees):
+    def begin(plan, trees, progress):
         begun.set()
-        return grow_range(plan, trees)
+        return grow(plan, trees, progress=progress)
 
     def interrupt():
         begun.wait()
         os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr("okforest.dask._growing.grow_range", grow)
+    monkeypatch.setattr("okforest.dask.fitting.grow_locally", begin)
     slow = OKExtraTrees(20_000, random_state=0)
     inputs = np.random.default_rng(0).normal(size=(20_000, 10))
     thread = threading.Thread(target=interrupt, daemon=True)
@@ -207,11 +227,12 @@ def test_ctrl_c_while_tasks_are_submitted(threads, monkeypatch, fit_any, options
     submitted = []
     submit = Client.submit
 
-    def interrupted(*arguments, **others):
-        submitted.append(1)
-        if len(submitted) == n_tasks:
-            raise KeyboardInterrupt
-        return submit(*arguments, **others)
+    def interrupted(client, function, *arguments, **others):
+        if function is not int:  # which comes after the interruption
+            submitted.append(function)
+            if len(submitted) == n_tasks:
+                raise KeyboardInterrupt
+        return submit(client, function, *arguments, **others)
 
     monkeypatch.setattr(Client, "submit", interrupted)
     x, y = da.from_array(X, chunks=(50, -1)), da.from_array(Y, chunks=(50, -1))
@@ -238,6 +259,7 @@ def test_ctrl_c_before_the_scheduler_knows_the_tasks(threads, monkeypatch):
     monkeypatch.setattr(distributed.scheduler, "_materialize_graph", read_slowly)
     with pytest.raises(KeyboardInterrupt):
         interrupted()
+    assert left_on(threads) == (0, 0, 0)
     for _ in range(8):  # none comes later
         assert left_on(threads, seconds=0) == (0, 0, 0)
         time.sleep(0.15)

@@ -12,9 +12,8 @@ from distributed import Client, LocalCluster, Status
 from clusters import PATIENCE, assert_same_trees, make_data
 from okforest import OKExtraTrees, OKRandomForest
 from okforest.dask import fit, fit_remote
-from okforest.dask._cluster import _memory_in_use, replicated, watched
-from okforest.dask._row_plan import SampleSize
-from okforest.dask._rows import trees_at_a_time
+from okforest.dask.cluster import _memory_in_use, replicated, watched
+from okforest.dask.rows import SampleSize, trees_at_a_time
 
 X, Y = make_data(400)
 DRAWING = OKRandomForest(6, max_samples=100, random_state=0)
@@ -52,10 +51,10 @@ def test_data_that_does_not_fit(monkeypatch):
         def in_use(n_bytes):
             return lambda: n_bytes
 
-        monkeypatch.setattr("okforest.dask._cluster._memory_in_use", in_use(35_000))
+        monkeypatch.setattr("okforest.dask.cluster._memory_in_use", in_use(35_000))
         with pytest.raises(MemoryError, match=r"of which 34.18 kiB are in use, and 40% of the"):
             fit(OKExtraTrees(2), X[:100], Y[:100], client=client)
-        monkeypatch.setattr("okforest.dask._cluster._memory_in_use", in_use(45_000))
+        monkeypatch.setattr("okforest.dask.cluster._memory_in_use", in_use(45_000))
         with (
             dask.config.set({"distributed.worker.memory.pause": 0.8}),
             pytest.raises(MemoryError, match=r"all workers are too small: .* without any data"),
@@ -72,9 +71,9 @@ def test_what_the_scheduler_is_sent(threads, monkeypatch, n_tasks, n_numbers, mo
         asked.append(most)
         return 2
 
-    monkeypatch.setattr("okforest.dask._rows.TASKS", n_tasks)
-    monkeypatch.setattr("okforest.dask._rows.ROW_NUMBERS", n_numbers)
-    monkeypatch.setattr("okforest.dask._rows.trees_at_a_time", ask)
+    monkeypatch.setattr("okforest.dask.rows.TASKS", n_tasks)
+    monkeypatch.setattr("okforest.dask.rows.ROW_NUMBERS", n_numbers)
+    monkeypatch.setattr("okforest.dask.rows.trees_at_a_time", ask)
     fit_remote(DRAWING, blocks(X), blocks(Y), partitioned=True)
     assert asked == [most]
 
@@ -117,10 +116,10 @@ def set_status(client, name):
 
 def test_paused_workers(threads, monkeypatch, caplog):
     """They are awaited for a while; within a fit, a warning tells why nothing happens."""
-    monkeypatch.setattr("okforest.dask._cluster.WARN_EVERY", 0.01)
+    monkeypatch.setattr("okforest.dask.cluster.WARN_EVERY", 0.01)
     set_status(threads, "paused")
     with monkeypatch.context() as patch:
-        patch.setattr("okforest.dask._cluster.patience", lambda: "0.2s")
+        patch.setattr("okforest.dask.cluster.patience", lambda: "0.2s")
         with pytest.raises(RuntimeError, match=r"all 2 workers .* are paused after 0.2s"):
             fit(OKExtraTrees(2), X, Y)
     with watched(threads):
@@ -136,15 +135,15 @@ def exhaust_memory():
     """Make this worker run out of memory when it grows trees."""
     import time
 
-    from okforest.dask import _growing
+    from okforest.dask import fitting
 
-    def allocate(plan, trees):
+    def allocate(plan, trees, progress):
         held = []
         while True:  # until the nanny kills this process; the machine needs the rest of its memory
             held += [np.ones(2**22)] * (len(held) < 20)
             time.sleep(0.02)
 
-    _growing.grow_range = allocate
+    fitting.grow_locally = allocate
 
 
 @pytest.mark.slow

@@ -19,10 +19,11 @@ from sklearn.metrics import accuracy_score
 from clusters import assert_same_trees, left_on, make_data
 from okforest import OKExtraTrees, OKRandomForest, OKTotallyRandomTrees
 from okforest.dask import fit, fit_remote, predict
-from okforest.dask._growing import grow_range
-from okforest.dask._keeping import LostPart
-from okforest.dask._row_plan import plan_rows
+from okforest.dask.cluster import LostPart
+from okforest.dask.prediction import Terms, r2
+from okforest.dask.rows import plan_rows
 from okforest.decode import ExpectedLoss, Sharpened, Threshold
+from okforest.engine import grow
 from okforest.kernels import (
     RBF,
     FromCallable,
@@ -43,13 +44,13 @@ SETS = (Y > 0.3).astype(int)
 WEIGHT = np.random.default_rng(1).integers(0, 4, size=len(X)).astype(float)
 
 
-def chunks(values, size=90):
+def chunks(values, size=150):
     return da.from_array(values, chunks=(size, *values.shape[1:]))
 
 
 def drawing(model=OKRandomForest, **parameters):
     """Return a forest that draws 150 rows for each of its trees."""
-    return model(7, bootstrap=True, max_samples=150, random_state=0, **parameters)
+    return model(5, bootstrap=True, max_samples=150, random_state=0, **parameters)
 
 
 def rbf(sigma="median", **parameters):
@@ -215,7 +216,7 @@ def test_forests_that_cannot_stay_on_workers(threads):
 
 def check_predictions(forest, local):
     """Compare all predictions with those of a local model."""
-    new = chunks(NEW, 20)
+    new = chunks(NEW, 30)
     expected = local.predict(NEW)
     found = forest.predict(new)
     assert found.shape == expected.shape
@@ -241,7 +242,7 @@ def test_weights_come_in_training_partitions(threads):
     """A column block of the weights belongs to each partition of training rows."""
     forest = fit_remote(drawing(), chunks(X), chunks(Y), partitioned=True)
     W = forest.predict_weights(chunks(NEW, 20))
-    assert W.chunks == ((20, 20, 10), (90, 90, 90, 90, 40))
+    assert W.chunks == ((20, 20, 10), (150, 150, 100))
     assert isinstance(W.blocks[0, 1].compute(), sp.csr_array)
 
 
@@ -309,7 +310,7 @@ def test_sparse_partitions(threads, monkeypatch):
         sizes.append(size)
         return 2
 
-    monkeypatch.setattr("okforest.dask._rows.trees_at_a_time", counted)
+    monkeypatch.setattr("okforest.dask.rows.trees_at_a_time", counted)
     model = drawing()
     forest = fit_remote(model, x, chunks(Y), partitioned=True)
     model.fit(wide, Y)
@@ -324,11 +325,11 @@ def test_memory_of_a_sample(threads, monkeypatch):
     """Inputs, outputs and embedded outputs count."""
     seen = []
 
-    def spy(plan, trees):
+    def spy(plan, trees, progress):
         seen.append((plan.X.nbytes, plan.outputs.nbytes))
-        return grow_range(plan, trees)
+        return grow(plan, trees, progress=progress)
 
-    monkeypatch.setattr("okforest.dask._rows.grow_range", spy)
+    monkeypatch.setattr("okforest.dask.rows.grow", spy)
     plans = []
 
     def keep(*arguments):
@@ -381,7 +382,7 @@ def test_what_is_sent_is_logged(threads, caplog):
     """The number of trees at a time and the size of samples are logged."""
     with caplog.at_level(logging.INFO, logger="okforest.dask"):
         fit_remote(drawing(), chunks(X), chunks(Y), partitioned=True)
-    assert "growing 7 trees, 2 at a time, each on at most 10.55 kiB of rows" in caplog.text
+    assert "growing 5 trees, 2 at a time, each on at most 10.55 kiB of rows" in caplog.text
     assert re.search(r"trees 0 to 1: sending .* kiB of row numbers and .* kiB of rows", caplog.text)
 
 
@@ -458,3 +459,27 @@ def test_labels_that_a_kernel_would_learn(threads):
     for known in (Hamming(labels=list("abc")), kernel.resolve(kernel.check(list(sets)))):
         forest = fit_remote(drawing(kernel=known), chunks(X, 400), chunks(sets, 400), None, True)
         assert np.array_equal(forest.predict(chunks(NEW)).compute(), expected)
+
+
+def terms(loss, n_rows, mean=0.0):
+    """Return what a partition of equal outputs with a square of one each contributes."""
+    return Terms(loss, float(n_rows), float(n_rows), n_rows, mean)
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([terms(0.5, 1)], np.nan),  # one row has no spread
+        ([terms(0.5, 1), terms(0.0, 0)], np.nan),
+        ([terms(0.5, 1, 1.0), terms(0.5, 1, -1.0)], 0.5),
+        ([terms(0.0, 2), terms(1e-14, 1)], 1.0),  # equal outputs, all of them predicted
+        ([terms(0.0, 2), terms(0.1, 1)], 0.0),
+    ],
+)
+def test_few_rows_and_equal_outputs(parts, expected):
+    """Equal outputs score one or zero, and a single row has no score."""
+    assert np.array_equal(r2(parts, None), expected, equal_nan=True)
+    if len(parts) == 2:  # without explicit features: squares, and products of all pairs
+        square, centre = 3.0 if parts[0].n_rows == 2 else 2.0, parts[0].mean + parts[1].mean
+        products = [square**2 if centre == parts[0].mean * 2 else 0.0]
+        assert np.array_equal(r2(parts, products), expected, equal_nan=True)

@@ -1,6 +1,5 @@
 """What fits learn from rows in partitions, and the partitions that do not fit together."""
 
-import dask
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -9,8 +8,7 @@ import pytest
 from clusters import assert_same_trees, make_data
 from okforest import OKRandomForest
 from okforest.dask import fit_remote
-from okforest.dask._partitions import PartitionedRows
-from okforest.dask._summary import merge, summarize
+from okforest.dask.summary import merge, summarize
 from okforest.kernels import Dirac, Linear
 
 X, Y = make_data(120)
@@ -27,15 +25,6 @@ def merged(xs, ys, model=MODEL, kernel=None):
 def with_column(values, begin=0):
     """Return a frame of a number and another column."""
     return pd.DataFrame({"a": X[begin : begin + len(values), 1], "kind": values})
-
-
-def test_outputs_of_some_rows(threads):
-    """They come in the order of the rows asked for, which may be random, or repeat."""
-    n_rows = np.array([50, 0, 70])
-    blocks = [dask.delayed(part) for part in np.split(Y, np.cumsum(n_rows)[:-1])]
-    rows = np.array([119, 3, 50, 49, 3])
-    found = PartitionedRows(blocks, blocks, n_rows).outputs_at(threads, Linear(), rows)
-    assert np.array_equal(found, Y[rows])
 
 
 def test_rows_of_weight_zero(threads):

@@ -1,31 +1,53 @@
-"""Fitting a forest whose trees are grown by the workers of a cluster."""
+"""Fitting a forest whose trees are grown by the workers of a cluster.
 
+Every worker has the data, and grows ranges of trees. With rows in partitions, trees are grown as in
+:mod:`okforest.dask.rows`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from functools import partial
+from math import ceil
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
+from okforest._utils.arrays import Outputs, Progress
 from okforest._utils.progress import progress_of
-from okforest.dask._cluster import (
+from okforest.dask.cluster import (
+    WorkerLimits,
     cancelling,
     completed,
     find_client,
+    keep_parts,
+    log,
     replicated,
+    size_text,
+    stop_if_cancelled,
     watched,
     with_replicated,
 )
-from okforest.dask._collecting import collected
-from okforest.dask._decoding import check_decoder
-from okforest.dask._growing import check_plan, grow, grow_range, tree_ranges
-from okforest.dask._keeping import keep_parts
-from okforest.dask._parts import Part
-from okforest.dask._row_plan import plan_rows
-from okforest.dask._rows import grow_parts
-from okforest.dask._transport import SentPlan
+from okforest.dask.partitions import bytes_of, collected
+from okforest.dask.prediction import Part, check_decoder
 from okforest.dask.remote import RemoteForest
-from okforest.engine import GrowthPlan, prune
+from okforest.dask.rows import grow_parts, plan_rows
+from okforest.engine import GrowthPlan, Trees, prune
+from okforest.engine import grow as grow_locally
+from okforest.kernels import OutputKernel
 from okforest.models.tree_model import TreeModel
 from okforest.weights import Span
+
+# A thread takes its trees in this number of ranges, so that threads end at about the same time and
+# a worker that dies costs little.
+RANGES = 6
+# A range repeats what the engine prepares for all its trees: it has at least this number of them.
+LEAST_TREES = 4
+
+ADVICE = (
+    "Give workers more memory, or keep the rows in partitions of which trees draw samples, with "
+    "okforest.dask.fit_remote(..., partitioned=True)."
+)
 
 
 def fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None, client: Any = None) -> Any:
@@ -102,7 +124,7 @@ def fit_remote(
         False: X and y are sent once to every worker. True: X and y are Dask collections whose
         partitions stay where they are, for data that no worker can hold; every tree is grown on the
         rows that it draws (``bootstrap=True``, ``max_samples`` rows), which are sent to its worker.
-        The rows and the trees are those of a local fit. The kernel must have explicit features, or
+        The rows and the trees equal a local fit's. The kernel must have explicit features, or
         ``embedding`` must be "nystrom" or "fourier".
     client : distributed.Client, optional
         The client of the cluster; by default the current one.
@@ -181,34 +203,124 @@ def _fit_replicated(
     assert plan.target is not None
     known = plan.target.kernel, plan.target.outputs
     check_decoder(model, Span(*known), partitioned=False)
-    limits = check_plan(client, plan.growth)
-    ranges = tree_ranges(plan.trees, limits.n_threads)
+    ranges = plan_ranges(client, plan.growth, plan.trees)
     progress = progress_of(0, model.n_estimators, model.verbose, model.callback)
-
-    sizes = [len(some) for some in ranges]
 
     def grow_all(data: Any) -> list[Any]:
         parts: list[Any] = []
-        with replicated(client, known) as outputs, cancelling(client, parts, keep=True):
-            for some in ranges:
-                parts.append(
-                    client.submit(_grow_part, data, outputs, some, model.ccp_alpha, pure=False)
-                )
-            size_of = {part.key: size for part, size in zip(parts, sizes, strict=True)}
+        with replicated(client, known) as outputs, cancelling(client, parts, keep=True) as token:
             n_done = 0
-            for part in completed(client, parts):
-                n_done += size_of[part.key]
+            arguments = data, outputs, model.ccp_alpha, token
+            for trees, _ in _grow_ranges(client, ranges, parts, grow_part, *arguments):
+                n_done += len(trees)
                 progress(n_done)
             return keep_parts(client, parts)
 
     parts = with_replicated(client, SentPlan.of(plan.growth), grow_all)
     model._finish(plan, None)
-    return RemoteForest(client, model, parts, sizes, model.outputs_)
+    return RemoteForest(client, model, parts, [len(trees) for trees in ranges], model.outputs_)
 
 
-def _grow_part(plan: GrowthPlan, known: Any, trees: range, ccp_alpha: float) -> Part:
-    grown = grow_range(plan, trees)
+def grow(
+    plan: GrowthPlan,
+    trees: range,
+    *,
+    client: Any,
+    n_threads: int = 1,
+    progress: Progress | None = None,
+) -> Trees:
+    """Grow trees on the workers of a cluster, as :func:`okforest.engine.grow` does here.
+
+    ``n_threads`` is not used: every thread of every worker grows trees.
+    """
+    ranges = plan_ranges(client, plan, trees)
+    grown: dict[range, Trees] = {}
+
+    def grow_missing(data: Any) -> None:
+        futures: list[Any] = []
+        missing = [trees for trees in ranges if trees not in grown]
+        with cancelling(client, futures) as token:
+            for trees, future in _grow_ranges(client, missing, futures, grow_range, data, token):
+                grown[trees] = future.result()
+                future.release()
+                if progress is not None:
+                    progress(sum(map(len, grown)))
+
+    with_replicated(client, SentPlan.of(plan), grow_missing)
+    return Trees.join([grown[trees] for trees in ranges])
+
+
+def _grow_ranges(
+    client: Any, ranges: list[range], futures: list[Any], task: Any, *arguments: Any
+) -> Iterator[tuple[range, Any]]:
+    """Submit a task for each range of trees; yield ranges and their tasks as they are done."""
+    range_of: dict[str, range] = {}
+    for trees in ranges:
+        futures.append(client.submit(task, *arguments, trees, pure=False))
+        range_of[futures[-1].key] = trees
+    for future in completed(client, futures):
+        yield range_of[future.key], future
+
+
+def plan_ranges(client: Any, plan: GrowthPlan, trees: range) -> list[range]:
+    """Return the ranges of trees that tasks grow, after checking that data fits on every worker."""
+    limits = WorkerLimits(client)
+    n_bytes = bytes_of(plan.X) + plan.outputs.nbytes + plan.row_weight.nbytes
+    limits.check(n_bytes, "X and the embedded outputs, which every worker must hold", ADVICE)
+    log.info("sending %s to each of %d workers", size_text(n_bytes), limits.n_workers)
+    return tree_ranges(trees, limits.n_threads)
+
+
+def tree_ranges(trees: range, n_threads: int) -> list[range]:
+    """Divide trees into the ranges that tasks grow."""
+    size = max(LEAST_TREES, ceil(len(trees) / (RANGES * n_threads)))
+    size = min(size, max(1, ceil(len(trees) / n_threads)))
+    return [trees[i : i + size] for i in range(0, len(trees), size)]
+
+
+def grow_range(plan: GrowthPlan, token: str, trees: range) -> Trees:
+    """Grow trees, on a worker."""
+    return grow_locally(plan, trees, progress=partial(stop_if_cancelled, token))
+
+
+def grow_part(
+    plan: GrowthPlan,
+    known: tuple[OutputKernel, Outputs],
+    ccp_alpha: float,
+    token: str,
+    trees: range,
+) -> Part:
+    """Grow trees, on a worker, as a part of a forest that stays on it."""
+    grown = grow_range(plan, token, trees)
     return Part(prune(grown, ccp_alpha) if ccp_alpha > 0 else grown, *known)
+
+
+@dataclass(frozen=True)
+class SentPlan(GrowthPlan):
+    """A plan that is sent to other processes.
+
+    The arrays of a message begin anywhere in memory; C++ expects numbers at multiples of their
+    size. They are copied once, when a worker receives them.
+    """
+
+    @classmethod
+    def of(cls, plan: GrowthPlan) -> "SentPlan":
+        """Return a plan with the data of another."""
+        return cls(**{field.name: getattr(plan, field.name) for field in fields(GrowthPlan)})
+
+    def __reduce__(self) -> Any:
+        return _received, ({field.name: getattr(self, field.name) for field in fields(self)},)
+
+
+def _received(parts: dict[str, Any]) -> SentPlan:
+    # All are copied, since arrays of one message keep each other in memory.
+    return SentPlan(**{name: _copied(part) for name, part in parts.items()})
+
+
+def _copied(part: Any) -> Any:
+    if isinstance(part, np.ndarray):
+        return part.copy(order="K")
+    return part.copy() if hasattr(part, "indptr") else part
 
 
 def check_forest(estimator: Any) -> None:

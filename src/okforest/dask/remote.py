@@ -1,6 +1,7 @@
 """Forests that stay on the workers which have grown them."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -11,29 +12,33 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from okforest._utils.arrays import Outputs
-from okforest.dask import _scoring
-from okforest.dask._blocks import aligned_blocks, input_blocks, with_blocks
-from okforest.dask._cluster import log, require
-from okforest.dask._decoding import takes_sums
-from okforest.dask._keeping import LostPart, known_of
-from okforest.dask._partitions import bare
-from okforest.dask._parts import (
+from okforest.dask.cluster import LostPart, log, require
+from okforest.dask.partitions import (
+    aligned_blocks,
+    bare,
+    input_blocks,
+    lazy,
+    n_rows_of,
+    sent_once,
+    with_blocks,
+)
+from okforest.dask.prediction import (
+    accuracy,
     add_sums,
     add_weights,
+    columns_of,
+    decoded,
+    decoded_like,
+    inner_products,
+    kernel_r2,
+    known_of,
     part_kernel,
     part_sums,
     part_weights,
+    predictions,
+    stack,
     validated,
 )
-from okforest.dask._predicted import (
-    columns_of,
-    decoded,
-    inner_products,
-    predicted_by_sums,
-    predicted_by_support,
-    predicted_by_weights,
-)
-from okforest.dask.prediction import decoded_like, stack
 from okforest.decode import as_decoder
 from okforest.engine import Trees
 from okforest.kernels import Dirac
@@ -93,7 +98,7 @@ class RemoteForest:
     rows: Any = None
 
     def __post_init__(self) -> None:
-        self._sent: Any = None
+        self._known: Any = None
 
     def __len__(self) -> int:
         return sum(self.sizes)
@@ -130,16 +135,14 @@ class RemoteForest:
 
     def _decoded(self, X: Any, candidates: Any = None) -> tuple[list[Any], Outputs]:
         """Return the predicted outputs of every partition, lazily, and an empty array of them."""
-        dask = require("dask")
         span = Span(self.model.kernel_, self.outputs)
         decoder = as_decoder(self.model.decoder, span.kernel)
         if candidates is not None:
             decoder = decoder.with_candidates(candidates)
         empty = decoded_like(decoder, span)
-        shared = dask.delayed(decoder, traverse=False)
-        decode = dask.delayed(decoded, pure=False)
-        predicted = self._predicted(X, needs_weights=not takes_sums(decoder, span))
-        return [decode(some, shared, empty) for some in predicted], empty
+        shared = sent_once(decoder)
+        predicted = self._predicted(X, needs_weights="weights" in decoder.needs(span))
+        return [lazy(decoded)(block, shared, empty) for block in predicted], empty
 
     def predict_weights(self, X: Any) -> Any:
         """Return the weights of the training outputs, lazily.
@@ -154,19 +157,17 @@ class RemoteForest:
         W : Dask array of shape (n, n_train)
             Its blocks are CSR arrays, one for each partition of X and of the training rows.
         """
-        dask, array = require("dask"), require("dask.array")
+        array = require("dask.array")
         offsets = [0, self.n_train] if self.rows is None else self.rows.offsets
-        weights_of_blocks = self._weights(X)  # which explains what to pass if X is no collection
-        lengths = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * X.npartitions
-        columns = dask.delayed(columns_of, pure=False)
+        totals = self._weights(X)  # which explains what to pass if X is no collection
         like = sp.csr_array((0, 0))
         blocks = [
             [
-                array.from_delayed(columns(weights, begin, end), (length, end - begin), meta=like)
+                array.from_delayed(lazy(columns_of)(W, begin, end), (n, end - begin), meta=like)
                 for begin, end in pairwise(offsets)
                 if end > begin
             ]
-            for weights, length in zip(weights_of_blocks, lengths, strict=True)
+            for W, n in zip(totals, n_rows_of(X, len(totals)), strict=True)
         ]
         return array.block(blocks, allow_unknown_chunksizes=True)
 
@@ -189,34 +190,23 @@ class RemoteForest:
         K : Dask array of shape (n, m)
             The predicted kernel, in blocks by partitions of X and Z.
         """
-        dask, array = require("dask"), require("dask.array")
         if scheme not in ("convolve", "average"):
             raise ValueError(f"scheme={scheme!r}; use 'convolve' or 'average'.")
         Z = X if Z is None else Z
+        block = lazy(inner_products)
+        blocks_of: Callable[[Any], list[Any]] = self._predicted
         if scheme == "average":
-            share = dask.delayed(part_kernel, pure=False)
-            terms = [self._inputs(X), self._inputs(Z)]
-
-            def block(x: Any, z: Any) -> Any:
-                return self._added(partial(_of_part, share, (x, z), ()), add_sums)
-        else:
-            inner = dask.delayed(inner_products, pure=False)
-            left = self._predicted(X)
-            terms = [left, left if Z is X else self._predicted(Z)]
-
-            def block(x: Any, z: Any) -> Any:
-                return inner(x, z)
-
-        rows, columns = (
-            values.chunks[0] if hasattr(values, "chunks") else [np.nan] * len(own)
-            for values, own in zip((X, Z), terms, strict=True)
-        )
+            block, blocks_of = partial(self._summed, part_kernel, add_sums), self._inputs
+        left = blocks_of(X)
+        right = left if Z is X else blocks_of(Z)
+        n_rows, n_columns = n_rows_of(X, len(left)), n_rows_of(Z, len(right))
+        array = require("dask.array")
         blocks = [
             [
                 array.from_delayed(block(x, z), (n, m), dtype=np.float64)
-                for z, m in zip(terms[1], columns, strict=True)
+                for z, m in zip(right, n_columns, strict=True)
             ]
-            for x, n in zip(terms[0], rows, strict=True)
+            for x, n in zip(left, n_rows, strict=True)
         ]
         return array.block(blocks, allow_unknown_chunksizes=True)
 
@@ -241,11 +231,11 @@ class RemoteForest:
         truths = [[part] for part in aligned_blocks(y, "y", X)]
         if sample_weight is not None:
             weights = aligned_blocks(sample_weight, "sample_weight", X)
-            truths = [[*own, weight] for own, weight in zip(truths, weights, strict=True)]
+            truths = [[y, weight] for [y], weight in zip(truths, weights, strict=True)]
         kernel = self.model.kernel_
         if isinstance(kernel, Dirac):
-            return _scoring.accuracy(kernel, self._decoded(X)[0], truths)
-        return _scoring.score(kernel, self._predicted(X), truths)
+            return accuracy(kernel, self._decoded(X)[0], truths)
+        return kernel_r2(kernel, self._predicted(X), truths)
 
     def to_local(self) -> Any:
         """Bring the trees here, and the training outputs if they are in partitions.
@@ -277,7 +267,7 @@ class RemoteForest:
         # Cancelling tasks that others depend on would cut the client off from the scheduler.
         for part in self.parts:
             part.release()
-        self.parts, self.sizes, self._sent = [], [], None
+        self.parts, self.sizes, self._known = [], [], None
 
     def __reduce__(self) -> Any:
         raise TypeError(
@@ -302,66 +292,38 @@ class RemoteForest:
 
     def _inputs(self, X: Any) -> list[Any]:
         """Return the partitions of X as lazy numbers."""
-        shell = require("dask").delayed(bare(self.model), traverse=False)
+        shell = sent_once(bare(self.model))
         return [
             with_blocks(validated, [block], shell, p) for p, block in enumerate(input_blocks(X))
         ]
 
-    def _added(self, contribution: Callable[[Any, float], Any], add: Callable[..., Any]) -> Any:
-        """Add up what all parts contribute, a few at a time."""
+    def _summed(self, task: Callable[..., Any], add: Callable[..., Any], *arguments: Any) -> Any:
+        """Add up the contributions of all parts, a few at a time."""
         self._check_parts()
-        dask = require("dask")
-        total = dask.delayed(add, pure=False)
         terms = [
-            contribution(part, size / len(self))
+            lazy(task)(part, size / len(self), *arguments)
             for part, size in zip(self.parts, self.sizes, strict=True)
         ]
         while len(terms) > 1:
-            terms = [total(terms[i : i + TOGETHER]) for i in range(0, len(terms), TOGETHER)]
+            terms = [lazy(add)(terms[i : i + TOGETHER]) for i in range(0, len(terms), TOGETHER)]
         return terms[0]
 
     def _weights(self, X: Any) -> list[Any]:
-        share = require("dask").delayed(part_weights, pure=False)
         n_train = self.n_train
-        return [
-            self._added(partial(_of_part, share, (x,), (n_train,)), add_weights)
-            for x in self._inputs(X)
-        ]
+        return [self._summed(part_weights, add_weights, x, n_train) for x in self._inputs(X)]
 
     def _predicted(self, X: Any, needs_weights: bool = False) -> list[Any]:
         """Return lazy predictions: sums of explicit features if the kernel has few, or weights."""
         self._check_parts()
-        dask = require("dask")
         dim = self.model.kernel_.feature_dim(self.outputs[:2])
-        known = self._known()
         if dim is None or dim > self.n_train or needs_weights:
-            by_weights = predicted_by_weights if self.rows is None else predicted_by_support
-            make = dask.delayed(by_weights, pure=False)
-            return [make(known, weights) for weights in self._weights(X)]
-        share = dask.delayed(part_sums, pure=False)
-        make = dask.delayed(predicted_by_sums, pure=False)
-        return [
-            make(known, self._added(partial(_of_part, share, (x,), ()), add_sums))
-            for x in self._inputs(X)
-        ]
-
-    def _known(self) -> Any:
-        """Return the kernel and the outputs: of a part, or sent once if a part has only its own."""
-        if self._sent is None and self.rows is None:
-            self._sent = self.client.submit(known_of, self.parts[0], pure=False)
-        elif self._sent is None:
-            # A task, which is repeated if its worker dies, as the parts of this forest are.
-            known = (self.model.kernel_, self.outputs)
-            self._sent = self.client.submit(_same, known, pure=False)
-        return self._sent
-
-
-def _same(known: Any) -> Any:
-    return known
-
-
-def _of_part(
-    task: Callable[..., Any], inputs: tuple[Any, ...], more: tuple[Any, ...], part: Any, size: float
-) -> Any:
-    """Return a lazy contribution of a part, which has this share of the trees."""
-    return task(part, *inputs, size, *more)
+            totals = self._weights(X)
+        else:
+            totals = [self._summed(part_sums, add_sums, x) for x in self._inputs(X)]
+        if self._known is None and self.rows is None:
+            self._known = self.client.submit(known_of, self.parts[0], pure=False)
+        elif self._known is None:  # a task, which is repeated if its worker dies
+            known = self.model.kernel_, self.outputs
+            self._known = self.client.submit(copy, known, pure=False)
+        is_partitioned = self.rows is not None
+        return [lazy(predictions)(self._known, total, is_partitioned) for total in totals]

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
-from okforest.dask._cluster import find_client
+from okforest.dask.cluster import find_client
 from okforest.kernels import OutputKernel
 
 _kept: dict[str, Any] = {}  # kernels that this process has been sent, by key
@@ -73,7 +73,7 @@ def shared(kernel: OutputKernel, client: Any = None) -> Iterator[OutputKernel]:
     try:
         client.run(_keep, key, kernel)
         _keep(key, kernel)
-        client.run_on_scheduler(_refer, key)  # it may be a process of its own
+        client.run_on_scheduler(_refer, key)  # which may be another process
         copyreg.pickle(kind, _reducer(kernel, key, usual))
         yield kernel
     finally:
@@ -104,10 +104,10 @@ def _reducer(
     """Return a function that pickles one kernel as its key, and others as before."""
     known = kernel.get_params(deep=False)
 
-    def reduce(given: OutputKernel) -> Any:
-        if all(value is known[name] for name, value in given.get_params(deep=False).items()):
+    def reduce(other: OutputKernel) -> Any:
+        if all(value is known[name] for name, value in other.get_params(deep=False).items()):
             return kernel_on_worker, (key,)  # it may be a clone, which shares the data
-        return given.__reduce_ex__(4) if usual is None else usual(given)
+        return other.__reduce_ex__(4) if usual is None else usual(other)
 
     return reduce
 

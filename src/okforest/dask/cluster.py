@@ -1,6 +1,5 @@
 """The cluster: its client and workers, data sent to workers, and tasks that can be cancelled."""
 
-import asyncio
 import logging
 import threading
 import time
@@ -15,7 +14,7 @@ from okforest._utils.errors import install_extra
 
 log = logging.getLogger("okforest.dask")
 
-# The share of a worker's free memory that its data may take. It is there twice while it arrives,
+# The share of a worker's free memory that its data may take. It takes it twice while it arrives,
 # in a message and as aligned arrays; then trees need the rest.
 DATA_SHARE = 0.4
 # How often data is sent if workers die.
@@ -24,9 +23,8 @@ ATTEMPTS = 3
 WARN_EVERY = 10.0
 
 CANCELLED = "okforest cancelled the rest"
-# How often the scheduler looks for cancelled tasks, how many times at most, and how many times in a
-# row there must be none.
-ROUND, ROUNDS, CALM_ROUNDS = 0.05, 200, 3
+# Seconds to wait until the scheduler knows all tasks that are to be cancelled.
+CANCEL_TIMEOUT = 5.0
 
 MORE_MEMORY = "give workers more memory (memory_limit), or see their logs."
 
@@ -47,7 +45,7 @@ def is_collection(values: Any) -> bool:
 
 
 def find_client(client: Any = None) -> Any:
-    """Return the client to use: a given one, or the current one; its cluster has workers."""
+    """Return the client that was passed, or the current one; its cluster has workers."""
     distributed = require("distributed")
     if client is None:
         try:
@@ -79,11 +77,11 @@ def workers_of(client: Any) -> dict[str, Any]:
     timeout = patience()
     end = time.monotonic() + require("dask").utils.parse_timedelta(timeout)
     while True:
-        workers = _identities(client)
+        workers = workers_now(client)
         if workers and not _all_paused(workers):
             return workers
         if time.monotonic() > end:
-            address = client.scheduler.address
+            address = scheduler_address(client)
             if workers:
                 raise RuntimeError(
                     f"all {len(workers)} workers of the cluster at {address} are paused after "
@@ -105,10 +103,16 @@ def patience() -> Any:
     return require("dask").config.get("distributed.comm.timeouts.connect", "30s")
 
 
-def _identities(client: Any) -> dict[str, Any]:
-    # client.scheduler_info() may have no workers: a refresh in the background drops them.
-    workers: dict[str, Any] = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
+def workers_now(client: Any) -> dict[str, Any]:
+    """Return what the scheduler knows about its workers; at times none, by a refresh of Dask's."""
+    workers: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
     return workers
+
+
+def scheduler_address(client: Any) -> str:
+    """Return the address that workers and clients connect to."""
+    address: str = client.scheduler_info()["address"]
+    return address
 
 
 def _all_paused(workers: dict[str, Any]) -> bool:
@@ -123,7 +127,7 @@ def watched(client: Any) -> Iterator[None]:
     def watch() -> None:
         while not done.wait(WARN_EVERY):
             try:
-                if _all_paused(_identities(client)):
+                if _all_paused(workers_now(client)):
                     log.warning(
                         "all workers are paused, since they have too little memory left. If they "
                         "do not go on, stop this (Ctrl-C), and " + MORE_MEMORY
@@ -146,7 +150,7 @@ def _check_versions(client: Any) -> None:
         for worker, version in client.run(_version, on_error="return").items()
         if not isinstance(version, OSError)  # it has just died: others take its tasks
     }
-    scheduler = f"the scheduler at {client.scheduler.address}"
+    scheduler = f"the scheduler at {scheduler_address(client)}"
     try:
         versions[scheduler] = client.run_on_scheduler(_version)
     except Exception as error:
@@ -172,11 +176,8 @@ class WorkerLimits:
         workers = workers_of(client)
         self.n_workers = len(workers)
         self.n_threads = max(1, sum(worker["nthreads"] for worker in workers.values()))
-        self._limits = {
-            name: worker["memory_limit"]
-            for name, worker in workers.items()
-            if worker["memory_limit"]
-        }
+        limits = {name: worker["memory_limit"] for name, worker in workers.items()}
+        self._limits = {name: limit for name, limit in limits.items() if limit}
         in_use = client.run(_memory_in_use, on_error="return") if self._limits else {}
         self._in_use = {name: n for name, n in in_use.items() if isinstance(n, int)}
 
@@ -269,19 +270,23 @@ def with_replicated(client: Any, data: Any, work: Callable[[Any], Any]) -> Any:
             workers_of(client)
 
 
+_stopped: set[str] = set()  # tokens of cancelled fits, in this process
+
+
 @contextmanager
-def cancelling(client: Any, futures: list[Any], keep: bool = False) -> Iterator[None]:
+def cancelling(client: Any, futures: list[Any], keep: bool = False) -> Iterator[str]:
     """Cancel tasks after an error or Ctrl-C, and forget all; at the end, too, unless kept.
 
     Tasks are added to the list as they are submitted: an error in between cancels them, too, even
-    if its traceback is kept, and the tasks with it.
+    if its traceback is kept, and the tasks with it. Running tasks stop if they call
+    :func:`stop_if_cancelled` with the token that is yielded.
     """
     distributed = require("distributed")
-    done = False
+    token, done = uuid4().hex, False
     try:
-        yield
+        yield token
         done = True
-    except distributed.scheduler.KilledWorker as error:
+    except distributed.KilledWorker as error:
         raise RuntimeError(
             f"a task was given up since {error.allowed_failures + 1} workers died while it ran, "
             f"the last one {error.last_worker.address}. Most often they have run out of memory: "
@@ -289,29 +294,32 @@ def cancelling(client: Any, futures: list[Any], keep: bool = False) -> Iterator[
         ) from None
     finally:
         if not (done and keep):
-            client.cancel(futures, force=True, reason=CANCELLED, msg=False)
+            _cancel(client, futures)
         if not done:
-            with suppress(Exception):  # the scheduler may be gone
-                client.run_on_scheduler(_forget, [future.key for future in futures], client.id)
+            with suppress(Exception):  # the scheduler or the workers may be gone
+                client.run(_stop, token, on_error="ignore")
+                # The scheduler reads submitted tasks in another thread, one after the other: tasks
+                # may come after the message that cancels them, but not after this one.
+                client.submit(int, pure=False).result(timeout=CANCEL_TIMEOUT)
+                _cancel(client, futures)
 
 
-async def _forget(keys: list[str], client: str, dask_scheduler: Any) -> None:
-    """Cancel tasks, on the scheduler, that it had not heard of when they were cancelled.
+def _cancel(client: Any, futures: list[Any]) -> None:
+    client.cancel(futures, force=True, reason=CANCELLED, msg=False)
 
-    It reads submitted tasks in another thread: they may come after the message that cancels them.
+
+def _stop(token: str) -> None:
+    _stopped.add(token)
+
+
+def stop_if_cancelled(token: str, n_trees: int) -> None:
+    """Raise an error, on a worker, if the fit with this token has been cancelled.
+
+    Growing trees calls it many times a second, with the number of trees: a cancelled task ends
+    within a fraction of one.
     """
-    n_calm = 0
-    for _ in range(ROUNDS):
-        left = [key for key in keys if key in dask_scheduler.tasks]
-        if left:
-            dask_scheduler.stimulus_cancel(
-                keys=left, client=client, force=True, reason=CANCELLED, msg=False
-            )
-        is_calm = not left and not getattr(dask_scheduler, "_active_graph_updates", 0)
-        n_calm = n_calm + 1 if is_calm else 0
-        if n_calm == CALM_ROUNDS:
-            return
-        await asyncio.sleep(ROUND)
+    if token in _stopped:
+        raise InterruptedError("the task was cancelled")
 
 
 def computed(client: Any, tasks: list[Any]) -> Any:
@@ -331,16 +339,48 @@ def completed(client: Any, futures: list[Any]) -> Iterator[Any]:
         yield future
 
 
-def stop_if_cancelled(_: int) -> None:
-    """Raise an error, on a worker, if the running task has been cancelled.
+class LostPart(RuntimeError):
+    """A part of a forest is no longer on the worker that has grown it."""
 
-    Growing trees calls it many times a second: a cancelled task ends within a fraction of one.
+
+def keep_parts(client: Any, parts: list[Any]) -> list[Any]:
+    """Return tasks whose results are the results of others, where they are, and drop the others.
+
+    Parts are grown from data that is removed after the fit. If a worker died, Dask would have to
+    grow its parts again, could not, and would cancel all that depends on them without a reason. The
+    tasks returned do not depend on the data: run again, elsewhere, they raise a :class:`LostPart`.
     """
     distributed = require("distributed")
-    worker = distributed.get_worker()
-    task = worker.state.tasks.get(distributed.worker.thread_state.key)
-    if task is None or task.state == "cancelled":
-        raise InterruptedError("the task was cancelled")
+    kept: dict[str, Any] = {}
+    for _attempt in range(ATTEMPTS):
+        missing = [part for part in parts if part.key not in kept]
+        where = client.who_has(missing)
+        tasks: list[Any] = []
+        with cancelling(client, tasks, keep=True):
+            for part in missing:
+                # Other workers are allowed, or the loss of the worker would not be noticed.
+                place = {"workers": list(where[part.key]) or None, "allow_other_workers": True}
+                tasks.append(client.submit(kept_part, part.key, pure=False, **place))
+            for _ in distributed.as_completed(tasks, loop=client.loop):
+                pass
+        # A task that Dask has given to another worker finds nothing there, and is repeated.
+        for part, task in zip(missing, tasks, strict=True):
+            if task.status == "finished":
+                kept[part.key] = task
+    lost = [part.key for part in parts if part.key not in kept]
+    if lost:
+        raise distributed.client.FutureCancelledError(lost[0], "its worker died")
+    return [kept[part.key] for part in parts]
+
+
+def kept_part(key: str) -> Any:
+    """Return a part that this worker has grown."""
+    held = require("distributed").get_worker().data
+    if key not in held:
+        raise LostPart(
+            "parts of the forest were on workers that have died, or it was released; fit it again."
+        )
+    return held[key]
 
 
 def size_text(n_bytes: float) -> str:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from okforest.dask._rows import add_piece
+from okforest.dask.rows import add_piece
 
 X, Y = np.arange(12.0).reshape(4, 3), np.arange(4.0)
 RECIPE = SimpleNamespace(dtype=np.dtype(np.float64))

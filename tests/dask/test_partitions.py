@@ -1,4 +1,4 @@
-"""Blocks of collections within tasks, which hold no more than their own rows."""
+"""Blocks of collections within tasks, which hold no more than their own rows, and rows of them."""
 
 import pickle
 
@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from clusters import assert_same_trees, make_data
 from okforest import OKExtraTrees, OKRandomForest
 from okforest.dask import fit_remote, predict
-from okforest.dask._blocks import BlockTask, blocks_of, with_blocks
+from okforest.dask.partitions import BlockTask, PartitionedRows, blocks_of, with_blocks
+from okforest.kernels import Linear
 
 X, Y = make_data(400)
 
@@ -73,3 +74,12 @@ def test_fit_and_predict_from_a_file(client, tmp_path):
     assert np.allclose(forest.predict(x).compute(), model.predict(X))
     local = OKExtraTrees(3, random_state=0).fit(X, Y)
     assert np.array_equal(predict(local, x).compute(), local.predict(X))
+
+
+def test_outputs_of_some_rows(threads):
+    """They come in the order of the rows asked for, which may be random, or repeat."""
+    n_rows = np.array([50, 0, 350])
+    blocks = [dask.delayed(part) for part in np.split(Y, np.cumsum(n_rows)[:-1])]
+    rows = np.array([119, 3, 50, 49, 3])
+    found = PartitionedRows(blocks, blocks, n_rows).outputs_at(threads, Linear(), rows)
+    assert np.array_equal(found, Y[rows])
