@@ -194,7 +194,7 @@ def test_types_in_messages(name, value, message):
         model.check_state()
     delattr(model, name)
     if name != "output_form_" and name != "output_names_":
-        with pytest.raises(ValueError, match=f"{name} is missing from a fitted OKTree"):
+        with pytest.raises(ValueError, match=f"OKTree is incomplete, with {name} missing"):
             model.check_state()
 
 

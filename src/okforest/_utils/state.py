@@ -116,7 +116,7 @@ def check_declared(estimator: Any) -> None:
     for name, hint in declaration(type(estimator)).items():
         if name not in learnt:
             if ABSENT not in getattr(hint, "__metadata__", ()):
-                raise ValueError(f"{name} is missing from a fitted {name_of_class}")
+                raise ValueError(f"the fitted {name_of_class} is incomplete, with {name} missing")
         elif not _fits(learnt[name], hint):
             value = learnt[name]
             what = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else repr(value)
