@@ -306,7 +306,8 @@ def damaged(value, kind):
             return value[:-1]
         if kind == "deeper":
             return value[..., None]
-        return value.astype(object) if kind == "objects" else value[::-1] * 10
+        numeric = value.dtype.kind in "biuf"
+        return value[::-1] * 10 if kind == "other" and numeric else value.astype(object)
     if isinstance(value, list):
         return value[:-1]
     if isinstance(value, int | float):
