@@ -6,7 +6,7 @@ from sklearn.linear_model import LinearRegression
 
 from okforest import DirectionBase, OKBoost, OKNeighbors, OKRidge
 from okforest.kernels import RBF, Linear
-from okforest.models.boosting import bases, rounds, weights
+from okforest.models.boosting import bases, rounds
 from okforest.weights import DenseWeights, Span, WeightMatrix
 
 rng = np.random.default_rng(0)
@@ -30,7 +30,7 @@ ROWS = [slice(None), slice(5, 9), slice(None, None, 2), slice(None, None, -1), s
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_forms_equal_the_dense_matrix(model, kept_bytes, monkeypatch):
     """Rows and products, computed before the matrix and after, with few columns and many."""
-    monkeypatch.setattr(weights, "KEPT_BYTES", kept_bytes)
+    monkeypatch.setattr(rounds, "KEPT_BYTES", kept_bytes)
     model.fit(X, Y)
     dense = model.predict_weights(NEW).toarray()
     values = [rng.normal(size=shape) for shape in (40, (40, 1), (40, 50))]
@@ -77,7 +77,7 @@ def test_predictions_from_leaf_means_compute_no_weights(kernel, y, monkeypatch):
     with monkeypatch.context() as patched:
         computed = property(lambda self: pytest.fail("weights are computed"))
         for name in ("_dense", "multiply"):
-            patched.setattr(weights.BoostedWeights, name, computed)
+            patched.setattr(rounds.BoostedWeights, name, computed)
         predicted = model.predict(X)
         np.testing.assert_allclose(model.predict_kernel(X), expected, atol=1e-12)
         scores = list(model.staged_score(X, y))

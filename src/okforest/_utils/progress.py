@@ -95,13 +95,17 @@ class Watchers:
         if self.tasks is not None:
             self.tasks(done)
 
+    def close(self) -> None:
+        """End the line of the bar."""
+        if self.bar is not None:
+            self.bar.close()
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         """End the line of the bar, and the fit if there was no error."""
-        if self.bar is not None:
-            self.bar.close()
+        self.close()
         if self.tasks is not None and error is None:
             self.tasks.end()
 

@@ -112,11 +112,12 @@ def declaration(cls: type) -> dict[str, Any]:
 def check_declared(estimator: Any) -> None:
     """Raise a ValueError unless fitted attributes have the declared names and types."""
     _check_names(estimator)
-    name_of_class, learnt = type(estimator).__name__, vars(estimator)
-    for name, hint in declaration(type(estimator)).items():
+    cls: Any = type(estimator)
+    learnt = vars(estimator)
+    for name, hint in declaration(cls).items():
         if name not in learnt:
             if ABSENT not in getattr(hint, "__metadata__", ()):
-                raise ValueError(f"{name} is missing from a fitted {name_of_class}")
+                raise ValueError(f"the fitted {cls.__name__} is incomplete, with {name} missing")
         elif not _fits(learnt[name], hint):
             value = learnt[name]
             what = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else repr(value)
@@ -125,7 +126,7 @@ def check_declared(estimator: Any) -> None:
 
 def _check_names(estimator: Any) -> None:
     """Raise a ValueError if an estimator of okforest has a fitted attribute of another name."""
-    cls = type(estimator)
+    cls: Any = type(estimator)
     if not cls.__module__.startswith("okforest."):
         return
     unknown = {name for name in vars(estimator) if _is_fitted_name(name)} - declaration(cls).keys()

@@ -89,7 +89,8 @@ def summarize(
     if n_rows == 0:
         return Summary(0, n_features, output_names)
     with naming_partition(number):
-        inputs = learn_inputs(blank(model), X, weight, least_rows=1)
+        scratch = blank(model)  # other partitions share the model
+        inputs = learn_inputs(scratch, X, weight, least_rows=1)
         outputs = kernel.check(y)
         used = outputs if weight is None else outputs[weight > 0]
         labels = kernel.resolve(used).classes if isinstance(kernel, Dirac) else None
@@ -103,7 +104,7 @@ def summarize(
         output_names,
         inputs.X.dtype,
         bytes_of(inputs.X),
-        inputs.feature_names,
+        getattr(scratch, "feature_names_in_", None),
         inputs.categories,
         has_missing,
         is_empty,

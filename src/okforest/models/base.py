@@ -20,7 +20,6 @@ from okforest.kernels import OutputKernel, as_kernel
 from okforest.kernels.base import NestedParametersMixin, methods_of
 from okforest.metrics import kernel_r2_scorer
 from okforest.metrics.losses import check_score_weight, check_truth
-from okforest.models.out_of_bag import tune_later
 from okforest.models.outputs import (
     accuracy,
     check_decoded,
@@ -29,6 +28,7 @@ from okforest.models.outputs import (
     has_classes,
     has_numbers,
     output_names,
+    tune_later,
     with_names,
 )
 from okforest.weights import Span, WeightMatrix, as_weights
@@ -52,9 +52,14 @@ class OKModel(NestedParametersMixin, FittedState, ABC):
     follow. ``__init__`` has parameters ``kernel`` and ``decoder`` besides its own, and stores them
     unchanged. ``fit`` calls :meth:`validate_outputs`, learns, and calls :meth:`store_outputs`. What
     it learns it keeps in attributes whose names end in an underscore: numbers, text, arrays, or
-    objects of okforest. A model whose arrays must fit each other checks them in
-    :meth:`check_state`, which :func:`okforest.save` and :func:`okforest.load` call. ``fit`` runs on
-    a copy, whose attributes replace those of an earlier fit when it is complete.
+    objects of okforest. Annotations of the class, such as ``centres_: np.ndarray``, declare their
+    types, which :func:`okforest.save` and :func:`okforest.load` check. ``fit`` runs on a copy,
+    whose attributes replace those of an earlier fit when it is complete. Predictions set no
+    attribute, so that threads can share a model.
+
+    Three methods are for developers, who write such a class, and not for users of models:
+    :meth:`validate_outputs`, :meth:`store_outputs` and :meth:`check_state`, in which a model whose
+    arrays must fit each other checks them.
 
     Attributes
     ----------

@@ -1,23 +1,67 @@
-"""Forests of output kernel trees: one constructor, and presets for the randomisations."""
+"""Forests of output kernel trees: one constructor, presets, and out-of-bag estimates.
+
+Out of bag, a training row is predicted by the trees that were not grown on it.
+"""
 
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
 from types import FunctionType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
 import scipy.sparse as sp
 
-from okforest._utils.arrays import Floats, Outputs, to_host
+from okforest._utils.arrays import Floats, Ints, Outputs, to_host
+from okforest._utils.errors import warn
 from okforest._utils.inputs import TrainingInputs
 from okforest._utils.resources import thread_count
 from okforest._utils.state import Maybe
-from okforest.decode import as_decoder
+from okforest.decode import Decoder, as_decoder
 from okforest.embedding import EmbeddingKind
 from okforest.engine import DeviceName, Trees, apply
-from okforest.models.out_of_bag import out_of_bag, out_of_bag_weights, tune_out_of_bag
+from okforest.kernels import Dirac
+from okforest.metrics.losses import weights_r2
+from okforest.models.outputs import accuracy, tune_out_of_bag
 from okforest.models.parameter_docs import document
 from okforest.models.tree_model import FitPlan, Target, TreeModel
+from okforest.weights import LeafWeights, Span, SparseWeights
+
+# The prediction of a row that every tree was grown on, by kind of output.
+UNKNOWN: dict[str, Any] = {"f": np.nan, "i": -1, "u": 0, "O": None}
+
+
+class OutOfBag(NamedTuple):
+    """Weights, predictions and score of the training rows."""
+
+    weights: sp.csr_array
+    prediction: Outputs
+    score: float
+
+
+def out_of_bag_weights(trees: Trees, leaves: Ints) -> sp.csr_array:
+    """Return the weights of training rows from the trees that were not grown on them."""
+    return LeafWeights(trees, np.where(trees.are_members(), np.int32(-1), leaves)).tocsr()
+
+
+def out_of_bag(W: sp.csr_array, span: Span, decoder: Decoder, sample_weight: Floats) -> OutOfBag:
+    """Return the out-of-bag estimates, given the weights of training rows."""
+    known = np.diff(W.indptr) > 0
+    if not known.all():
+        warn(
+            f"{(~known).sum()} training rows were drawn for every tree and have no out-of-bag "
+            "prediction; grow more trees.",
+        )
+    decoded = span.kernel.as_given(decoder.decode(SparseWeights(W[known]), span))
+    prediction = np.empty((len(known), *decoded.shape[1:]), dtype=decoded.dtype)
+    prediction[~known] = UNKNOWN.get(decoded.dtype.kind, "")
+    prediction[known] = decoded
+    true, weight = span.outputs[known], sample_weight[known]
+    if isinstance(span.kernel, Dirac):
+        score = accuracy(true, decoded, weight)
+    else:
+        score = weights_r2(span, SparseWeights(W[known]), true, weight)
+    return OutOfBag(W, prediction, score)
 
 
 class _Forest(TreeModel):

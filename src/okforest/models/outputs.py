@@ -1,18 +1,22 @@
 """The outputs of a model: checks of what kernels and decoders return, names, classes or numbers.
 
-Kernels and decoders may be classes of a user.
+Kernels and decoders may be classes of a user. Decoders are tuned on out-of-bag predictions.
 """
 
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length
 
 from okforest._utils.arrays import Floats, Outputs, on_gpu, to_host
 from okforest._utils.frames import frame_of, is_frame
+from okforest.decode import Decoder
+from okforest.decode.base import HeldOut
 from okforest.kernels import Dirac, FromCallable, OutputKernel, as_kernel
 from okforest.kernels.outputs import Form
+from okforest.weights import Span, SparseWeights
 
 AS_OBJECTS = ": outputs = np.empty(len(y), dtype=object); outputs[:] = values, a list."
 
@@ -119,3 +123,27 @@ def _kernel(model: Any) -> Any:
         return as_kernel(model.kernel)
     except ValueError:  # fit raises an error that explains it
         return None
+
+
+def tune_out_of_bag(decoder: Decoder, W: sp.csr_array, span: Span) -> Decoder:
+    """Return a decoder tuned on out-of-bag predictions."""
+    known = np.diff(W.indptr) > 0
+    if not known.any():
+        raise ValueError(
+            f"no training row has an out-of-bag prediction to tune {decoder!r} with; grow more "
+            "trees."
+        )
+    return decoder.tune([HeldOut(SparseWeights(W[known]), span, span.outputs[known])], span)
+
+
+def tune_later(model: Any, decoder: Decoder) -> Decoder:
+    """Return a decoder tuned on the out-of-bag weights that a fitted model has kept."""
+    weights = getattr(model, "oob_weights_", None)
+    if weights is None:
+        raise ValueError(
+            f"{decoder!r} is not tuned, and this {type(model).__name__} has no out-of-bag weights "
+            "to tune it with; fit it again, with this decoder or with oob_score=True, or pass "
+            f"decoder=okforest.tune_decoder(model, X, y, {decoder!r})."
+        )
+    decoder.check(model.span_)
+    return tune_out_of_bag(decoder, weights, model.span_)

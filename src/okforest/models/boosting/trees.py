@@ -27,8 +27,13 @@ from okforest.engine import (
 )
 from okforest.engine.cpu import leaf_coefficients, subtract_means, subtract_means_from_gram
 from okforest.models.boosting.plan import BoostPlan, GramResiduals, VectorResiduals
-from okforest.models.boosting.rounds import Round, RoundLearner, Rounds
-from okforest.models.boosting.weights import BoostedWeights, FeatureWeights
+from okforest.models.boosting.rounds import (
+    BoostedWeights,
+    FeatureWeights,
+    Round,
+    RoundLearner,
+    Rounds,
+)
 from okforest.models.growing import sample_count
 from okforest.weights import Span, WeightMatrix
 
