@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import okforest.decode.base as decode_module
+import okforest.decode.search as decode_module
 import okforest.weights.span as span_module
 from okforest.decode import Candidates, Decoder, Majority, Mean, Support, TrainingSet, as_decoder
 from okforest.kernels import RBF, Dirac, FromCallable, Linear, Mahalanobis, Precomputed
@@ -139,7 +139,7 @@ def test_top_has_no_output_twice():
     outputs, _ = TrainingSet().top(weights(), Span(kernel, objects), 4)
     assert all(len(set(row)) == 4 for row in outputs)
     for k in (2.5, True):
-        with pytest.raises(ValueError, match=f"k={k}"):
+        with pytest.raises(ValueError, match=f"'k' parameter of top .* Got {k}"):
             TrainingSet().top(weights(), SPAN, k)
 
 

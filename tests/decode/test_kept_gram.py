@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-import okforest.decode.base as base_module
+import okforest.decode.search as search_module
 from okforest import OKExtraTrees, OKTree
 from okforest.decode.nearest import is_kept, search_all, search_kept
 from okforest.engine.cpu import SIMD_LEVELS, choose_simd_level, find_nearest
@@ -172,7 +172,7 @@ def test_predictions_are_those_of_float64(level, monkeypatch):
     W, span = forest.weight_matrix(test), forest.span_
     assert is_kept(W, span, span.training)
     predicted = forest.predict(test)
-    monkeypatch.setattr(base_module, "is_kept", lambda *_: False)
+    monkeypatch.setattr(search_module, "is_kept", lambda *_: False)
     np.testing.assert_array_equal(predicted, forest.predict(test))
     nearest, costs = search_kept(W, span)
     expected, expected_costs = search_all(W, span, span.training, None, 1)

@@ -71,7 +71,7 @@ def fill_record(device: Any, struct: str, arrays: dict[str, Any], values: dict[s
     """Return a struct with the addresses of arrays and with numbers, as kernels take it."""
     kind = record_of(struct)
     record = np.zeros(1, dtype=kind)
-    for name in kind.names:
+    for name in kind.names or ():
         if name in values:
             record[name] = values[name]
         elif name in arrays:
