@@ -190,20 +190,19 @@ class BipartiteCompletion(FittedState):
             The scores.
         """
         check_is_fitted(self)
-        W, V = self._row_weights(X_rows), self._column_weights(X_columns)
+        W, V = self._weights(X_rows, X_columns)
         return _score_pairs(W, self.links_, V)
 
-    def _row_weights(self, X: Any) -> WeightMatrix:
-        check_sparse(X, "X_rows")
-        if X is None:
-            return as_weights(self.known_rows_)
-        return predicted_weights(self.row_model_, X)
-
-    def _column_weights(self, X: Any) -> WeightMatrix:
-        check_sparse(X, "X_columns")
-        if X is None:
-            return as_weights(self.known_columns_)
-        return predicted_weights(self.column_model_, X)
+    def _weights(self, X_rows: Any, X_columns: Any) -> tuple[WeightMatrix, WeightMatrix]:
+        """Return the weights of rows and of columns, of the known ones by default."""
+        check_sparse(X_rows, "X_rows")
+        check_sparse(X_columns, "X_columns")
+        sides = (
+            (X_rows, self.row_model_, self.known_rows_),
+            (X_columns, self.column_model_, self.known_columns_),
+        )
+        W, V = (as_weights(k) if X is None else predicted_weights(m, X) for X, m, k in sides)
+        return W, V
 
     def rank_links(
         self,
@@ -246,7 +245,7 @@ class BipartiteCompletion(FittedState):
             rows = name_new(X_rows, row_names, rows)
         if X_columns is not None:
             columns = name_new(X_columns, column_names, columns)
-        W, V = self._row_weights(X_rows), self._column_weights(X_columns)
+        W, V = self._weights(X_rows, X_columns)
         all_known = X_rows is None and X_columns is None
         if per_vertex == "column":
             _add_pairs(pairs, V, sp.csr_array(self.links_.T), W, all_known)

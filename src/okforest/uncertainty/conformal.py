@@ -40,44 +40,6 @@ class Part(NamedTuple):
     predicted: Predictions
 
 
-class Calibration(NamedTuple):
-    """The model of point predictions, and the parts whose rows give the scores."""
-
-    estimator: Any
-    parts: list[Part]
-
-
-def calibrate(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    method: Method,
-    calibration_size: float,
-    cv: Any,
-    random_state: Any,
-) -> Calibration:
-    """Fit the models of a method, and predict the rows left out of each."""
-    check_sparse(X, "X")
-    X, y = indexable(X, y)
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
-    if method == "prefit":
-        check_is_fitted(estimator)
-        return Calibration(estimator, [_part(estimator, X, np.arange(n))])
-    if method == "oob":
-        return _out_of_bag(estimator, X, y)
-    if method == "split":
-        order = check_random_state(random_state).permutation(n)
-        n_left = min(max(1, round(calibration_size * n)), n - 1)
-        left, train = np.sort(order[:n_left]), np.sort(order[n_left:])
-        model = _fitted(estimator, X, y, train)
-        return Calibration(model, [_part(model, X, left)])
-    seed = check_random_state(random_state).randint(2**31)
-    folds = KFold(cv, shuffle=True, random_state=seed) if is_integer(cv) else check_cv(cv)
-    parts = [_part(_fitted(estimator, X, y, train), X, left) for train, left in folds.split(X, y)]
-    return Calibration(clone(estimator).fit(X, y), parts)
-
-
 def warn_if_few_rows(coverage: float, n: int, method: Method, what: str) -> None:
     """Warn that there are too few calibration rows for a coverage."""
     needed = math.ceil(coverage / (1 - coverage) - 1e-9)
@@ -103,7 +65,8 @@ def _part(model: Any, X: Any, rows: Rows) -> Part:
     return Part(model, rows, predictions(model, rows_of(X, rows)))
 
 
-def _out_of_bag(estimator: Any, X: Any, y: Any) -> Calibration:
+def _out_of_bag(estimator: Any, X: Any, y: Any) -> Part:
+    """Fit a bootstrapped forest, and predict each row by the trees that were not grown on it."""
     if isinstance(estimator, Pipeline) or not hasattr(estimator, "oob_score"):
         raise ValueError(
             f"method='oob' needs a bootstrapped forest of okforest, such as OKRandomForest; got "
@@ -118,7 +81,7 @@ def _out_of_bag(estimator: Any, X: Any, y: Any) -> Calibration:
     model = clone(estimator).set_params(oob_score=True).fit(X, y)
     known = np.flatnonzero(np.diff(model.oob_weights_.indptr))
     W = SparseWeights(model.oob_weights_[known])
-    return Calibration(model, [Part(model, known, Predictions(model.span_, W))])
+    return Part(model, known, Predictions(model.span_, W))
 
 
 class Conformal(Wrapper):
@@ -141,25 +104,38 @@ class Conformal(Wrapper):
     scores_: list[Floats]
     n_calibration_: int
 
-    def _calibrate(self, X: Any, y: Any) -> Calibration:
+    def _calibrate(self, X: Any, y: Any) -> list[Part]:
         """Fit the models and store them; return their predictions for the rows left out."""
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
         _check_rows(X)
-        fitted = calibrate(
-            self.estimator,
-            X,
-            y,
-            method=self.method,
-            calibration_size=self.calibration_size,
-            cv=self.cv,
-            random_state=self.random_state,
-        )
-        self._keep(fitted.estimator)
-        self.estimators_ = [part.model for part in fitted.parts]
-        return fitted
+        check_sparse(X, "X")
+        X, y = indexable(X, y)
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        estimator = self.estimator
+        if self.method == "prefit":
+            check_is_fitted(estimator)
+            parts = [_part(estimator, X, np.arange(n))]
+        elif self.method == "oob":
+            parts = [_out_of_bag(estimator, X, y)]
+        elif self.method == "split":
+            order = check_random_state(self.random_state).permutation(n)
+            n_left = min(max(1, round(self.calibration_size * n)), n - 1)
+            left, train = np.sort(order[:n_left]), np.sort(order[n_left:])
+            parts = [_part(_fitted(estimator, X, y, train), X, left)]
+        else:
+            seed = check_random_state(self.random_state).randint(2**31)
+            whole = is_integer(self.cv)
+            folds = KFold(self.cv, shuffle=True, random_state=seed) if whole else check_cv(self.cv)
+            parts = [
+                _part(_fitted(estimator, X, y, train), X, left) for train, left in folds.split(X, y)
+            ]
+        crossed = self.method == "cross"
+        self._keep(clone(estimator).fit(X, y) if crossed else parts[0].model)
+        self.estimators_ = [part.model for part in parts]
+        return parts
 
     def predict(self, X: Any) -> Outputs:
         """Predict outputs, as ``estimator_`` does.

@@ -149,10 +149,10 @@ class ConformalIntervals(Conformal):
         low, high = self.levels
         if not 0 < low < high < 1:
             raise ValueError(f"levels={self.levels!r}; use two ascending numbers between 0 and 1.")
-        fitted = self._calibrate(X, y)
-        outputs = fitted.parts[0].predicted.span.kernel.check(y)
+        parts = self._calibrate(X, y)
+        outputs = parts[0].predicted.span.kernel.check(y)
         vectors = outputs.reshape(len(outputs), -1)
-        scores = [self._bounds(part.predicted).scores(vectors[part.rows]) for part in fitted.parts]
+        scores = [self._bounds(part.predicted).scores(vectors[part.rows]) for part in parts]
         self.scores_ = [np.sort(part) for part in scores]
         self.n_calibration_ = sum(map(len, scores))
         return self

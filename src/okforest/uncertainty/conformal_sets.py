@@ -237,17 +237,17 @@ class ConformalSets(Conformal):
             The calibrated model.
         """
         score = SCORES[self.conformity_score]
-        fitted = self._calibrate(X, y)
-        span = fitted.parts[0].predicted.span
+        parts = self._calibrate(X, y)
+        span = parts[0].predicted.span
         outputs = span.kernel.check(y)
         check_same_type(outputs, span.outputs, "y")
-        candidates, missing = self._candidates(outputs, fitted.parts[0])
+        candidates, missing = self._candidates(outputs, parts[0])
         scores = []
-        for part in fitted.parts:
+        for part in parts:
             own = OutputSet(part.predicted.span.kernel, candidates)
             values = score.of_truth(part.predicted, outputs[part.rows], own)
             scores.append(np.sort(np.where(missing[part.rows], np.inf, values)))
-        used = np.concatenate([missing[part.rows] for part in fitted.parts])
+        used = np.concatenate([missing[part.rows] for part in parts])
         self.scores_ = scores
         self.candidates_ = candidates
         self.n_calibration_ = len(used)
