@@ -233,10 +233,17 @@ def test_scikit_learn_tools():
     expected = differences(model.fit(X, Y), X, Y)
     for y in (sp.csr_array(Y), pd.DataFrame(Y, columns=NAMES)):
         assert differences(model.fit(X, y), X, y) == expected
-    search = GridSearchCV(
-        model, {"decoder": ["threshold", "mode"]}, scoring=example_f1_scorer, cv=3
-    )
-    assert search.fit(X, SETS).best_params_["decoder"] in ("threshold", "mode")
+    options = {"scoring": example_f1_scorer, "cv": 3}
+    mean_scores = {
+        decoder: cross_val_score(
+            clone(model).set_params(decoder=decoder), X, SETS, **options
+        ).mean()
+        for decoder in ("threshold", "mode")
+    }
+    assert mean_scores["threshold"] != mean_scores["mode"]
+    search = GridSearchCV(model, {"decoder": ["threshold", "mode"]}, **options).fit(X, SETS)
+    assert search.best_params_["decoder"] == max(mean_scores, key=mean_scores.get)
+    assert search.best_score_ == pytest.approx(max(mean_scores.values()))
 
 
 @pytest.mark.parametrize("y", [SETS, Y, sp.csr_matrix(Y)], ids=["sets", "matrix", "sparse"])

@@ -102,7 +102,7 @@ def test_deleted_links(network):
         n_links = whole.sum() / 2
         assert scores.n_links[f] == n_links - trained.sum() / 2 == round(0.5 * n_links)
         assert scores.n_pairs[f] == 40 * 39 / 2 - trained.sum() / 2
-    assert scores.auc.mean() > 0.6
+    assert scores.auc.mean() > 0.68
 
 
 def test_fewer_links_are_harder():
@@ -132,19 +132,22 @@ def test_significance(network):
 
 
 @pytest.mark.parametrize(
-    "model",
+    ("model", "least"),
     [
-        InputSimilarity(),
-        InputSimilarity("rbf"),
-        PairClassifier(),
-        PairClassifier(RandomForestClassifier(20, random_state=0)),
+        (InputSimilarity(), 0.65),
+        (InputSimilarity("rbf"), 0.6),
+        (PairClassifier(), 0.8),
+        (PairClassifier(RandomForestClassifier(20, random_state=0)), 0.78),
     ],
     ids=str,
 )
-def test_baselines(network, model):
-    """Baselines are evaluated like any other model, and rank links."""
+def test_baselines(network, model, least):
+    """Baselines are evaluated like any other model, and rank links by the inputs."""
     result = cross_validate_links(model, network.X, network.graph, cv=3)
-    assert result.kinds["with-new"].auc.mean() > 0.6
+    assert result.kinds["with-new"].auc.mean() > least
+    shuffled = np.random.default_rng(0).permutation(network.X)
+    result = cross_validate_links(model, shuffled, network.graph, cv=3)
+    assert 0.44 < result.kinds["with-new"].auc.mean() < 0.56
     table = model.fit(network.X, network.graph, network.names).rank_links(top=5)
     assert set(table["source"]) <= set(network.names)
 
