@@ -5,6 +5,7 @@ kernel and each decoder is saved once for every way of loading, and each model o
 in which it stores outputs.
 """
 
+import contextlib
 from dataclasses import fields
 
 import numpy as np
