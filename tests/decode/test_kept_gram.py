@@ -53,7 +53,7 @@ def found(W, gram, squares, places, n_threads=1):
 
 def whole_weights(rng, n, n_columns):
     """Return weights whose products with small integers are exact: many distances are equal."""
-    W = sp.random_array((n, n_columns), density=0.4, rng=rng, format="csr")
+    W = sp.random_array((n, n_columns), density=0.4, random_state=rng, format="csr")
     W.data[:] = rng.integers(-2, 5, len(W.data)) / 4
     return W
 
@@ -92,7 +92,7 @@ def test_near_ties(level, seed, n, spread, size):
     """Distances that float32 cannot tell apart are compared in float64."""
     rng = np.random.default_rng(seed)
     A = 1.0 + spread * rng.normal(size=(n, 3))
-    gram, W = A @ A.T, sp.random_array((9, n), density=0.5, rng=rng, format="csr")
+    gram, W = A @ A.T, sp.random_array((9, n), density=0.5, random_state=rng, format="csr")
     W.data *= size * rng.choice([-1.0, 1.0, 1.0], len(W.data))
     squares = np.diagonal(gram) * (1.0 + spread * rng.uniform(size=n))
     with using(level):
@@ -125,7 +125,7 @@ def test_numbers_that_float32_does_not_have(level, bad):
     rng = np.random.default_rng(0)
     A = rng.normal(size=(100, 3))
     gram = A @ A.T
-    W = sp.random_array((5, 100), density=0.3, rng=rng, format="csr")
+    W = sp.random_array((5, 100), density=0.3, random_state=rng, format="csr")
     everywhere = np.arange(100)
     huge = sp.csr_array(W * 1e300)
     for case in (huge, sp.csr_array(W * 1e-300), sp.csr_array((5, 100))):

@@ -16,7 +16,7 @@ from okforest.weights import Span, as_weights
 
 
 def random_weights(rng, n, n_train, negative):
-    W = sp.random_array((n, n_train), density=0.3, rng=rng, format="csr")
+    W = sp.random_array((n, n_train), density=0.3, random_state=rng, format="csr")
     W.data -= 0.5 if negative else 0.0
     return as_weights(W)
 

@@ -108,7 +108,7 @@ def test_blocks_of_rows(device, monkeypatch):
 def test_sparse_products(device):
     """Products of some rows of a sparse matrix are those of SciPy; entries may be repeated."""
     rng = np.random.default_rng(0)
-    matrix = sp.random_array((30, 50), density=0.1, rng=rng, format="csr")
+    matrix = sp.random_array((30, 50), density=0.1, random_state=rng, format="csr")
     indices = np.concatenate([matrix.indices, [3, 3]])
     indptr = np.append(matrix.indptr, matrix.nnz + 2)
     matrix = sp.csr_array((np.append(matrix.data, [1.0, 2.0]), indices, indptr), shape=(31, 50))

@@ -35,7 +35,7 @@ def device(request, monkeypatch):
     return request.param
 
 
-def make_data(n=200, p=8, rank=20, dtype=np.float32, missing=0.0, n_distinct=None, few=False):
+def make_data(n=300, p=8, rank=20, dtype=np.float32, missing=0.0, n_distinct=None, few=False):
     """Return inputs and outputs that depend on them."""
     rng = np.random.default_rng(n + p + rank)
     X = rng.normal(size=(n, p))
@@ -218,7 +218,7 @@ def test_not_enough_memory(monkeypatch):
     """The error has what is needed and what is free, and "auto" takes the CPU."""
     monkeypatch.setattr(cuda, "Device", partial(cuda_host.HostDevice, memory=2**16))
     X, Y = make_data()
-    with pytest.raises(MemoryError, match=r"Boosting on 200 rows, 8 features and .* 20 dimensions"):
+    with pytest.raises(MemoryError, match=r"Boosting on 300 rows, 8 features and .* 20 dimensions"):
         boost(X, Y, "cuda")
-    with pytest.warns(UserWarning, match=r"on the CPU: Boosting on 200 rows"):
+    with pytest.warns(UserWarning, match=r"on the CPU: Boosting on 300 rows"):
         boost(X, Y, "auto")

@@ -5,6 +5,7 @@ kernel and each decoder is saved once for every way of loading, and each model o
 in which it stores outputs.
 """
 
+import contextlib
 from dataclasses import fields
 
 import numpy as np
@@ -306,7 +307,6 @@ def test_values_of_every_type(round_trip):
         "scalars": [np.float64(0.1), np.float32(0.1), np.int8(-1), np.bool_(True), np.str_("é")],
         "dtypes": [np.dtype(">f4"), np.dtype("O"), np.float64, np.int32, np.object_],
         "sparse": [sp.csr_array(EYE), sp.csr_matrix(EYE), sp.csc_array(EYE), sp.csc_matrix(EYE)],
-        "sparse vector": sp.csr_array(np.array([0, 2, 0, 1])),
         "empty sparse": sp.csr_array((3, 0)),
         "objects": nested,
         "scalar": np.array(3.0),
@@ -319,6 +319,8 @@ def test_values_of_every_type(round_trip):
         "text array": np.array([["a", "\U0001f333"], ["", "é"]]),
         "bytes array": np.array([b"a\0b", b""]),
     }
+    with contextlib.suppress(ValueError):  # SciPy 1.13 has no sparse vectors
+        values["sparse vector"] = sp.csr_array(np.array([0, 2, 0, 1]))
     model.values_ = values
     assert_same(round_trip(model).values_, values)
     model.values_ = rng.normal(size=(6, 6))[::2, 1::2]

@@ -25,7 +25,7 @@ from okforest.weights import (
 
 
 def random_sparse(rng, n, m, density=0.3):
-    return sp.random_array((n, m), density=density, rng=rng, format="csr")
+    return sp.random_array((n, m), density=density, random_state=rng, format="csr")
 
 
 def leaf_weights(rng, n, m, min_samples_leaf):

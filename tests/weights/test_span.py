@@ -64,7 +64,7 @@ def test_a_large_gram_matrix_is_in_memory_once(kernel, monkeypatch):
     """Sums are made in blocks, which change nothing, beside the result."""
     rng = np.random.default_rng(0)
     outputs = rng.normal(size=(40, 2))
-    W = sp.random_array((1500, 40), density=0.1, rng=rng, format="csr")
+    W = sp.random_array((1500, 40), density=0.1, random_state=rng, format="csr")
     span = Span(kernel, outputs)
     expected = span.gram(W)
     monkeypatch.setattr(span_module, "BLOCK_BYTES", 2**18)
