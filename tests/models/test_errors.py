@@ -106,7 +106,7 @@ def test_bad_weights():
         (np.ones(19), "sample_weight.shape"),
         (-np.ones(20), "Negative values"),
         (np.full(20, np.nan), "contains NaN"),
-        (np.zeros(20), "at least one non-zero number|leaves 0 rows"),
+        (np.zeros(20), "at least one non-zero number|has 0 positive entries|leaves 0 rows"),
         (np.eye(20)[0], "has 1 positive entries; at least 2 rows must"),
         (np.full(20, 1e200), "rescale it to between 1e-100 and 1e100"),
         (np.full(20, 1e-200), "rescale it to between 1e-100 and 1e100"),

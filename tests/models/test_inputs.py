@@ -361,7 +361,7 @@ def test_missing_values_of_pandas(kind):
     ):
         OKRidge().fit(X, Y)
     if kind != "boolean":
-        filled = X.assign(x=X["x"].fillna(2))
+        filled = X.assign(x=column.mask(gaps, 2))
         numbers = np.c_[np.where(gaps, 2.0, values), CODES]
         model = OKRidge().fit(filled, Y)
         np.testing.assert_array_equal(
