@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from okforest import OKBoost
 from okforest.kernels import RBF
 from okforest.metrics import kernel_loss
-from okforest.models.boosting.plan import EarlyStopping
+from okforest.models.boosting.rounds import EarlyStopping
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(80, 4))

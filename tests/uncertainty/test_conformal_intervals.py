@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold
 from okforest import OKBoost, OKExtraTrees, OKRandomForest, OKRidge, OKTree
 from okforest.kernels import Spectrum
 from okforest.uncertainty import ConformalIntervals, intervals
-from okforest.uncertainty.predictions import moments, predictions, spread_around
+from okforest.uncertainty.distributions import moments, predictions, spread_around
 from reference import uncertainty as reference
 
 rng = np.random.default_rng(0)

@@ -10,11 +10,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from okforest.cli.console import plain_errors
-from okforest.cli.index import compact, list_images, merge, remove
+from okforest.cli.index import compact, list_images, merge, remove, serve
 from okforest.cli.index import info as index_info
 from okforest.cli.index_build import add, build, vocabulary
 from okforest.cli.index_search import evaluate, explain, search
-from okforest.cli.index_serve import serve
 from okforest.cli.network import network
 
 BOOLEANS = ("true", "false")

@@ -19,8 +19,7 @@ from okforest._utils.errors import install_extra, warn
 from okforest._utils.parameters import check_parameters
 from okforest._utils.resources import interruptible
 from okforest.refit.leaves import Adjustments
-from okforest.refit.points import check_points
-from okforest.refit.priors import Prior
+from okforest.refit.priors import Prior, check_points
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,8 @@
 ``plot``).
 """
 
-from okforest.survival.decoder import SurvivalTime
 from okforest.survival.estimates import StepFunction
-from okforest.survival.kernel import Survival
+from okforest.survival.kernel import Survival, SurvivalTime
 from okforest.survival.metrics import (
     BrierScore,
     brier_score,

@@ -24,8 +24,7 @@ from okforest._utils.distinct import distinct
 from okforest._utils.errors import warn
 from okforest._utils.parameters import is_integer
 from okforest.models.wrapping import Wrapper
-from okforest.uncertainty.distributions import merged, spread_of
-from okforest.uncertainty.predictions import Predictions, predictions
+from okforest.uncertainty.distributions import Predictions, merged, predictions, spread_of
 from okforest.weights import OutputSet, SparseWeights
 
 Method = Literal["split", "cross", "oob", "prefit"]

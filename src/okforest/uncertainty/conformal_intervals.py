@@ -15,12 +15,12 @@ from okforest.uncertainty.conformal import (
     row_blocks,
     warn_if_few_rows,
 )
-from okforest.uncertainty.distributions import quantiles_of
-from okforest.uncertainty.predictions import (
+from okforest.uncertainty.distributions import (
     Predictions,
     check_coverage,
     moments,
     predictions,
+    quantiles_of,
     spread_around,
 )
 

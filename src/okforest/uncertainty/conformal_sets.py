@@ -28,7 +28,7 @@ from okforest.uncertainty.conformal import (
     row_blocks,
     warn_if_few_rows,
 )
-from okforest.uncertainty.predictions import Predictions, check_coverage, predictions
+from okforest.uncertainty.distributions import Predictions, check_coverage, predictions
 from okforest.weights import OutputSet
 
 

@@ -10,13 +10,13 @@ of features.
 norms.
 """
 
-from okforest.weights.base import WeightMatrix
 from okforest.weights.forms import (
     CombinedWeights,
     DenseWeights,
     ProductWeights,
     SharpenedWeights,
     SparseWeights,
+    WeightMatrix,
     as_weights,
 )
 from okforest.weights.grouped import GroupedWeights

@@ -11,13 +11,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from okforest._utils.arrays import Floats
-from okforest.weights.base import WeightMatrix
 from okforest.weights.forms import (
     CombinedWeights,
     DenseWeights,
     ProductWeights,
     SharpenedWeights,
     SparseWeights,
+    WeightMatrix,
 )
 from okforest.weights.leaves import LeafWeights
 from okforest.weights.span import Span

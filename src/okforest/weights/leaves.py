@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from okforest._utils.arrays import Floats, Inputs, Ints, on_gpu, to_host
 from okforest.engine import Trees, apply, count_members, leaf_means, leaf_weights
-from okforest.weights.base import WeightMatrix
+from okforest.weights.forms import WeightMatrix
 
 if TYPE_CHECKING:
     from okforest.weights.span import Span

@@ -12,7 +12,7 @@ import numpy as np
 
 from okforest._utils.arrays import Outputs, on_gpu
 from okforest.engine import cuda
-from okforest.weights.base import WeightMatrix
+from okforest.weights.forms import WeightMatrix
 from okforest.weights.leaves import LeafWeights
 from okforest.weights.output_set import OutputSet
 

@@ -17,8 +17,7 @@ import scipy.sparse as sp
 from okforest._utils.arrays import Floats, Outputs, to_host
 from okforest.engine import DeviceName, LeafVectors, Trees, leaf_vectors, prediction_device
 from okforest.kernels import OutputKernel
-from okforest.weights.base import WeightMatrix
-from okforest.weights.forms import DenseWeights, SparseWeights, as_weights
+from okforest.weights.forms import DenseWeights, SparseWeights, WeightMatrix, as_weights
 from okforest.weights.leaves import LeafWeights
 from okforest.weights.on_device import SpanOnDevice
 from okforest.weights.output_set import OutputSet

@@ -25,8 +25,14 @@ from okforest._utils.state import FittedState, check_floats
 from okforest.embedding import Embedding, EmbeddingKind, embed
 from okforest.kernels import Linear, OutputKernel, as_kernel
 from okforest.models.base import OKModel
-from okforest.models.boosting.plan import BoostPlan, VectorResiduals
-from okforest.models.boosting.rounds import BLOCK_PRODUCTS, Round, RoundLearner, Rounds
+from okforest.models.boosting.rounds import (
+    BLOCK_PRODUCTS,
+    BoostPlan,
+    Round,
+    RoundLearner,
+    Rounds,
+    VectorResiduals,
+)
 from okforest.weights import ProductWeights, WeightMatrix, as_weights
 
 

@@ -27,9 +27,16 @@ from okforest.embedding import EmbeddingKind, embed
 from okforest.engine import DeviceName, GrowthRules
 from okforest.kernels import OutputKernel
 from okforest.models.boosting.bases import BaseLearner, BaseRounds, check_base, embed_vectors
-from okforest.models.boosting.plan import BoostPlan, EarlyStopping, hold_out
 from okforest.models.boosting.prediction import BoostedModel
-from okforest.models.boosting.rounds import Boosted, LearningCurve, RoundLearner, run_rounds
+from okforest.models.boosting.rounds import (
+    Boosted,
+    BoostPlan,
+    EarlyStopping,
+    LearningCurve,
+    RoundLearner,
+    hold_out,
+    run_rounds,
+)
 from okforest.models.boosting.trees import TreeLearner, TreeRounds
 from okforest.models.growing import Grower, changed
 from okforest.models.parameter_docs import document

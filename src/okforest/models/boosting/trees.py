@@ -26,13 +26,15 @@ from okforest.engine import (
     start_rounds,
 )
 from okforest.engine.cpu import leaf_coefficients, subtract_means, subtract_means_from_gram
-from okforest.models.boosting.plan import BoostPlan, GramResiduals, VectorResiduals
 from okforest.models.boosting.rounds import (
     BoostedWeights,
+    BoostPlan,
     FeatureWeights,
+    GramResiduals,
     Round,
     RoundLearner,
     Rounds,
+    VectorResiduals,
 )
 from okforest.models.growing import sample_count
 from okforest.weights import Span, WeightMatrix
