@@ -176,7 +176,7 @@ def model_of(module, name, kernel):
         return make(okforest.OKExtraTrees, kernel)
     model = fitted(okforest.OKExtraTrees, kernel)
     of_scikit_learn = type(getattr(module, name)).__module__.startswith("sklearn")
-    if of_scikit_learn or module in (inspection, okforest.dask):
+    if of_scikit_learn or module in (inspection, okforest.dask) or name.startswith("plot_"):
         return model
     return through_pipeline(clone(model)).fit(X, OUTPUTS[kernel])
 

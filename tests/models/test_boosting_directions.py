@@ -127,7 +127,10 @@ def test_parameters_are_checked():
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda base: setattr(base, "coefficients_", np.ones(3, int)), "coefficients_ is not an"),
+        (
+            lambda base: setattr(base, "coefficients_", np.ones(3, int)),
+            "of int64, not an array of floats",
+        ),
         (lambda base: setattr(base, "coefficients_", np.ones((2, 2))), "coefficients_ has shape"),
         (lambda base: setattr(base, "regressor_", 3), "regressor_ is of type int, which has no"),
         (lambda base: setattr(base.regressor_, "outputs_", np.ones(3)), "outputs_ has 3 entries"),

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF as GaussianProcessRBF
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
@@ -16,9 +17,10 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KernelCenterer, StandardScaler
+from sklearn.utils import get_tags
 
-from okforest import OKRidge
-from okforest.kernels import RBF, Laplacian, Polynomial, Precomputed
+from okforest import OKNeighbors, OKRidge
+from okforest.kernels import RBF, Laplacian, Linear, Polynomial, Precomputed
 from okforest.metrics import kernel_loss, kernel_loss_scorer, output_loss_scorer
 from reference.averagers import leave_one_out, losses, ridge_weights
 from ridge_data import COUNTS, NEW, WEIGHTS, X, Y, intercepts
@@ -372,6 +374,32 @@ def test_bad_parameters(params, message):
     """The error names the value, what is expected, and a remedy."""
     with pytest.raises(ValueError, match=message):
         OKRidge(**params).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "input_kernel", [Linear(), RBF(0.8), Polynomial(2, gamma=0.25, coef0=0.5)], ids=str
+)
+@pytest.mark.parametrize("model", [OKRidge(), OKNeighbors(weights="kernel")], ids=str)
+def test_kernels_of_sparse_inputs(model, input_kernel):
+    """Kernels that scikit-learn computes on sparse inputs give what dense inputs give."""
+    dense = np.where(np.abs(X) > 0.5, X, 0.0)
+    sparse = sp.csr_array(dense)
+    model = clone(model).set_params(input_kernel=input_kernel)
+    assert get_tags(model).input_tags.sparse
+    expected = clone(model).fit(dense, Y).predict(dense[:9] + 0.1)
+    model.fit(sparse, Y)
+    for new in (dense[:9] + 0.1, sp.csr_array(dense[:9] + 0.1)):
+        np.testing.assert_allclose(model.predict(new), expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("input_kernel", [RBF(), RBF(1.0, base=Linear()), Laplacian(1.0)], ids=str)
+@pytest.mark.parametrize("model", [OKRidge(), OKNeighbors(weights="kernel")], ids=str)
+def test_kernels_of_dense_inputs(model, input_kernel):
+    """Other kernels refuse sparse inputs, and say which take them."""
+    model = clone(model).set_params(input_kernel=input_kernel)
+    assert not get_tags(model).input_tags.sparse
+    with pytest.raises(ValueError, match=r"input_kernel=.* needs dense inputs, and X is sparse"):
+        model.fit(sp.csr_array(X), Y)
 
 
 def test_a_sparse_gram_matrix_is_refused():

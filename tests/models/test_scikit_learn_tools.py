@@ -61,8 +61,8 @@ def test_clone_and_nested_parameters():
     model = OKTree(kernel=2.0 * RBF(1.0) + Linear())
     copy = clone(model.fit(X, Y)).set_params(kernel__first__base__sigma=3.0)
     assert not hasattr(copy, "trees_")
-    assert copy.kernel.k1.base.sigma == 3.0
-    assert model.kernel.k1.base.sigma == 1.0
+    assert copy.kernel.first.base.sigma == 3.0
+    assert model.kernel.first.base.sigma == 1.0
 
 
 def test_pipeline_splits_and_cross_val_predict():

@@ -54,7 +54,7 @@ CASES = {
     ),
     "kernel of a function": (
         {"kernel": Linear() + 2.0 * FromCallable(gram)},
-        "OKTree.kernel.k2.base.function is a function",
+        "OKTree.kernel.second.base.function is a function",
         KERNEL_ADVICE,
     ),
     "random state": (

@@ -73,7 +73,7 @@ KERNELS = {
     "laplacian": (Laplacian(sigma=np.float32(0.3)), Y),
     "polynomial": (Polynomial(degree=np.int64(3)), Y),
     "mahalanobis": (Mahalanobis(), Y),
-    "mahalanobis, V": (Mahalanobis(V=np.diag([1.0, 2.0])), Y),
+    "mahalanobis, covariance": (Mahalanobis(covariance=np.diag([1.0, 2.0])), Y),
     "dirac, text": (Dirac(), LABELS),
     "dirac, objects": (Dirac(), LABELS.astype(object)),
     "dirac, bytes": (Dirac(), np.char.encode(LABELS, "utf-8")),

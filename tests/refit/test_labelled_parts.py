@@ -130,7 +130,7 @@ def test_damaged_regrown():
         model.check_state()
     model = SemiSupervisedForest(DIRAC, regrow=True).fit(XI, YI)
     model.regrown_ = OKBoost()
-    with pytest.raises(ValueError, match="regrown_ is of type OKBoost, not a tree or a forest"):
+    with pytest.raises(ValueError, match=r"regrown_ is OKBoost\(\), not a TreeModel"):
         model.check_state()
     model = SemiSupervisedForest(DIRAC, regrow=True).fit(XI, YI)
     model.regrown_.trees_ = None

@@ -157,7 +157,7 @@ def test_malicious_vocabulary(vocabulary, tmp_path):
         wrong[rng.integers(len(nodes)), 1] = rng.integers(0, 2**32)
         with open(path, "wb") as file:
             write(file, content, [wrong, offsets])
-        with pytest.raises(FileFormatError, match="the nodes are not those of trees"):
+        with pytest.raises(FileFormatError, match="the nodes are not trees on these subwindows"):
             Vocabulary.load(path)
     for wrong in (
         {"size": 10**6},

@@ -151,7 +151,8 @@ class Parts(Decoder):
     def needs(self, span: Span) -> frozenset[Need]:
         """Return "weights", and what the decoder of any part needs."""
         parts = self._parts(span)
-        return frozenset({"weights"}).union(*(decoder.needs(part) for decoder, part in parts))
+        weights: frozenset[Need] = frozenset({"weights"})
+        return weights.union(*(decoder.needs(part) for decoder, part in parts))
 
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return one tuple for each row of W."""

@@ -22,13 +22,13 @@ from okforest._utils.inputs import (
 )
 from okforest._utils.resources import thread_count
 from okforest._utils.state import Maybe, check_feature_count, check_floats, check_length
-from okforest.kernels import OutputKernel
 from okforest.models.base import OKModel
 from okforest.models.input_kernels import (
     CONSTRAINT,
     input_diag,
     input_gram,
     resolve_input_kernel,
+    takes_sparse,
 )
 from okforest.models.parameter_docs import document
 from okforest.weights import SparseWeights
@@ -371,7 +371,7 @@ class OKNeighbors(OKModel):
         if self.input_kernel is None:
             tags.input_tags.sparse = self.metric in SPARSE_METRICS or callable(self.metric)
         else:
-            tags.input_tags.sparse = not isinstance(self.input_kernel, OutputKernel)
+            tags.input_tags.sparse = takes_sparse(self.input_kernel)
         return tags
 
 

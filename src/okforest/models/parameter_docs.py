@@ -119,7 +119,8 @@ PARAMETERS = {
         :mod:`sklearn.gaussian_process.kernels`; a name that
         :func:`sklearn.metrics.pairwise.pairwise_kernels` accepts, with the default parameters
         ("rbf" is exp(−‖x − z‖²/p) for p features); a function of two rows; or (for OKRidge)
-        "precomputed" if X holds the values of the kernel.""",
+        "precomputed" if X holds the values of the kernel. Of the objects, ``RBF(sigma)`` with a
+        number, ``Polynomial()`` and ``Linear()`` take a sparse X.""",
     "alpha": """float, "loo" or array-like of floats, default=1.0
         The penalty. From a list, the one with the smallest leave-one-out loss in feature space is
         chosen. "loo" compares 21 penalties, from 1e-8 to 100 times the variance of the inputs in

@@ -18,13 +18,13 @@ from okforest._utils.inputs import (
     learn_numbers,
 )
 from okforest._utils.state import Maybe, check_feature_count, check_floats, check_length
-from okforest.kernels import OutputKernel
 from okforest.kernels.precomputed import check_symmetric
 from okforest.models.base import OKModel
 from okforest.models.input_kernels import (
     CONSTRAINT,
     input_gram,
     resolve_input_kernel,
+    takes_sparse,
 )
 from okforest.models.parameter_docs import document
 from okforest.models.spectrum import (
@@ -312,9 +312,7 @@ class OKRidge(OKModel):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.input_kernel == "precomputed"
-        tags.input_tags.sparse = not (
-            tags.input_tags.pairwise or isinstance(self.input_kernel, OutputKernel)
-        )
+        tags.input_tags.sparse = not tags.input_tags.pairwise and takes_sparse(self.input_kernel)
         return tags
 
 

@@ -151,6 +151,7 @@ class SemiSupervisedForest(WrapperModel):
     True
     """
 
+    estimator_: Any
     labelled_: Booleans
     leaf_means_: sp.csr_array
     leaf_adjustments_: Floats

@@ -72,7 +72,7 @@ class LeafWeights(WeightMatrix):
 
     def select_rows(self, rows: slice) -> "LeafWeights":
         """Return some of the rows."""
-        if "leaves" in vars(self):
+        if "leaves" in vars(self) or self.inputs is None:
             return LeafWeights(self.trees, self.leaves[rows], self.n_threads)
         return LeafWeights(self.trees, n_threads=self.n_threads, inputs=self.inputs[rows])
 
@@ -91,9 +91,9 @@ class LeafWeights(WeightMatrix):
 
     def feature_sums(self, span: "Span") -> Floats:
         """Return the predictions in the span's explicit features, by its means of leaves."""
-        vectors = None
-        if self.inputs is not None and "leaves" not in vars(self):
-            vectors = span.leaf_vectors(self.trees, self.n_threads)
+        if self.inputs is None or "leaves" in vars(self):
+            return super().feature_sums(span)
+        vectors = span.leaf_vectors(self.trees, self.n_threads)
         if vectors is None:
             return super().feature_sums(span)
         start = np.zeros(vectors.values.shape[1])
