@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -94,7 +95,7 @@ def order_frame(frame: Any, names: Any, n_names: int, axis: int) -> Any:
     Anything else is returned unchanged; so is a data frame whose labels are positions, or that
     belongs to rows without names.
     """
-    if not _is_frame(frame):
+    if not nw.dependencies.is_pandas_like_dataframe(frame):
         return frame
     labels = (frame.index, frame.columns)[axis].tolist()
     wanted = _check_names(names, n_names).tolist()
@@ -154,17 +155,13 @@ def count_rows(X: Any, name: str = "X") -> int:
 
 def given_names(X: Any, names: Any) -> Any:
     """Return the given names, or the index of a data frame, or None."""
-    return X.index if names is None and _is_frame(X) else names
+    return X.index if names is None and nw.dependencies.is_pandas_like_dataframe(X) else names
 
 
 def list_names(names: list[Any]) -> str:
     """Return the first names, quoted, and the number of the others."""
     more = f" and {len(names) - N_NAMES} more" if len(names) > N_NAMES else ""
     return (", ".join(map(repr, names[:N_NAMES])) or "none") + more
-
-
-def _is_frame(table: Any) -> bool:
-    return hasattr(table, "columns") and hasattr(table, "index")
 
 
 def _check_names(names: Any, n_rows: int) -> Outputs:

@@ -10,6 +10,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils.multiclass import type_of_target
 
 from okforest._utils.arrays import Booleans, Ints
+from okforest._utils.compat import rows_of
 from okforest._utils.errors import warn
 from okforest._utils.frames import is_frame
 from okforest.kernels import Dirac, OutputKernel
@@ -75,7 +76,7 @@ def select(y: Any, rows: Any) -> Any:
     if is_frame(y):
         if len(y.columns) == 1:
             return _narrowed(np.asarray(y)[rows, 0])
-        return y.iloc[rows] if hasattr(y, "iloc") else y[rows]
+        return rows_of(y, rows)
     if isinstance(y, np.ma.MaskedArray):
         return np.asarray(y.data)[rows]
     if hasattr(y, "__array__"):

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, clone
 
 from okforest._utils.arrays import Floats, check_sparse
 from okforest._utils.compat import Interval, rows_of
-from okforest._utils.frames import as_floats, column, is_frame, label
+from okforest._utils.frames import as_floats, column, frame_of, is_frame, label, library_of
 
 MOST_POINTS = 100  # training rows at which a prior makes points of its own, evenly spaced
 
@@ -466,13 +466,13 @@ def repeated(points: Any, times: int, j: int, values: Floats) -> Any:
         many = np.array(many, dtype=np.float64)
         many[:, j] = values
         return many
-    if hasattr(many, "iloc"):
-        many = many.copy()
-        many.isetitem(j, values)
-        return many
-    import polars as pl
+    if library_of(many) == "polars":
+        import polars as pl
 
-    return many.with_columns(pl.Series(many.columns[j], values))
+        return many.with_columns(pl.Series(many.columns[j], values))
+    many = many.copy()
+    many.isetitem(j, values)
+    return many
 
 
 def stacked(a: Any, b: Any) -> Any:
@@ -481,14 +481,12 @@ def stacked(a: Any, b: Any) -> Any:
         return sp.csr_array(sp.vstack([sp.csr_array(a), sp.csr_array(b)]))
     if not is_frame(a):
         return np.concatenate([np.asarray(a), np.asarray(b)])
-    if hasattr(a, "iloc"):
-        import pandas as pd
-
-        if not is_frame(b):
-            b = pd.DataFrame(np.asarray(b), columns=a.columns)
-        return pd.concat([a, b], ignore_index=True)
-    import polars as pl
-
     if not is_frame(b):
-        b = pl.DataFrame(np.asarray(b), schema=list(a.columns), orient="row")
-    return pl.concat([a, b], how="vertical_relaxed")
+        b = frame_of(np.asarray(b), a.columns, library_of(a))
+    if library_of(a) == "polars":
+        import polars as pl
+
+        return pl.concat([a, b], how="vertical_relaxed")
+    import pandas as pd
+
+    return pd.concat([a, b], ignore_index=True)
