@@ -5,17 +5,18 @@ import inspect
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+import typing_extensions
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
 
 import okforest
 from okforest import datasets, network, segments
-from okforest._utils.state import ABSENT, check_declared, declaration
+from okforest._utils.state import ABSENT, FittedState, check_declared, declaration
 from okforest.decode import Threshold
 from public import MODULES
 from sparse_calls import COLUMNS, LINKS, OUTPUTS, ROWS, X, kernel_of, make
@@ -173,6 +174,24 @@ def test_a_fit_of_okforest_learns_declared_names_only(monkeypatch):
         pass
 
     assert Mine().fit(X, OUTPUTS["linear"]).more_ == 1
+
+
+def test_types_that_a_type_statement_names():
+    """NumPy 2.5 names its type of arrays in this way."""
+    scalar = TypeVar("scalar", bound=np.generic)
+    array = typing_extensions.TypeAliasType(
+        "array", np.ndarray[Any, np.dtype[scalar]], type_params=(scalar,)
+    )
+
+    class Mine(FittedState):
+        values_: array[np.float64]
+
+    model = Mine()
+    model.values_ = np.ones(2)
+    model.check_state()
+    model.values_ = np.ones(2, dtype=int)
+    with pytest.raises(ValueError, match="an array of int64, not an array of floats"):
+        model.check_state()
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,7 @@ def _check_names(estimator: Any) -> None:
 
 def _fits(value: Any, hint: Any) -> bool:
     """Return whether a value is of a type, as annotations name it."""
+    hint = _without_alias(hint)
     origin, parts = get_origin(hint), get_args(hint)
     if hint is Any or isinstance(hint, TypeVar):
         return True
@@ -164,6 +165,16 @@ def _fits(value: Any, hint: Any) -> bool:
     return isinstance(value, origin or hint)
 
 
+def _without_alias(hint: Any) -> Any:
+    """Return a type for a name that a ``type`` statement gave it, as NumPy 2.5 names NDArray."""
+    parts = get_args(hint)
+    alias = get_origin(hint) or hint
+    value = getattr(alias, "__value__", None)  # TypeAliasType is not in Python 3.11
+    if value is None:
+        return hint
+    return _without_alias(value[parts] if parts else value)
+
+
 def _kind(parts: tuple[Any, ...]) -> str:
     """Return the kind of the entries of a type of arrays; empty if it may be any."""
     scalar = (*get_args(parts[-1]), Any)[0]
@@ -174,6 +185,7 @@ def _kind(parts: tuple[Any, ...]) -> str:
 
 
 def _text(hint: Any) -> str:
+    hint = _without_alias(hint)
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _text(parts[0])
