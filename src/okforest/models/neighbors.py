@@ -358,10 +358,15 @@ class OKNeighbors(OKModel):
         check_feature_count(self)
         check_floats(self, "row_weight_", 1)
         n_rows, n_features = len(self.row_weight_), self.n_features_in_
-        if hasattr(self, "inputs_"):
+        if self.metric == "precomputed":
+            if n_rows != n_features:
+                raise ValueError(f"row_weight_ has {n_rows} entries, not {n_features}")
+        else:
+            needed = ["inputs_"] if self.input_kernel is None else ["inputs_", "input_kernel_"]
+            missing = [name for name in needed if not hasattr(self, name)]
+            if missing:
+                raise ValueError(f"the fitted OKNeighbors is incomplete, with {missing[0]} missing")
             check_floats(self, "inputs_", 2, (n_rows, n_features))
-        elif n_rows != n_features:
-            raise ValueError(f"row_weight_ has {n_rows} entries, not {n_features}")
         check_length(self, "outputs_", n_rows)
 
     def __sklearn_tags__(self) -> Tags:
