@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from okforest._utils.resources import SHARE
+from okforest._utils.resources import MAX_MEMORY_FRACTION
 from okforest.embedding import embed
 from okforest.embedding.low_rank import fourier, nystrom, pivoted_cholesky
 from okforest.kernels import (
@@ -211,4 +211,4 @@ def test_gram_matrices_too_large_for_the_machine(monkeypatch):
             embed(kernel, y, kind)
     embed(RBF(1.0), y, "cholesky")
     embed(Linear(), y)
-    assert SHARE == 0.5
+    assert MAX_MEMORY_FRACTION == 0.5

@@ -37,7 +37,7 @@ def score(model, name, x, y):
 @pytest.mark.parametrize("name", EVERY_SCORE)
 def test_intervals_by_definition(name, monkeypatch):
     """Of a fitted model, and of CV+, whatever the blocks of rows."""
-    monkeypatch.setattr("okforest.uncertainty.conformal.ENTRIES", 50)
+    monkeypatch.setattr("okforest.uncertainty.conformal.MAX_ENTRIES", 50)
     tree = OKExtraTrees(3, min_samples_leaf=5, random_state=0)
     model = clone(tree).fit(X[:40], Y[:40])
     options = {"conformity_score": name, "levels": (0.2, 0.8)}

@@ -60,7 +60,7 @@ def oracle(fitted, calibration, new, name, candidates):
 )
 def test_p_values_by_definition(name, kernel, y, monkeypatch):
     """For a fitted model and for CV+, with all scores, whatever the blocks of rows."""
-    monkeypatch.setattr("okforest.uncertainty.conformal.ENTRIES", 40)
+    monkeypatch.setattr("okforest.uncertainty.conformal.MAX_ENTRIES", 40)
     tree = OKExtraTrees(3, kernel=kernel, min_samples_leaf=4, random_state=0)
     model = clone(tree).fit(X[:30], y[:30])
     conformal = ConformalSets(model, method="prefit", conformity_score=name).fit(X[30:50], y[30:50])

@@ -106,7 +106,8 @@ def _group_floats(outputs: Outputs) -> tuple[Positions, Positions]:
 
 def _all_differ(rows: Floats, factors: Floats) -> bool:
     """Return whether sums over rows, which are cheaper than hashes, already tell them all apart."""
-    sums = np.sort(np.einsum("ij,j->i", rows, factors))  # of equal rows, equal to the last bit
+    # Equal rows have sums that are equal to the last bit.
+    sums = np.sort(np.einsum("ij,j->i", rows, factors))
     return bool((sums[1:] > sums[:-1]).all())
 
 

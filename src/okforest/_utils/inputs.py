@@ -62,7 +62,7 @@ def learn_inputs(
 
 
 def adopt_inputs(estimator: BaseEstimator, fitted: BaseEstimator) -> None:
-    """Set the attributes of an estimator about its inputs to those of a fitted part of it."""
+    """Copy the attributes about inputs from a fitted part of an estimator to the estimator."""
     estimator.n_features_in_ = fitted.n_features_in_
     if hasattr(fitted, "feature_names_in_"):
         estimator.feature_names_in_ = fitted.feature_names_in_

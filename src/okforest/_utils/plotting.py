@@ -27,7 +27,7 @@ def require_matplotlib() -> Any:
 
 
 def new_axes(ax: "Axes | None" = None, figsize: tuple[float, float] | None = None) -> "Axes":
-    """Return the given axes, or those of a new pyplot figure; ``figsize`` is in inches."""
+    """Return the given axes, or the axes of a new pyplot figure; ``figsize`` is in inches."""
     if ax is not None:
         if not hasattr(ax, "transData"):
             raise TypeError(

@@ -54,7 +54,7 @@ class ProgressBar:
 class FitTasks:
     """Trees or rounds as subtasks of a fit, for callbacks of scikit-learn 1.9 and later.
 
-    They are those of ``estimator.set_callbacks``. A callback cannot stop the fit, except by an
+    They are set by ``estimator.set_callbacks``. A callback cannot stop the fit, except by an
     exception.
     """
 

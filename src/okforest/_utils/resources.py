@@ -10,11 +10,11 @@ import numpy as np
 
 from okforest._utils.arrays import Floats, namespace, on_gpu
 
-SHARE = 0.5  # of the machine's memory that one array may take
+MAX_MEMORY_FRACTION = 0.5  # largest single array, relative to RAM
 ESTIMATED = 2**30  # bytes from which the size of a matrix of weights is estimated ...
 SAMPLE = 16  # ... from this number of rows
-BLOCK_BYTES = 2**18  # of rows that are processed together, and stay in the cache of a core
-BLOCK_BYTES_THERE = 2**28  # on a GPU
+BLOCK_BYTES = 2**18  # rows that are processed together fit in the cache of a core
+BLOCK_BYTES_ON_GPU = 2**28
 
 
 def machine_memory() -> int:
@@ -25,7 +25,7 @@ def machine_memory() -> int:
 def check_memory(needed: int, what: str, advice: str) -> None:
     """Raise a MemoryError with advice if an array would take more than half of the memory."""
     memory = machine_memory()
-    if needed > SHARE * memory:
+    if needed > MAX_MEMORY_FRACTION * memory:
         raise MemoryError(
             f"{what} takes {needed / 2**30:.1f} GiB, more than half of the "
             f"{memory / 2**30:.1f} GiB of this machine. {advice}"
@@ -38,7 +38,7 @@ def fitting_threads(n_threads: int, needed: int, kept: int, what: str, advice: s
     Raise a MemoryError with advice if what a single one needs is more than half of the memory.
     """
     check_memory(needed, what, advice)
-    room = int(SHARE * machine_memory()) - kept
+    room = int(MAX_MEMORY_FRACTION * machine_memory()) - kept
     return min(n_threads, max(1, room // max(1, needed)))
 
 
@@ -52,7 +52,7 @@ def empty_lines(shape: tuple[int, ...]) -> Floats:
 
 def row_blocks(array: Any) -> Iterator[slice]:
     """Return slices of the rows of an array, so small that several passes over one are cheap."""
-    size = BLOCK_BYTES_THERE if on_gpu(array) else BLOCK_BYTES
+    size = BLOCK_BYTES_ON_GPU if on_gpu(array) else BLOCK_BYTES
     n = len(array)
     height = max(1, size * n // max(1, array.nbytes))
     return (slice(i, min(i + height, n)) for i in range(0, n, height))
@@ -111,8 +111,8 @@ def thread_count(n_jobs: int | None) -> int:
 def interruptible(call: Callable[[], Any]) -> Any:
     """Call a compiled function in a thread of its own, so that Ctrl-C is heard at once.
 
-    The function must release the GIL, as those of NumPy do. After Ctrl-C the thread ends when the
-    function returns; its result is dropped.
+    The function must release the GIL, as functions of NumPy do. After Ctrl-C the thread ends when
+    the function returns; its result is dropped.
     """
     results: list[Any] = []
     errors: list[BaseException] = []

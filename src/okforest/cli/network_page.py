@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 N_LINKS = 100  # on the page, of each ranking
-N_PARTNERS = 5  # of each vertex
+N_PARTNERS = 5  # links listed for each vertex
 N_FEATURES = 15
 SIGNIFICANT = 0.05  # the p-value below which a difference between two methods is stated
 
@@ -178,7 +178,7 @@ def _verdict(by_name: Mapping[str, Evaluation], kinds: Sequence[PairKind]) -> st
         if difference < 0:
             sentence = (
                 " Where the baseline has the higher AUPR, prefer a ranking by the similarity of "
-                "features, such as that of `okforest.network.InputSimilarity`."
+                "features, such as `okforest.network.InputSimilarity`."
             )
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}.{sentence}"

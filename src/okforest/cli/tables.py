@@ -78,7 +78,7 @@ def match_columns(new: pd.DataFrame, features: pd.DataFrame) -> pd.DataFrame:
     if known:
         raise ValueError(
             f"vertices are both new and known ({len(known)}): {list_names(known)}. Remove them "
-            "from the files of --new, or from those of the known vertices."
+            "from the files of --new, or from the files of the known vertices."
         )
     return new[list(features)]
 
@@ -147,7 +147,7 @@ def is_parquet(path: Path) -> bool:
 
 
 def read_table(path: Path, **options: Any) -> pd.DataFrame:
-    """Return the table in a file; the options are those of ``pandas.read_csv``."""
+    """Return the table in a file; the options are passed to ``pandas.read_csv``."""
     if not path.exists():
         raise ValueError(f"the file {path} does not exist.")
     if path.is_dir():
@@ -182,7 +182,7 @@ def _read_file(path: Path) -> pd.DataFrame:
     if duplicates:
         raise ValueError(
             f"{path} has duplicate names ({len(duplicates)}): {list_names(duplicates)}. Keep one "
-            "row for each name; a file of links comes last, after those of features."
+            "row for each name; a file of links comes last, after the files of features."
         )
     features = features.set_axis(pd.Index(names.astype(str), name="name"), axis="index")
     for column in features:
@@ -303,7 +303,7 @@ def _named_errors(path: Path) -> Iterator[None]:
 
 
 def _suffix(path: Path) -> str:
-    """Return the suffix of a file name without that of its compression."""
+    """Return the suffix of a file name, not counting a suffix such as .gz."""
     suffixes = [suffix for suffix in path.suffixes if suffix not in COMPRESSED]
     return suffixes[-1] if suffixes else ""
 

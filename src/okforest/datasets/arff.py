@@ -27,15 +27,15 @@ from okforest.kernels.hierarchies import (
 
 QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
 ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}|\S+?)(?:\s+|(?=\{{))(.+)", re.IGNORECASE)
-CELL = re.compile(rf"\s*({QUOTED}|[^,]*?)\s*,")  # of a line with a comma at its end
-ENTRY = re.compile(rf"\s*(\d+)\s+({QUOTED}|[^,]*?)\s*,")  # of a sparse row
+CELL = re.compile(rf"\s*({QUOTED}|[^,]*?)\s*,")  # lines get a comma at their end
+SPARSE_ENTRY = re.compile(rf"\s*(\d+)\s+({QUOTED}|[^,]*?)\s*,")
 COMMENT = re.compile(r"\s%.*")  # after the values of a row, in files of Clus
 MISSING = "?"
 MEKA = re.compile(r"-C\s+(-?\d+)")  # the number of labels, in the name of the relation
-YES = ("1", "true", "yes", "t", "y")  # of labels of nominal type, in lower case
+YES = ("1", "true", "yes", "t", "y")  # a nominal label with one of these values is present
 NO = ("0", "false", "no", "f", "n")
 ROOT = "root"  # above the most general classes, where Clus writes a hierarchy as arcs
-LABEL = re.compile(r"""<label\s+name\s*=\s*(["'])(.+?)\1""")  # of a MULAN xml file
+MULAN_LABEL = re.compile(r"""<label\s+name\s*=\s*(["'])(.+?)\1""")
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def read_multilabel_arff(path: str | PathLike[str], labels: Any = None) -> Bunch
     """
     if isinstance(labels, str | PathLike):
         with open_text(labels) as file:
-            labels = [html.unescape(name) for _, name in LABEL.findall(file.read())]
+            labels = [html.unescape(name) for _, name in MULAN_LABEL.findall(file.read())]
     with open_text(path) as file:
         return multilabel_bunch(read_arff(file), labels)
 
@@ -109,7 +109,7 @@ def read_hierarchical_arff(*paths: str | PathLike[str]) -> Bunch:
     Parameters
     ----------
     *paths : path-like
-        One file or several, such as those of a training and a test set, which may be compressed by
+        One file or several, such as a training and a test set, which may be compressed by
         gzip (``.gz``). The last attribute is ``hierarchical``: class paths, with values such as
         "01/02@05", or arcs of a directed acyclic graph, "root/GO1,GO1/GO2", with values such as
         "GO1@GO2".
@@ -303,7 +303,7 @@ def _cells(line: str) -> list[str]:
 def _entries(line: str) -> list[tuple[str, str]]:
     """Return the positions and values of a sparse row, without quotes."""
     if "'" in line or '"' in line:
-        return [(match[1], _plain(match[2])) for match in ENTRY.finditer(f"{line},")]
+        return [(match[1], _plain(match[2])) for match in SPARSE_ENTRY.finditer(f"{line},")]
     pairs = [entry.split(None, 1) for entry in line.split(",") if entry.strip()]
     return [(position, value.strip()) for position, value in pairs]
 

@@ -178,7 +178,7 @@ class Source:
         return (
             f"cannot read {self.title} from {files[-1]}: {type(error).__name__}: {error}. If this "
             f"file{f' or one read before it ({others})' if others else ''} is damaged or from "
-            f"another source, replace it by that of the original source ({self.origin})."
+            f"another source, replace it by the file of the original source ({self.origin})."
         )
 
     def _missing_message(self, names: Iterable[str], reason: str) -> str:

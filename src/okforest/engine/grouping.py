@@ -43,7 +43,7 @@ def fill_leaves(
 
     A batch has the leaves of some rows, shape (n, n_trees), and the group of each; ``row_weight``
     has the weight of a row of each group. The rows that the trees were grown on must be among them,
-    so that no leaf is empty. A node's weight becomes that of its new members; its variance stays.
+    so that no leaf is empty. A node gets the weight of its new members; its variance stays.
 
     A batch is counted before the next one is made: memory is proportional to the number of members.
     """
@@ -99,7 +99,7 @@ def _with_members(trees: Trees, found: Sequence[Members], row_weight: Floats) ->
     for t, (sizes, _, _) in enumerate(found):
         tree, own = trees[t], slice(trees.node_offsets[t], trees.node_offsets[t + 1])
         leaf, _ = tree.leaves_by_tree()
-        # Every node's range begins and ends where that of a leaf does.
+        # Every node's range begins where a leaf's range begins, and ends where one ends.
         moved = np.empty(tree.end[0] + 1, dtype=begin.dtype)
         moved[np.append(0, tree.end[leaf])] = np.append(0, np.cumsum(sizes))
         begin[own], end[own] = moved[tree.begin], moved[tree.end]

@@ -310,7 +310,7 @@ def _check_members(trees: Trees, n_nodes: npt.NDArray[np.int64]) -> None:
 def _check_subsets(
     trees: Trees, n_nodes: npt.NDArray[np.int64], n_trees: int, n_features: int
 ) -> None:
-    """Check that the words of every categorical test are within those of its tree."""
+    """Check that the words of every categorical test belong to its tree."""
     n_categories = trees.n_categories.astype(np.int64)
     _require(
         len(n_categories) == n_features and (n_categories >= 0).all(),

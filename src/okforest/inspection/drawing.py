@@ -38,10 +38,10 @@ def node_positions(nodes: Iterable[Node]) -> dict[int, tuple[float, int]]:
 LINE_LENGTH = 18  # characters after which the condition in a box is wrapped
 MAX_FONT, MIN_FONT = 10.0, 3.0
 PAD, GAP = 0.5, 0.2  # in font sizes: between a text and its box, and around the box
-MAX_SIDE = 60.0  # of a new figure, in inches
+MAX_FIGURE_INCHES = 60.0
 
-# In units of a row's height, from its middle: the maximum height of a box, the middle of the box
-# of a leaf whose output is drawn, and the position of that output.
+# In units of a row's height, from its middle: the maximum height of a box; if a leaf's output is
+# drawn, the middle of its box and the position of the output.
 BOX_HEIGHT = 0.72
 BOX_HEIGHT_OVER_OUTPUT = 0.4
 BOX_RISE = 0.25
@@ -75,7 +75,7 @@ def plot_tree(
     tree : int, default=0
         Which tree of a forest, or which round of an OKBoost, counted from 0.
     ax : matplotlib Axes, optional
-        Axes to plot on; by default those of a new figure, large enough for the tree.
+        Axes to plot on; by default the axes of a new figure, large enough for the tree.
     max_depth : int, optional
         Depth at which branches are cut; the leaves below are counted. Large trees are legible only
         if they are cut.
@@ -117,7 +117,7 @@ def plot_tree(
     n_rows = 1 + max(node.depth for node in nodes)
     row_inches = 1.1 if draw_output is None else 1.6
     figsize = (max(5.0, 1.5 * n_columns), max(1.0, row_inches * n_rows))
-    ax = new_axes(ax, (min(figsize[0], MAX_SIDE), min(figsize[1], MAX_SIDE)))
+    ax = new_axes(ax, (min(figsize[0], MAX_FIGURE_INCHES), min(figsize[1], MAX_FIGURE_INCHES)))
     ax.set_axis_off()
     ax.set_xlim(-0.5, n_columns - 0.5)
     ax.set_ylim(0.5 - n_rows, 0.5 if n_rows == 1 else 0.4)  # row r is at height -r

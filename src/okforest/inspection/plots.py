@@ -51,7 +51,7 @@ def plot_importances(
         Features that share a bar, such as the columns of one variable, by name or position. Each
         of the other features has its own bar.
     ax : matplotlib Axes, optional
-        Axes to plot on; by default those of a new figure.
+        Axes to plot on; by default the axes of a new figure.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def plot_learning_curve(
     step : int, default=10
         Number of rounds between predictions of outputs; the last round is always included.
     ax : matplotlib Axes, optional
-        Axes to plot on; by default those of a new figure.
+        Axes to plot on; by default the axes of a new figure.
 
     Returns
     -------

@@ -29,7 +29,7 @@ class NestedParametersMixin(BaseEstimator):
     _kernel_was_set = False
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also those of kernels, as in ``kernel__sigma`` or ``base__sigma``.
+        """Set parameters, also of kernels inside, as in ``kernel__sigma`` or ``base__sigma``.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class OutputKernel(NestedParametersMixin, ABC):
         return outputs
 
     def as_given(self, outputs: Outputs) -> Outputs:
-        """Return an array of outputs, each in the form in which those of y were given.
+        """Return an array of outputs, each in the form in which y was given.
 
         Losses of users are functions of such outputs. This differs from the canonical form if that
         replaces single outputs, such as class paths by sets of classes.

@@ -279,7 +279,7 @@ class Hierarchy(LabelSetKernel):
         return read_parents(parents_from_paths(names))
 
     def _order(self, y: Outputs, parents: dict[Any, list[Any]]) -> list[Any]:
-        """Return the classes in the order of columns: that of a matrix, else ancestors first."""
+        """Return the classes in the order of a matrix's columns, else ancestors first."""
         if self.labels is not None:
             return self.labels
         if y.dtype == object:

@@ -65,7 +65,7 @@ def read_rankings(y: Any) -> Outputs:
 
 
 def in_form_of(outputs: Outputs, form: Form | None, labels: Sequence[Any] | None) -> Outputs:
-    """Return rankings, in canonical form, in another form: that of the training outputs."""
+    """Return rankings, in canonical form, in the form of the training outputs."""
     own = "ranks" if outputs.ndim == 2 else "text" if _is_text(outputs) else "orders"
     wanted = "ranks" if form in FRAMES else form
     if labels is None or wanted not in ("ranks", "text", "orders") or own == wanted:
@@ -210,7 +210,7 @@ def _check_ranks(ranks: Outputs) -> Outputs:
         rankdata = f"scipy.stats.rankdata({{}}y, axis=1{omit})"
         raise ValueError(
             f"y[{wrong[0]}] is {np.array2string(row, precision=4, threshold=6)}, which are not "
-            f"ranks: those of {n_labels} labels go from 1, the most preferred, to {n_labels}. If "
+            f"ranks: ranks of {n_labels} labels go from 1, the most preferred, to {n_labels}. If "
             f"larger values are preferred, as with scores, pass {rankdata.format('-')}; if smaller "
             f"ones are, pass {rankdata.format('')}."
         )
@@ -269,13 +269,13 @@ def ranks_of(outputs: Outputs, labels: Sequence[Any]) -> Floats:
 
 
 def _mean_ranks(values: Floats) -> Floats:
-    """Replace values by their ranks among those of a row, from 1, with means for ties."""
+    """Replace values by their ranks within the row, from 1, with means for ties."""
     first, last = _tied_ranks(values)
     return (first + last) / 2.0
 
 
 def _least_ranks(ranks: Outputs) -> Outputs:
-    """Return ranks among those of a row, from 1, with the least for ties, in the type given."""
+    """Return ranks within the row, from 1, with the least for ties, in the type given."""
     return _tied_ranks(ranks.astype(np.float64))[0].astype(ranks.dtype)
 
 

@@ -54,7 +54,7 @@ class OKModel(NestedParametersMixin, FittedState, ABC):
     it learns it keeps in attributes whose names end in an underscore: numbers, text, arrays, or
     objects of okforest. Annotations of the class, such as ``centres_: np.ndarray``, declare their
     types, which :func:`okforest.save` and :func:`okforest.load` check. ``fit`` runs on a copy,
-    whose attributes replace those of an earlier fit when it is complete. Predictions set no
+    whose attributes replace the attributes of an earlier fit when it is complete. Predictions set no
     attribute, so that threads can share a model.
 
     Three methods are for developers, who write such a class, and not for users of models:
@@ -104,7 +104,7 @@ class OKModel(NestedParametersMixin, FittedState, ABC):
 
     kernel: Any
     decoder: Any
-    device: Any = "cpu"  # of predictions; models that have a choice make it a parameter
+    device: Any = "cpu"  # where predictions are computed; some models make it a parameter
     kernel_: OutputKernel
     outputs_: Outputs
     output_names_: Maybe[list[Any] | None]
@@ -359,7 +359,7 @@ class OKModel(NestedParametersMixin, FittedState, ABC):
         trusts these arrays. A subclass extends it by its own attributes.
         """
         super().check_state()
-        if not hasattr(self, "outputs_"):  # of trees that were grown without y
+        if not hasattr(self, "outputs_"):  # trees can be grown without y
             return
         if self.outputs_.ndim < 1:
             raise ValueError("outputs_ is not an array of outputs")
@@ -401,7 +401,7 @@ class OKModel(NestedParametersMixin, FittedState, ABC):
         return tune_later(self, decoder)  # an attribute of the model was set after the fit
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also those of kernels and decoders, as in ``kernel__sigma``.
+        """Set parameters, also of kernels and decoders, as in ``kernel__sigma``.
 
         Parameters
         ----------

@@ -23,7 +23,7 @@ class OKEnsemble(OKModel):
     Parameters
     ----------
     estimators : list of estimators
-        Models of okforest; their ``kernel`` is replaced by that of the ensemble.
+        Models of okforest; the kernel of the ensemble replaces their ``kernel``.
     kernel : OutputKernel, str or callable, default="linear"
         The output kernel.
     weights : array-like of shape (n_estimators,), optional

@@ -33,7 +33,7 @@ from okforest.models.input_kernels import (
 from okforest.models.parameter_docs import document
 from okforest.weights import SparseWeights
 
-BLOCK_BYTES = 2**26  # of distances held at a time
+BLOCK_BYTES = 2**26  # distances are computed in blocks of this size
 
 
 class Nearest(NamedTuple):
@@ -130,8 +130,8 @@ class OKNeighbors(OKModel):
     """The mean of the outputs of the k nearest neighbours, in the kernel's feature space.
 
     With the linear kernel it is :class:`sklearn.neighbors.KNeighborsRegressor`, with the Dirac
-    kernel :class:`sklearn.neighbors.KNeighborsClassifier`. Distances are those of ``metric``, or of
-    ``input_kernel`` if it is given: ‖φ(x) − φ(z)‖² = k(x, x) − 2 k(x, z) + k(z, z).
+    kernel :class:`sklearn.neighbors.KNeighborsClassifier`. Distances are given by ``metric``, or by
+    ``input_kernel`` if it is set: ‖φ(x) − φ(z)‖² = k(x, x) − 2 k(x, z) + k(z, z).
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ class OKNeighbors(OKModel):
         return self
 
     def weight_matrix(self, X: Any) -> SparseWeights:
-        """Return the weights of the training outputs: those of the neighbours.
+        """Return the weights of the training outputs; only neighbours have positive weights.
 
         Parameters
         ----------

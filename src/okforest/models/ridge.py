@@ -72,7 +72,7 @@ class OKRidge(OKModel):
     alphas_, loo_loss_ : ndarray
         The penalties that were compared, if there are several, and the leave-one-out loss in
         feature space of each: the mean of ‖φ(y_i) − F₋ᵢ(x_i)‖², where F₋ᵢ is fitted without row i,
-        whatever its weight. Landmarks and components remain those of all rows.
+        whatever its weight. Landmarks and components are computed from all rows.
     landmarks_ : ndarray of shape (m,)
         The training rows that inputs are compared with: those drawn for ``n_landmarks``, or all
         rows of positive weight.

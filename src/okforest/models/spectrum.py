@@ -131,7 +131,7 @@ def exact_spectrum(K: Floats, rows: ScaledRows) -> Spectrum:
 
 
 def landmark_spectrum(K: Floats, landmarks: Any, rows: ScaledRows) -> Spectrum:
-    """Return that of the features K_mm^(-1/2) k(Z, x), for landmarks Z; K is k(X, Z)."""
+    """Return the spectrum of the features K_mm^(-1/2) k(Z, x), for landmarks Z; K is k(X, Z)."""
     block = K[landmarks]
     values, vectors = _eigen(block, block)
     # Eigenvalues no larger than a negative one are as uncertain; dividing by them adds noise.
@@ -220,7 +220,7 @@ class ScaledOutputs:
     def principal(self, n_components: int, *, square: bool) -> Floats | None:
         """Return orthonormal B such that BBᵀSΦ has the leading principal directions of SΦ.
 
-        With an intercept they are those of the outputs around their mean. None means all. Unless
+        With an intercept they are computed from the outputs minus their mean. None means all. Unless
         ``square`` allows a square matrix, each step of the Lanczos method evaluates the kernel
         again.
         """

@@ -218,8 +218,8 @@ def select_power(
     model : estimator
         A fitted forest, with ``bootstrap=True`` and ``oob_score=True``.
     loss : callable
-        ``loss(true, predicted)`` returns a number for two outputs, in the form in which those of y
-        were given.
+        ``loss(true, predicted)`` returns a number for two outputs, in the form in which y was
+        given.
     powers : sequence of float, optional
         The powers to try.
 
@@ -283,7 +283,7 @@ def tune_decoder(model: Any, X: Any, y: Any, decoder: Any = None, cv: Any = 3) -
     y : array-like of n outputs
         Their outputs.
     decoder : Decoder, optional
-        The decoder to tune, such as ``Threshold("macro_f1")``; by default that of the model.
+        The decoder to tune, such as ``Threshold("macro_f1")``; by default the model's decoder.
     cv : int, cross-validation generator or iterable, default=3
         The folds: the model is fitted once for each.
 

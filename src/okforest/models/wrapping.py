@@ -73,7 +73,7 @@ class Wrapper(FittedState):
 
 
 class WrapperModel(Wrapper, OKModel):
-    """A model whose kernel and decoder are those of the model in its parameter ``estimator``."""
+    """A model with the kernel and the decoder of the model in its parameter ``estimator``."""
 
     @property
     def kernel(self) -> Any:

@@ -43,7 +43,7 @@ def plot_clusters(
     level : float, default=0.01
         The probability of any line or thick rim in a random network.
     ax : matplotlib Axes, optional
-        The axes to draw on; by default those of a new figure.
+        The axes to draw on; by default the axes of a new figure.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def plot_curves(
     kind : str, default="with-new"
         The kind of pair.
     ax : matplotlib Axes, optional
-        The axes to draw on; by default those of a new figure.
+        The axes to draw on; by default the axes of a new figure.
 
     Returns
     -------
@@ -182,7 +182,7 @@ def plot_deletion(
     metric : {"auc", "aupr"}, default="auc"
         The score; error bars show ± one standard deviation over folds.
     ax : matplotlib Axes, optional
-        The axes to draw on; by default those of a new figure.
+        The axes to draw on; by default the axes of a new figure.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def plot_groups(
     kind : str, default="with-new"
         The kind of pair.
     ax : matplotlib Axes, optional
-        The axes to draw on; by default those of a new figure.
+        The axes to draw on; by default the axes of a new figure.
 
     Returns
     -------

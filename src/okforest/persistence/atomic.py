@@ -23,7 +23,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     that is killed leaves its temporary file, hidden, beside ``path``; the next call for a file in
     that folder removes it.
     """
-    target = Path(path).resolve()  # of a link, the file that it points to is replaced
+    target = Path(path).resolve()  # if path is a link, its target is replaced
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a folder. Pass the path of a file.")
     if not target.parent.is_dir():

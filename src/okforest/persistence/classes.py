@@ -84,7 +84,7 @@ class ClassFinder:
             if f"{cls.__module__}.".startswith(f"{module}."):
                 return cls
         if module in _own_packages() or module in SCIKIT_LEARN:
-            with suppress(ImportError):  # of an optional package
+            with suppress(ImportError):  # the package may be optional
                 import_module(module)
         imported = _imported(module, qualname)
         if _is_estimator_class(imported):

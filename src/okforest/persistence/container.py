@@ -103,7 +103,7 @@ def write(file: BinaryIO, content: Any, arrays: Sequence[Array]) -> None:
 class Contents(NamedTuple):
     """What a file holds."""
 
-    number: int  # of the format
+    number: int  # the version of the format
     content: Any
     arrays: list[Array]
 
@@ -112,7 +112,7 @@ def read(path: Path, *, mapped: bool, verify: bool) -> Contents:
     """Return the JSON content and the arrays of a file.
 
     Arrays are in memory or, if mapped, read-only views of the file. Their checksums are verified on
-    request, that of the header always. No size is trusted before it is compared with the file's.
+    request; the header's checksum always is. No size is trusted before it is compared with the file's.
     """
     name = os.fspath(path)
     if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would block

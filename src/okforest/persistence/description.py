@@ -11,7 +11,7 @@ from okforest.persistence.container import FileFormatError, read
 
 Array = npt.NDArray[Any]
 BAD_CONTENT = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
-N_ITEMS = 6  # of a list, in a description
+MAX_LISTED_ITEMS = 6
 
 
 @dataclass(frozen=True, repr=False)
@@ -171,8 +171,8 @@ def _text(node: Any) -> str:
         params = ", ".join(f"{key}={_text(value)}" for key, value in node["params"].items())
         return f"{node['type'].rpartition(':')[2]}({params})"
     if isinstance(node, list):
-        more = ["…"] if len(node) > N_ITEMS else []
-        return f"[{', '.join([*map(_text, node[:N_ITEMS]), *more])}]"
+        more = ["…"] if len(node) > MAX_LISTED_ITEMS else []
+        return f"[{', '.join([*map(_text, node[:MAX_LISTED_ITEMS]), *more])}]"
     if not isinstance(node, dict):
         return repr(node)
     if node["type"] in ("tuple", "set", "frozenset"):

@@ -305,7 +305,7 @@ class _Blocks:
         return sp.csc_matrix(sp.triu(sp.block_diag(parts))), linear
 
     def equations(self) -> tuple[sp.csr_array, Floats]:
-        """Return the equations f − B v = 0, and those of priors."""
+        """Return the equations f − B v = 0 and the equations of priors."""
         B = sp.kron(self.programme.B.matrix(), sp.eye_array(self.q))
         rows, right = [self._columns(v=-B, f=sp.eye_array(self.n_f))], [np.zeros(self.n_f)]
         for matrix, lower, upper in self._priors():

@@ -196,7 +196,7 @@ class LabelledKFold(BaseEstimator):
         Yields
         ------
         train, test : ndarray
-            Positions; those of ``test`` are labelled.
+            Positions; the rows of ``test`` are labelled.
         """
         labelled = labelled_rows(y)
         rows = np.flatnonzero(labelled)

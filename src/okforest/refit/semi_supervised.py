@@ -58,7 +58,7 @@ class SemiSupervisedForest(WrapperModel):
     Parameters
     ----------
     estimator : estimator, optional
-        A tree or forest of okforest; its kernel and decoder are those of the model. By default
+        A tree or forest of okforest; the model has its kernel and decoder. By default
         ``OKExtraTrees(kernel="dirac", random_state=0)``. With fewer than about five labels of each
         class, take ``OKTotallyRandomTrees``.
     laplacian : "knn", matrix, callable or None, default="knn"

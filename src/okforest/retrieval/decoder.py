@@ -135,7 +135,7 @@ class Decoder:
             return None
         process.kill()  # without effect if the process has ended
         for pipe in (process.stdin, process.stdout):
-            with suppress(OSError):  # of bytes that the process has not read
+            with suppress(OSError):  # the process may not have read all bytes
                 pipe.close()  # type: ignore[union-attr]
         return process.wait()
 

@@ -90,7 +90,7 @@ def evaluate_queries(
     random_state: int,
     progress: Callable[[int], None],
 ) -> RetrievalQuality:
-    """Rank all images for each query, and summarise how those of its class are ranked."""
+    """Rank all images for each query, and summarise the ranks of images of its class."""
     names, codes = snapshot.labels
     known = snapshot.positions_by_hash()
     rankings: list[Booleans] = []

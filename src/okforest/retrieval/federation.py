@@ -21,7 +21,7 @@ class FederatedIndex:
 
     A search takes two steps. First, every index counts the subwindows in the leaves of the query.
     The sums are the sizes of the leaves in all indexes together. Then every index ranks its images
-    with these sizes. Scores and ranks are exactly those of one index of all images.
+    with these sizes. Scores and ranks equal exactly those in one index of all images.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from okforest._utils.parameters import is_integer
 from okforest.retrieval.decoder import Decoder, PictureError, decode
 from okforest.segments.images import checked, require_pillow
 
-Picture = npt.NDArray[np.uint8]  # of shape (height, width, channels), one channel or three
+Picture = npt.NDArray[np.uint8]  # shape (height, width, channels), one channel or three
 
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
 ENDINGS = (

@@ -23,7 +23,7 @@ UInt16s = npt.NDArray[np.uint16]
 UInt64s = npt.NDArray[np.uint64]
 
 PER_BUCKET = 16  # postings, on average: the offsets take half a byte for each
-MOST_BITS = 16  # of a leaf's number in its bucket
+MOST_BITS = 16  # a leaf's number within its bucket has at most this many bits
 MOST_COUNT = 255  # a larger count is the sum of several postings
 PER_CHUNK = 2**22  # postings that are merged at a time
 GAMMA = 0x9E3779B97F4A7C15

@@ -112,7 +112,8 @@ class Hit:
 
 def name_key(name: str) -> int:
     """Return a hash of a name, 64 bits."""
-    content = name.encode(errors="surrogateescape")  # of a file that cannot be in an index
+    # A name that no index can hold has a hash, too: it is looked up and not found.
+    content = name.encode(errors="surrogateescape")
     return int.from_bytes(blake2b(content, digest_size=8).digest(), "little")
 
 

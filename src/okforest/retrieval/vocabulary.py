@@ -59,8 +59,8 @@ def reading(
 class Reached(NamedTuple):
     """The leaves that subwindows reach."""
 
-    leaves: UInt32s  # of shape (n_subwindows, n_trees), numbered over all trees
-    squares: Ints  # of shape (n_subwindows, 3): upper left row and column, and side
+    leaves: UInt32s  # shape (n_subwindows, n_trees), numbered over all trees
+    squares: Ints  # shape (n_subwindows, 3): upper left row and column, and side
 
 
 class Vocabulary:

@@ -15,13 +15,13 @@ from okforest.segments.base import Segmenter
 from okforest.segments.evidence import Evidence
 from okforest.segments.model import MaxSegments, SegmentModel
 
-N_TREES = 10  # of the default estimator
+N_DEFAULT_TREES = 10
 
 
 class TaskModel(SegmentModel):
     """A model on segments with a kernel, a decoder and a default estimator of its own."""
 
-    min_samples_leaf = 1  # of the default estimator
+    default_min_samples_leaf = 1
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SegmentModel._parameter_constraints,
@@ -50,7 +50,7 @@ class TaskModel(SegmentModel):
         )
 
     def _default_estimator(self) -> Any:
-        return OKExtraTrees(N_TREES, min_samples_leaf=self.min_samples_leaf)
+        return OKExtraTrees(N_DEFAULT_TREES, min_samples_leaf=self.default_min_samples_leaf)
 
 
 class SegmentClassifier(ClassifierMixin, TaskModel):
@@ -248,7 +248,7 @@ class SegmentRegressor(RegressorMixin, TaskModel):
     _task = "regressor"
     kernel = "linear"
     decoder = "mean"
-    min_samples_leaf = 5
+    default_min_samples_leaf = 5
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R², averaged over the components of vectors.

@@ -67,7 +67,7 @@ class Evidence:
 
     @property
     def total(self) -> float:
-        """The mean of the support, weighted by the shares: that of the object."""
+        """The support of the object: the mean over segments, weighted by their shares."""
         return float(self.shares @ self.support)
 
     @cached_property

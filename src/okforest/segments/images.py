@@ -13,7 +13,8 @@ from sklearn.utils import Bunch
 from okforest._utils.errors import install_extra, warn
 from okforest.segments.base import listed
 
-Image = npt.NDArray[Any]  # of shape (height, width, n_channels), uint8 or float32, C-contiguous
+# An array of shape (height, width, n_channels), uint8 or float32, C-contiguous.
+Image = npt.NDArray[Any]
 
 MAX_CHANNELS = 16
 LEAST_SIDE = 2  # pixels
@@ -39,8 +40,8 @@ class ImageFiles(Sequence[Any]):
         if missing:
             raise FileNotFoundError(
                 f"{len(missing)} of {len(self.paths)} image files do not exist, the first of them "
-                f"{missing[0]}. Pass paths of files; okforest.segments.list_images finds those of "
-                "a folder."
+                f"{missing[0]}. Pass paths of files; okforest.segments.list_images lists the "
+                "images in a folder."
             )
 
     def __len__(self) -> int:
@@ -176,7 +177,7 @@ def warn_if_rescaled(images: Sequence[Image], trained: float) -> None:
     else:
         return
     warn(
-        f"pixels of these images are up to {found:.3g}, and those of the training images up to "
+        f"pixels of these images are up to {found:.3g}, and pixels of the training images up to "
         f"{trained:.3g}: predictions need images on the same scale. {remedy}",
         UserWarning,
     )
@@ -203,7 +204,7 @@ def _reshaped(X: npt.NDArray[Any], shape: tuple[int, ...], *n: int) -> npt.NDArr
 
 Color = Literal["auto", "grey", "rgb", "hsv"]
 
-LUMA = (0.299, 0.587, 0.114)  # of red, green and blue, ITU-R BT.601
+LUMA = (0.299, 0.587, 0.114)  # weights of red, green and blue in ITU-R BT.601
 
 
 def convert(image: Image, color: Color) -> Image:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_COUNTED = 2**16  # k-mers whose numbers are features
-LETTERS_PER_LINE = 60  # of a plot
+LETTERS_PER_LINE = 60  # in plots
 DARK = 0.6  # share of the colour range from which letters are white
 
 
@@ -50,7 +50,7 @@ class KmerWindows(Segmenter):
     k : int, default=2
         Number of letters of the strings that are counted.
     alphabet : str, optional
-        All letters that may occur; by default those of the training sequences.
+        All letters that may occur; by default the letters of the training sequences.
     position : bool, default=True
         Whether the place of the window, from 0 at the beginning of the sequence to 1 at its end, is
         a feature.

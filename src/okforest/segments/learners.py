@@ -28,7 +28,7 @@ from okforest.weights.grouped import merge_columns
 Positions = npt.NDArray[np.intp]
 Values = npt.NDArray[Any]
 
-COPIES = 3  # of the vectors of segments while a model is fitted
+N_COPIES = 3  # a fit holds the vectors of segments this many times
 # Parameters of models whose outputs are vectors already.
 ON_VECTORS: dict[str, Any] = {
     "kernel": "linear",
@@ -75,7 +75,7 @@ class _VectorLearner(Learner):
     ) -> "_VectorLearner":
         vectors = self._vectors(span, weight, seed)
         check_memory(
-            COPIES * vectors.itemsize * vectors.shape[1] * len(S),
+            N_COPIES * vectors.itemsize * vectors.shape[1] * len(S),
             f"the vectors of {vectors.shape[1]} numbers that stand for the outputs of the {len(S)} "
             "segments",
             "Set search_rank=32 of the estimator, an approximate embedding, or max_segments.",
@@ -148,7 +148,7 @@ class ModelLearner(_VectorLearner):
 class ProbabilityLearner(Learner):
     """A classifier: the probability of a class is shared by the training objects of the class."""
 
-    shares_: Floats  # of the objects (columns) in their classes (rows)
+    shares_: Floats  # each object (column) has a share of its class (row)
 
     def fit(
         self, S: Values, owner: Positions, span: Span, weight: Floats, seed: int
@@ -257,7 +257,7 @@ Task = Literal["classifier", "regressor"]
 def check_estimator(owner: Any, estimator: Any, task: Task | None = None) -> None:
     """Raise a ValueError unless an estimator predicts what the model on objects needs.
 
-    Models of okforest do: their kernel is that of the model on objects.
+    Models of okforest do: they get the kernel of the model on objects.
     """
     name, inner = type(owner).__name__, type(estimator).__name__
     sound = {

@@ -31,7 +31,7 @@ from okforest.segments.learners import (
 from okforest.weights import Span, WeightMatrix
 from okforest.weights.grouped import group_rows, stack_rows
 
-BATCH_BYTES = 2**22  # of the segments that are made at a time, and of the files that are read
+BATCH_BYTES = 2**22  # segments are made, and files are read, in batches of this size
 AUTO_SEGMENTS = 1_000_000  # training segments that max_segments="auto" stands for
 
 MaxSegments = int | Literal["auto"] | None
@@ -120,7 +120,7 @@ def _kept_of_each(n_objects: int, total: int, max_segments: MaxSegments) -> int 
     return per_object
 
 
-SHARE = 1e-12  # of a distance, which is a rounding error
+LARGEST_ERROR = 1e-12  # a rounding error, relative to the distance
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -137,12 +137,12 @@ def distances_from_mean(span: Span, weights: WeightMatrix, object_weight: Floats
         mean = share[None, :]
         square, norms = span.squared_norms(mean)[0], span.squared_norms(weights)
         distances = norms - 2.0 * span.gram(weights, mean)[:, 0] + square
-        return np.where(distances > SHARE * (norms + square), distances, 0.0)
+        return np.where(distances > LARGEST_ERROR * (norms + square), distances, 0.0)
     centred = features - share @ features
     centred -= share @ centred  # the first mean has the rounding error of the offset
     distances = ((weights @ centred) ** 2).sum(axis=1)
     size, offset = (centred**2).sum(axis=1).max(), (features**2).sum(axis=1).max()
-    rounding = SHARE**2 * size + (4 * EPS) ** 2 * offset
+    rounding = LARGEST_ERROR**2 * size + (4 * EPS) ** 2 * offset
     return np.where(distances > rounding, distances, 0.0)
 
 
@@ -205,8 +205,8 @@ class SegmentModel(WrapperModel):
     Notes
     -----
     Segments are made and used in batches of about 4 MB. ``fit`` holds those that the estimator is
-    fitted to, at most ``max_segments``, at once. The kernel is that of the estimator, or Dirac for
-    a classifier and linear for a regressor of scikit-learn.
+    fitted to, at most ``max_segments``, at once. The kernel is the estimator's; for estimators of
+    scikit-learn, Dirac for a classifier and linear for a regressor.
 
     Examples
     --------

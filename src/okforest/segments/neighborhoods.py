@@ -32,8 +32,8 @@ LARGEST = float(np.finfo(np.float32).max)
 class Graph(NamedTuple):
     """A graph in canonical form."""
 
-    adjacency: sp.csr_array  # of shape (n, n), symmetric, ones and zeros, no loops
-    features: Floats  # of shape (n, q), q may be 0
+    adjacency: sp.csr_array  # shape (n, n), symmetric, ones and zeros, no loops
+    features: Floats  # shape (n, q), q may be 0
 
 
 class Neighborhoods(Segmenter):
@@ -66,7 +66,7 @@ class Neighborhoods(Segmenter):
 
     Notes
     -----
-    The column of ``places`` is the vertex. The features are those of the radii 0, 1, …: for the
+    The column of ``places`` is the vertex. The features belong to the radii 0, 1, …: for the
     vertex itself the degree and its features, then for each radius the number of vertices, the
     number of edges, and the means.
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Labels = npt.NDArray[Any]
-N_TREES = 10  # of the default estimator
+N_DEFAULT_TREES = 10
 MOST_NAMED = 6  # labels in the legend of a plot
 # The mean over all angles of the side of the largest turned square within a unit square.
 TURNED = 2 * np.sqrt(2) / np.pi * np.log(1 + np.sqrt(2))
@@ -160,7 +160,7 @@ class PixelClassifier(ClassifierMixin, FittedState):
         self : object
             The fitted model.
         """
-        base = OKExtraTrees(N_TREES, search_rank="auto")
+        base = OKExtraTrees(N_DEFAULT_TREES, search_rank="auto")
         base = base if self.estimator is None else self.estimator
         check_estimator(self, base, "regressor")
         if isinstance(base, OKModel) and not as_kernel(base.kernel).numeric:
@@ -323,7 +323,7 @@ class PixelClassifier(ClassifierMixin, FittedState):
         """Return a segmenter whose upright subwindows cover the pixels of an image often enough."""
         trained, (height, width) = self.segmenter_, image.shape[:2]
         low, high = trained.side_range
-        if trained.rotate:  # of the mean size of the turned ones
+        if trained.rotate:  # squares have the mean size of the turned ones
             low, high = TURNED * low, TURNED * high
         side = (low + high) / 2 * min(height, width)
         n = max(trained.n_segments, int(np.ceil(self.n_votes * height * width / side**2)))

@@ -27,7 +27,8 @@ from okforest.segments.base import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ROUNDING = 4 * float(np.finfo(np.float64).eps)  # of a point, per step and unit of size
+# The rounding error of a point, per step and unit of size.
+ROUNDING = 4 * float(np.finfo(np.float64).eps)
 LARGEST = float(np.finfo(np.float32).max) / 2  # so that differences are in the range too
 
 
@@ -192,7 +193,7 @@ class RandomSubseries(Segmenter):
         # batch does not change their rounding errors.
         steps = np.linspace(0.0, 1.0, self.n_points)
         x = ((length[..., None] - 1) * steps).reshape(-1, self.n_points)
-        offset = np.cumsum(total) - total.ravel()  # of the series, one after the other
+        offset = np.cumsum(total) - total.ravel()  # where each series begins
         first = (offset[:, None] + begin).reshape(-1, 1)
         last = np.repeat(offset + total.ravel() - 1, self.n_segments)[:, None]
         points, size = _interpolate(np.concatenate(series, axis=1), first, x, last)

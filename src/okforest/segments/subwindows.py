@@ -49,7 +49,7 @@ class RandomSubwindows(Segmenter):
     size : int, default=16
         Pixels along each side of a resized subwindow.
     color : {"auto", "grey", "rgb", "hsv"}, default="auto"
-        The channels of the subwindows; "auto" keeps those of the images.
+        The channels of the subwindows; "auto" keeps the images' channels.
     rotate : bool, default=False
         Whether subwindows are turned by a random angle. A turned subwindow is the largest one
         within its square.

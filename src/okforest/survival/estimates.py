@@ -10,7 +10,7 @@ from okforest._utils.arrays import Booleans, Floats, Ints, Outputs
 from okforest._utils.errors import warn
 from okforest.survival.outputs import is_exact
 
-MAX_ITERATIONS = 2000  # of the self-consistency equations
+MAX_ITERATIONS = 2000  # the self-consistency equations are solved by iteration
 TOLERANCE = 1e-9  # on the change of the survival function
 
 

@@ -30,8 +30,8 @@ def plot_survival(
 ) -> "Axes":
     """Plot predicted survival functions with bands, and what was observed.
 
-    A band shows how well a function is known: if the weights of a prediction are those of a mean of
-    n cases, a probability S has the standard error √(S(1 − S)/n), with n = 1/Σw². It does not
+    A band shows how well a function is known: if a prediction is the mean of n
+    cases, a probability S has the standard error √(S(1 − S)/n), with n = 1/Σw². It does not
     include the error of the model. Models without weights, or with negative ones, have no bands.
 
     Parameters
@@ -48,7 +48,7 @@ def plot_survival(
     confidence : float or None, default=0.9
         The level of the bands; None for no bands.
     ax : matplotlib Axes, optional
-        Axes to plot on; by default those of a new figure.
+        Axes to plot on; by default the axes of a new figure.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def plot_calibration(
     n_groups : int, default=5
         Number of groups.
     ax : matplotlib Axes, optional
-        Axes to plot on; by default those of a new figure.
+        Axes to plot on; by default the axes of a new figure.
 
     Returns
     -------

@@ -175,7 +175,7 @@ def _check_rows(X: Any) -> None:
 
 ScoreName = Literal["margin", "distance", "normalized", "votes"]
 
-ENTRIES = 2**22  # of a matrix of scores that is made at a time
+MAX_ENTRIES = 2**22  # matrices of scores are computed in blocks of at most this size
 TIE = 1e-10  # relative difference of scores that are equal up to rounding
 FLOOR = 0.01  # share of the mean variance that is added to every variance
 
@@ -289,7 +289,7 @@ def count_at_least(known: Floats, values: Floats) -> Floats:
 
 def row_blocks(n: int, width: int) -> list[slice]:
     """Divide n predictions into blocks whose scores of ``width`` candidates take bounded memory."""
-    size = max(1, ENTRIES // max(1, width))
+    size = max(1, MAX_ENTRIES // max(1, width))
     return [slice(i, min(i + size, n)) for i in range(0, n, size)]
 
 

@@ -65,7 +65,7 @@ class ConformalIntervals(Conformal):
         "absolute" gives every interval the same width; "normalized" widths proportional to the
         standard deviation of the predicted distribution; "quantiles" moves the quantiles of the
         predicted distribution (conformalised quantile regression). With negative weights, as of
-        ridge regression and boosting, the standard deviation is that of the absolute weights, and
+        ridge regression and boosting, the standard deviation uses the absolute weights, and
         the band of a curve has one width at all places.
     levels : tuple of two floats, default=(0.05, 0.95)
         The quantiles of ``conformity_score="quantiles"``.

@@ -34,7 +34,7 @@ from okforest.weights import OutputSet
 
 @dataclass(frozen=True, repr=False)
 class PredictionSets:
-    """Sets of outputs, one for each prediction: ``sets[0]`` holds those of the first row.
+    """Sets of outputs, one for each prediction: ``sets[0]`` belongs to the first row.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 Each tree keeps a list of its rows in the order of every feature, in which the rows of a node are
 contiguous. All cuts of a feature are scored by going through the rows of a node in that order. The
-lists of the next level are those of this one, divided without changing the order of rows.
+lists of a level are divided for the next one without changing the order of rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from okforest._utils.arrays import Ints, Progress
 from okforest.engine.cpu import draw
 from okforest.engine.cuda.layout import CONSTANTS, pool_bytes
 from okforest.engine.cuda.transfers import (
-    SHARE,
+    MAX_MEMORY_FRACTION,
     Weights,
     derive,
     factor_of,
@@ -132,7 +132,7 @@ class BestGrower:
             SORTED_AT_ONCE, n * p
         )
         free = self.device.free_memory()
-        if data + tree > SHARE * free:
+        if data + tree > MAX_MEMORY_FRACTION * free:
             raise MemoryError(
                 f"Growing a tree with best splits on {n:,} rows, {p} features and outputs of "
                 f"{self.team.rank} dimensions takes {data / 2**30:.1f} GiB for the data and "

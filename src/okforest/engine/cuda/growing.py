@@ -2,8 +2,8 @@
 
 Large nodes are split level by level, by all blocks of threads together. What is below a node of at
 most 1,024 rows is grown by one block, and what is below a node of at most 32 rows by one warp, from
-the inner products of its outputs. The features, the cuts and the rule for ties are those of the
-CPU: without near-ties, so are the trees.
+the inner products of its outputs. Features, cuts and ties are chosen as
+on the CPU: without near-ties, the trees are the same.
 """
 
 from dataclasses import replace
@@ -19,7 +19,7 @@ from okforest.engine.cpu import draw
 from okforest.engine.cuda.device import NoDeviceError
 from okforest.engine.cuda.layout import ARRAYS, CONSTANTS, ITEM, sizes_of
 from okforest.engine.cuda.transfers import (
-    SHARE,
+    MAX_MEMORY_FRACTION,
     Collector,
     Weights,
     derive,
@@ -133,8 +133,8 @@ class Grower:
         others = sizes.input_and_row_bytes(self.n_workers)
         one = sizes.batch_bytes(len(self.rows), 1)
         free = self.device.free_memory()
-        self.outputs_on_host = outputs + others + one > SHARE * free
-        if others + one > SHARE * free:
+        self.outputs_on_host = outputs + others + one > MAX_MEMORY_FRACTION * free
+        if others + one > MAX_MEMORY_FRACTION * free:
             raise MemoryError(
                 f"Growing a tree on {sizes.n_rows:,} rows and {sizes.n_features} features takes "
                 f"{others / 2**30:.1f} GiB for the data, without the outputs, and "
@@ -152,7 +152,7 @@ class Grower:
         self.at_once = min(
             MOST_AT_ONCE,
             MOST_POSITIONS // len(self.rows),
-            int((SHARE * free - outputs - others) // one),
+            int((MAX_MEMORY_FRACTION * free - outputs - others) // one),
         )
 
     def _pack_outputs(self) -> float:

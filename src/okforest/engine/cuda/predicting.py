@@ -17,7 +17,7 @@ from okforest.engine.trees import Trees
 PREDICT_SOURCES = ("predict.cu",)
 THREADS = 256
 MOST_TREES = 2**15  # blocks along the second axis of a grid
-SHARE = 0.9  # of the free memory that may be taken
+MAX_MEMORY_FRACTION = 0.9  # largest array, relative to the free memory of the device
 BLOCK_BYTES = 2**28  # of X that is copied at a time, or of what is computed from leaves
 LEAF_BYTES = 32  # per leaf of a row: its number, its node, its size, and what they are made from
 
@@ -33,7 +33,7 @@ AVERAGED = ("begin", "end", "weight", "members", "times", "row_weight")
 def check_fits(device: Any, needed: int, what: str) -> None:
     """Raise a MemoryError if what is about to be copied or computed does not fit on a device."""
     free = device.free_memory()
-    if needed > SHARE * free:
+    if needed > MAX_MEMORY_FRACTION * free:
         raise MemoryError(
             f"{what} takes {needed / 2**30:.1f} GiB; {free / 2**30:.1f} GiB of the GPU's memory "
             "are free. Predict fewer rows at a time, or set device='cpu'."

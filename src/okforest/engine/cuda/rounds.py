@@ -18,7 +18,14 @@ from okforest.engine.cuda.layout import (
     pool_bytes,
     sizes_of,
 )
-from okforest.engine.cuda.transfers import SHARE, Weights, empty, fill_record, readable, rule_values
+from okforest.engine.cuda.transfers import (
+    MAX_MEMORY_FRACTION,
+    Weights,
+    empty,
+    fill_record,
+    readable,
+    rule_values,
+)
 from okforest.engine.plan import GrowthPlan, GrowthRules
 from okforest.engine.trees import Trees
 
@@ -246,7 +253,7 @@ class Rounds:
 
     def _check_memory(self) -> None:
         needed, free, data = self.sizes.n_bytes(), self.device.free_memory(), self.sizes.sizes
-        if needed > SHARE * free:
+        if needed > MAX_MEMORY_FRACTION * free:
             raise MemoryError(
                 f"Boosting on {data.n_rows:,} rows, {data.n_features} features and outputs of "
                 f"{data.rank} dimensions takes {needed / 2**30:.1f} GiB; {free / 2**30:.1f} GiB of "

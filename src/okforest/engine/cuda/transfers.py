@@ -11,8 +11,8 @@ from okforest.engine.cuda.layout import ARRAYS, ITEM, record_of
 from okforest.engine.plan import GrowthPlan, GrowthRules
 from okforest.engine.trees import Trees
 
-SHARE = 0.9  # of the free memory that may be taken
-LEAST_EIGENVALUE = 1e-15  # of a Gram matrix, relative to the largest; smaller ones are rounding
+MAX_MEMORY_FRACTION = 0.9  # data and trees together, relative to the free memory of the device
+LEAST_EIGENVALUE = 1e-15  # relative to the largest eigenvalue; smaller ones are rounding errors
 SIGN, LEAST_NORMAL = 0x80000000, 0x00800000  # bits of float32
 BLOCK = 2**20  # numbers that are looked at together
 
@@ -50,7 +50,7 @@ class Weights:
 
     @staticmethod
     def of(plan: GrowthPlan) -> "Weights":
-        """Return the weights of a plan; with draws, those of the draws are not known yet."""
+        """Return the weights of a plan; with draws, the times of each row are not known yet."""
         row_weight = plan.row_weight
         unit = ldexp(1.0, frexp(float(row_weight.max()))[1] - 1)
         if plan.n_draws:

@@ -24,7 +24,7 @@ from okforest.retrieval.vocabulary import UInt32s, Vocabulary
 from okforest.retrieval.web import schemas
 
 MAX_VOCABULARY_BYTES = 2**30
-MAX_ANSWER_BYTES = 2**23  # of other answers
+MAX_ANSWER_BYTES = 2**23  # answers other than a vocabulary
 MAX_REFUSAL_BYTES = 2**16
 
 T = TypeVar("T")

@@ -19,9 +19,9 @@ from pydantic import (
 )
 from pydantic_core import from_json
 
-MAX_LEAVES = 2**17  # of a request: 13,000 subwindows in ten trees
+MAX_LEAVES = 2**17  # in a request: 13,000 subwindows in ten trees
 MAX_HITS = 10_000
-MAX_IMAGES = 2**17  # of a page of an index
+MAX_IMAGES = 2**17  # on a page of an index
 
 Count = Annotated[StrictInt, Field(ge=0)]
 Number = Annotated[StrictInt, Field(ge=0, lt=2**32)]
