@@ -30,7 +30,7 @@ def test_tables(folder, content, cause):
     with pytest.raises(ValueError, match=cause) as caught:
         datasets.load_tecator()
     assert str(caught.value).startswith(f"cannot read Tecator from {path}: ")
-    assert "replace it by that of the original source (StatLib" in str(caught.value)
+    assert "replace it by the file of the original source (StatLib" in str(caught.value)
     assert caught.value.__cause__ is not None
 
 

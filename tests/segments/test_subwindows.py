@@ -259,7 +259,7 @@ LABELS = np.arange(12) % 2
 def test_other_scale_of_pixels(X):
     """Images from 0 to 1 for a model of 0 to 255, and the reverse, cause a warning."""
     model = SegmentClassifier(RandomSubwindows(5), random_state=0).fit(X, LABELS)
-    with pytest.warns(UserWarning, match="up to 1, and those of the training images up to 255"):
+    with pytest.warns(UserWarning, match="up to 1, and pixels of the training images up to 255"):
         model.predict(BYTES / 255)
     with pytest.warns(UserWarning, match="Multiply these images by what they were divided by"):
         model.evidence(BYTES[0] / 255)
@@ -274,7 +274,7 @@ def test_other_scale_of_pixels(X):
 def test_scale_of_pixels_in_label_maps():
     """Segmentation warns too."""
     model = PixelClassifier(RandomSubwindows(5), random_state=0).fit(BYTES, BYTES // 128)
-    with pytest.warns(UserWarning, match="those of the training images up to 255"):
+    with pytest.warns(UserWarning, match="pixels of the training images up to 255"):
         model.predict(BYTES[:2] / 255)
 
 

@@ -93,9 +93,9 @@ class Trees:
         t = range(len(self))[t]
         arrays = dict(vars(self))
         for offsets, names in PARTS.items():
-            own = arrays[offsets][t : t + 2]
-            arrays[offsets] = own - own[0]
-            arrays.update({name: arrays[name][own[0] : own[1]] for name in names})
+            bounds = arrays[offsets][t : t + 2]
+            arrays[offsets] = bounds - bounds[0]
+            arrays.update({name: arrays[name][bounds[0] : bounds[1]] for name in names})
         return Trees(**arrays)
 
     @staticmethod

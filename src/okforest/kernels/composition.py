@@ -450,7 +450,7 @@ def _explained(part: OutputKernel, values: list[Any], j: int) -> Outputs:
 
 def _variance(kernel: OutputKernel, outputs: Outputs) -> float:
     """Return the variance of outputs in feature space, or 1 if they are all equal."""
-    some = outputs[np.linspace(0, len(outputs) - 1, min(len(outputs), SAMPLE)).astype(int)]
-    K = kernel(some)
+    sample = outputs[np.linspace(0, len(outputs) - 1, min(len(outputs), SAMPLE)).astype(int)]
+    K = kernel(sample)
     variance = float(np.trace(K) / len(K) - K.mean())
     return variance if variance > 1e-12 * np.abs(K).max() else 1.0

@@ -300,9 +300,9 @@ class GlobalAlignment(OutputKernel):
     def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
         """Return the Gram matrix."""
         logs = log_alignments(y, y if z is None else z, self.sigma)
-        own = np.diag(logs) if z is None else log_own_alignments(y, self.sigma)
-        other = own if z is None else log_own_alignments(z, self.sigma)
-        return np.exp(logs - 0.5 * (own[:, None] + other[None, :]))
+        row_logs = np.diag(logs) if z is None else log_own_alignments(y, self.sigma)
+        column_logs = row_logs if z is None else log_own_alignments(z, self.sigma)
+        return np.exp(logs - 0.5 * (row_logs[:, None] + column_logs[None, :]))
 
     def diag(self, y: Outputs) -> Floats:
         """Return ones."""

@@ -58,9 +58,9 @@ def parents_from_paths(paths: Iterable[str]) -> dict[str, list[str]]:
     """Return the parents of all classes that some class paths name."""
     parents: dict[str, list[str]] = {}
     for path in paths:
-        own = with_ancestors(path)
-        for i, name in enumerate(own):
-            parents[name] = own[i - 1 : i] if i else []
+        names = with_ancestors(path)
+        for i, name in enumerate(names):
+            parents[name] = names[i - 1 : i] if i else []
     return dict(sorted(parents.items()))
 
 

@@ -28,8 +28,8 @@ def check_gram(K: Floats, name: str) -> None:
     check_symmetric(K, name)
     _check_pairs(K, name)
     if len(K) > LARGEST_TESTED:
-        some = np.linspace(0, len(K) - 1, LARGEST_TESTED).astype(int)
-        K = K[np.ix_(some, some)]
+        tested = np.linspace(0, len(K) - 1, LARGEST_TESTED).astype(int)
+        K = K[np.ix_(tested, tested)]
     scale = np.abs(K).max()
     try:
         # Succeeds if and only if no eigenvalue is below minus the shift.

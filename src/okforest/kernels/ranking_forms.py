@@ -66,9 +66,9 @@ def read_rankings(y: Any) -> Outputs:
 
 def in_form_of(outputs: Outputs, form: Form | None, labels: Sequence[Any] | None) -> Outputs:
     """Return rankings, in canonical form, in the form of the training outputs."""
-    own = "ranks" if outputs.ndim == 2 else "text" if _is_text(outputs) else "orders"
+    current = "ranks" if outputs.ndim == 2 else "text" if _is_text(outputs) else "orders"
     wanted = "ranks" if form in FRAMES else form
-    if labels is None or wanted not in ("ranks", "text", "orders") or own == wanted:
+    if labels is None or wanted not in ("ranks", "text", "orders") or current == wanted:
         return outputs
     by_name = {str(label): label for label in labels}
     named = []

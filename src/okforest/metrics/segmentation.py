@@ -68,8 +68,8 @@ def boundary_f1(y_true: Any, y_pred: Any, tolerance: float = 2.0) -> float:
     """Return how well the boundaries between labels agree, averaged over images.
 
     Precision is the fraction of the predicted boundary within some distance of the true boundary,
-    recall the fraction of the true boundary near the predicted one; the score is their harmonic mean. A
-    pixel is on the boundary if the label of a pixel above, below, left or right differs.
+    recall the fraction of the true boundary near the predicted one; the score is their harmonic
+    mean. A pixel is on the boundary if the label of a pixel above, below, left or right differs.
 
     Parameters
     ----------

@@ -54,8 +54,8 @@ class OKModel(NestedParametersMixin, FittedState, ABC):
     it learns it keeps in attributes whose names end in an underscore: numbers, text, arrays, or
     objects of okforest. Annotations of the class, such as ``centres_: np.ndarray``, declare their
     types, which :func:`okforest.save` and :func:`okforest.load` check. ``fit`` runs on a copy,
-    whose attributes replace the attributes of an earlier fit when it is complete. Predictions set no
-    attribute, so that threads can share a model.
+    whose attributes replace the attributes of an earlier fit when it is complete. Predictions set
+    no attribute, so that threads can share a model.
 
     Three methods are for developers, who write such a class, and not for users of models:
     :meth:`validate_outputs`, :meth:`store_outputs` and :meth:`check_state`, in which a model whose

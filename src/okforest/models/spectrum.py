@@ -220,7 +220,7 @@ class ScaledOutputs:
     def principal(self, n_components: int, *, square: bool) -> Floats | None:
         """Return orthonormal B such that BBᵀSΦ has the leading principal directions of SΦ.
 
-        With an intercept they are computed from the outputs minus their mean. None means all. Unless
+        With an intercept, outputs count from their mean. None means all directions. Unless
         ``square`` allows a square matrix, each step of the Lanczos method evaluates the kernel
         again.
         """

@@ -250,9 +250,9 @@ class LinkPredictor(FittedState, ABC):
             scores = self._score_pairs(a[block], b)
             candidates = np.ones(scores.shape, dtype=bool)
             if a is b:
-                own, others = np.arange(block.start, block.stop)[:, None], np.arange(len(b))
+                rows, others = np.arange(block.start, block.stop)[:, None], np.arange(len(b))
                 # Each pair once, or once from each of its ends.
-                candidates = others != own if pairs.per_row else others > own
+                candidates = others != rows if pairs.per_row else others > rows
             if linked is not None:
                 links = sp.coo_array(linked[block])
                 candidates[links.row, links.col] = False

@@ -170,8 +170,8 @@ class BipartiteCompletion(FittedState):
 
     def _known_weights(self, model: Any, X: Any) -> sp.csr_array:
         predicted = predicted_weights(model, X).tocsr()
-        own = sp.eye_array(predicted.shape[0], format="csr")
-        return sp.csr_array((1 - self.smoothing) * own + self.smoothing * predicted)
+        identity = sp.eye_array(predicted.shape[0], format="csr")
+        return sp.csr_array((1 - self.smoothing) * identity + self.smoothing * predicted)
 
     def predict_links(self, X_rows: Any = None, X_columns: Any = None) -> Floats:
         """Score pairs of a row and a column: a higher score means that a link is more likely.

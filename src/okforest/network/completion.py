@@ -241,13 +241,13 @@ class NetworkCompletion(LinkPredictor):
 
     def _known_weights(self, X: Any, n: int) -> list[sp.csr_array]:
         """Return the positions of the n known vertices, as weights."""
-        own = sp.eye_array(n, format="csr")
+        identity = sp.eye_array(n, format="csr")
         if self.known == "links":
-            return [own] * self._n_weight_matrices()
+            return [identity] * self._n_weight_matrices()
         predicted = [sp.csr_array(W.tocsr()) for W in self._predicted_weights(X)]
         if self.known == "predicted":
             return predicted
-        return [(0.5 * (W + own)).tocsr() for W in predicted]
+        return [(0.5 * (W + identity)).tocsr() for W in predicted]
 
     def _predicted_weights(self, X: Any) -> Sequence[WeightMatrix]:
         if self.scheme == "average":

@@ -121,10 +121,10 @@ def name_rows(X: Any, names: Any = None) -> Outputs:
 
 def name_new(X: Any, names: Any, known: Outputs) -> Outputs:
     """Return the names of new vertices; raise an error if some of them are known ones."""
-    given = given_names(X, names)
-    own = _check_names(given, count_rows(X))
+    listed = given_names(X, names)
+    new_names = _check_names(listed, count_rows(X))
     taken = set(known.tolist())
-    repeated = [] if given is None else [name for name in own.tolist() if name in taken]
+    repeated = [] if listed is None else [name for name in new_names.tolist() if name in taken]
     if repeated:
         raise ValueError(
             f"vertices of the training graph are among the new ones ({len(repeated)}): "
@@ -132,7 +132,7 @@ def name_new(X: Any, names: Any, known: Outputs) -> Outputs:
             "between known vertices; give vertices that are really new names of their own, by "
             "names= or by the index of a data frame."
         )
-    return own
+    return new_names
 
 
 def count_rows(X: Any, name: str = "X") -> int:

@@ -112,7 +112,8 @@ def read(path: Path, *, mapped: bool, verify: bool) -> Contents:
     """Return the JSON content and the arrays of a file.
 
     Arrays are in memory or, if mapped, read-only views of the file. Their checksums are verified on
-    request; the header's checksum always is. No size is trusted before it is compared with the file's.
+    request; the header's checksum always is. No size is trusted before it is compared with the
+    size of the file.
     """
     name = os.fspath(path)
     if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would block

@@ -188,8 +188,8 @@ class ValueLearner(Learner):
     ) -> "ValueLearner":
         outputs = span.outputs.reshape(len(weight), -1)
         # scikit-learn warns about a matrix of one column.
-        given = outputs[:, 0] if outputs.shape[1] == 1 else outputs
-        self.estimator_ = _fitted(self.estimator, S, given[owner], weight[owner])
+        targets = outputs[:, 0] if outputs.shape[1] == 1 else outputs
+        self.estimator_ = _fitted(self.estimator, S, targets[owner], weight[owner])
         share = weight / weight.sum()
         self.mean_ = share @ outputs
         self.shares_ = np.vstack([share, _slopes(outputs - self.mean_, outputs, share)])
@@ -260,14 +260,14 @@ def check_estimator(owner: Any, estimator: Any, task: Task | None = None) -> Non
     Models of okforest do: they get the kernel of the model on objects.
     """
     name, inner = type(owner).__name__, type(estimator).__name__
-    sound = {
+    fits = {
         "classifier": is_classifier(estimator),
         "regressor": is_regressor(estimator),
         None: is_classifier(estimator) or is_regressor(estimator),
     }
-    if not isinstance(estimator, OKModel) and not sound[task]:
+    if not isinstance(estimator, OKModel) and not fits[task]:
         kind = "classifier" if is_classifier(estimator) else "regressor"
-        found = f"is a {kind}" if sound[None] else "is neither a classifier nor a regressor"
+        found = f"is a {kind}" if fits[None] else "is neither a classifier nor a regressor"
         names = ("classifier", "regressor") if task is None else (task,)
         raise ValueError(
             f"estimator={inner} of {name} {found}; expected a model of okforest or a scikit-learn "

@@ -77,8 +77,8 @@ def joined(
     done = 0
     for batch in batches:
         if per_object is not None:
-            some = some_of_each(batch[1], per_object)
-            batch = tuple(part[some] for part in batch)
+            drawn = some_of_each(batch[1], per_object)
+            batch = tuple(part[drawn] for part in batch)
         values, *rest = batch
         dtype = values.dtype if S is None else np.result_type(S, values)
         if S is None or dtype != S.dtype:  # bytes, and then floats

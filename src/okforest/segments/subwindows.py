@@ -152,8 +152,8 @@ class RandomSubwindows(Segmenter):
         shape = self.image_shape
         if shape is None:
             return None
-        sound = isinstance(shape, tuple | list) and len(shape) in (2, 3)
-        if not sound or not all(isinstance(side, Integral) and side > 0 for side in shape):
+        is_shape = isinstance(shape, tuple | list) and len(shape) in (2, 3)
+        if not is_shape or not all(isinstance(side, Integral) and side > 0 for side in shape):
             raise ValueError(
                 f"image_shape={shape!r}; expected (height, width) or (height, width, channels)."
             )

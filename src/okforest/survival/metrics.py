@@ -234,13 +234,13 @@ def _concordance(intervals: Floats, risk: Floats, weight: Floats) -> float:
     open_ended = ~is_exact(intervals)  # such a time is later than its lower bound
     earlier = np.flatnonzero(np.isfinite(upper) & (weight > 0))
     for start in range(0, len(earlier), BLOCK):
-        some = earlier[start : start + BLOCK, None]
-        pairs = (upper[some] < lower) | ((upper[some] == lower) & open_ended)
-        difference = risk[some] - risk
-        size = np.maximum(np.abs(risk[some]), np.abs(risk))
+        block = earlier[start : start + BLOCK, None]
+        pairs = (upper[block] < lower) | ((upper[block] == lower) & open_ended)
+        difference = risk[block] - risk
+        size = np.maximum(np.abs(risk[block]), np.abs(risk))
         order = np.where(np.abs(difference) <= TIED * size, 0.5, difference > 0)
-        right += float((weight[some] * (pairs * order)).sum())
-        total += float((weight[some] * pairs).sum())
+        right += float((weight[block] * (pairs * order)).sum())
+        total += float((weight[block] * pairs).sum())
     if total == 0.0:
         raise ValueError(
             "no pair of cases is comparable: every event, if any, comes after all other times, or "

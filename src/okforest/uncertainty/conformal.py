@@ -231,16 +231,16 @@ class Margin(Distance):
         return distances - _least_of_others(distances)
 
     def of_truth(self, predicted: Predictions, y: Outputs, candidates: OutputSet) -> Floats:
-        own = super().of_truth(predicted, y, candidates)
+        to_truth = super().of_truth(predicted, y, candidates)
         places = positions_of(y, candidates)
         others = np.empty(len(y))
         for rows in row_blocks(len(y), len(candidates)):
-            some = Predictions(predicted.span, predicted.W[rows])
-            distances = super().of_candidates(some, candidates)
+            block = Predictions(predicted.span, predicted.W[rows])
+            distances = super().of_candidates(block, candidates)
             known = np.flatnonzero(places[rows] >= 0)
             distances[known, places[rows][known]] = np.inf
             others[rows] = distances.min(axis=1)
-        return own - np.where(np.isfinite(others), others, 0.0)
+        return to_truth - np.where(np.isfinite(others), others, 0.0)
 
 
 class Votes(Score):

@@ -75,8 +75,8 @@ class PredictionSets:
         if isinstance(i, slice):
             return [self[j] for j in range(len(self))[i]]
         i = range(len(self))[i]
-        own = slice(self.members.indptr[i], self.members.indptr[i + 1])
-        chosen = self.candidates[self.members.indices[own]]
+        entries = slice(self.members.indptr[i], self.members.indptr[i + 1])
+        chosen = self.candidates[self.members.indices[entries]]
         shown = self.kernel.in_form(chosen)
         return self.kernel.as_given(chosen) if sp.issparse(shown) else shown
 
@@ -343,7 +343,7 @@ class ConformalSets(Conformal):
         if self.candidates is None and self.method != "prefit":
             known = distinct(outputs)
             return outputs[known.first], (np.bincount(known.group) == 1)[known.group]
-        given = span.training
+        searched = span.training
         if self.candidates is not None:
-            given = read_candidates(self.candidates, span)
-        return given.outputs, positions_of(outputs, given) < 0
+            searched = read_candidates(self.candidates, span)
+        return searched.outputs, positions_of(outputs, searched) < 0

@@ -258,8 +258,8 @@ class TreeState:
         taken = xp.asarray(taken)
         step = max(1, SORTED_AT_ONCE // grower.n_rows)
         for first in range(0, grower.n_features, step):
-            some = grower.sorted[first : first + step]
-            lists[first : first + len(some)] = some[taken[some]].reshape(len(some), self.n)
+            block = grower.sorted[first : first + step]
+            lists[first : first + len(block)] = block[taken[block]].reshape(len(block), self.n)
         return lists
 
     def _plan_values(self) -> dict[str, Any]:

@@ -38,9 +38,9 @@ class Kernels:
 
     def launch(self, name: str, grid: tuple[int, int], threads: int, *arguments: Any) -> None:
         """Launch a kernel on records and 32-bit integers."""
-        given = [np.int32(x) if isinstance(x, int | bool) else x for x in arguments]
+        converted = [np.int32(x) if isinstance(x, int | bool) else x for x in arguments]
         shared = self.shared.get(name, 0)
-        self._function(name)(grid, (threads,), tuple(given), shared_mem=shared)
+        self._function(name)(grid, (threads,), tuple(converted), shared_mem=shared)
 
 
 class Device:

@@ -225,7 +225,7 @@ class Batch:
         self.grower, self.device, self.kernels = grower, grower.device, grower.kernels
         xp, sizes, plan = self.device.xp, grower.sizes, grower.plan
         self.n_trees = len(trees)
-        own: dict[str, Any] = {}
+        of_batch: dict[str, Any] = {}
         if plan.n_draws:
             drawn = draw(plan.row_weight, plan.n_draws, plan.seed, trees)
             rows, offsets = drawn.members, drawn.member_offsets
@@ -236,7 +236,7 @@ class Batch:
                 )
             self.times_of = np.zeros((self.n_trees, sizes.n_rows), dtype=np.int32)
             self.times_of[drawn.member_trees, rows] = drawn.times
-            own["weight"] = own["count"] = xp.asarray(self.times_of, dtype=np.float64)
+            of_batch["weight"] = of_batch["count"] = xp.asarray(self.times_of, dtype=np.float64)
         else:
             rows = xp.tile(xp.asarray(grower.rows), self.n_trees)
             offsets = np.arange(self.n_trees + 1, dtype=np.int64) * len(grower.rows)
@@ -245,7 +245,7 @@ class Batch:
         self.arrays = {
             **grower.data,
             **{name: empty(xp, kind, n) for name, (kind, n) in shapes.items()},
-            **own,
+            **of_batch,
         }
         self.arrays["first"] = xp.asarray(offsets)
         self.arrays["members"] = xp.asarray(rows)
@@ -261,16 +261,16 @@ class Batch:
         roots["seed"] = [derive(plan.seed, t) for t in trees]
         n = roots["end"] - roots["begin"]
         self.n_large = int((n > sizes.large).sum())
-        some = {
+        roots_of = {
             "large_0": roots[n > sizes.large],
             "middle": roots[(n > CONSTANTS["SMALL"]) & (n <= sizes.large)],
             "small": roots[n <= CONSTANTS["SMALL"]],
         }
-        for name, items in some.items():
+        for name, items in roots_of.items():
             packed = np.frombuffer(items.tobytes(), dtype=np.uint64)
             self.arrays[name][: len(packed)] = xp.asarray(packed)
         n_items = np.zeros(8, dtype=np.int32)
-        n_items[[0, 2, 3]] = [len(items) for items in some.values()]
+        n_items[[0, 2, 3]] = [len(items) for items in roots_of.values()]
         self.arrays["n_items"] = xp.asarray(n_items)
 
     def _record(self) -> Any:

@@ -94,13 +94,13 @@ def apply_on(device: Any, trees: Trees, X: Any) -> Any:
     size = max(1, BLOCK_BYTES // max(1, X.shape[1] * X.dtype.itemsize))
     for start in range(0, n_rows, size):
         rows = slice(start, min(start + size, n_rows))
-        some = xp.asarray(readable(X[rows]))
+        block = xp.asarray(readable(X[rows]))
         record = np.zeros(1, dtype=record_of("Walk"))
         forest.fill(record["forest"])
-        record["X"], record["leaves"] = device.address(some), device.address(leaves[rows])
-        record["n_rows"], record["n_columns"] = some.shape
-        kernels = device.kernels({"INPUT_BYTES": some.dtype.itemsize}, {}, PREDICT_SOURCES)
-        grid = (-(-len(some) // THREADS), min(n_trees, MOST_TREES))
+        record["X"], record["leaves"] = device.address(block), device.address(leaves[rows])
+        record["n_rows"], record["n_columns"] = block.shape
+        kernels = device.kernels({"INPUT_BYTES": block.dtype.itemsize}, {}, PREDICT_SOURCES)
+        grid = (-(-len(block) // THREADS), min(n_trees, MOST_TREES))
         kernels.launch("follow_trees", grid, THREADS, record)
     return leaves
 
@@ -136,9 +136,9 @@ def _add_means(forest: Forest, leaves: Any, values: Any, means: Any, n_members: 
     share = 1.0 / xp.maximum((leaves >= 0).sum(axis=1), 1)
     for t in range(forest.n_trees):
         reached, number = xp.unique(leaves[:, t], return_inverse=True)
-        own = xp.zeros((len(reached), means.shape[1]))
-        _average(forest, xp.ascontiguousarray(reached[:, None]), values, own, t)
-        means += share[:, None] * own[number.reshape(n)]
+        leaf_means = xp.zeros((len(reached), means.shape[1]))
+        _average(forest, xp.ascontiguousarray(reached[:, None]), values, leaf_means, t)
+        means += share[:, None] * leaf_means[number.reshape(n)]
 
 
 def _average(forest: Forest, leaves: Any, values: Any, means: Any, first: int = 0) -> None:
@@ -199,8 +199,8 @@ class SparseMatrix:
         offsets = self.offsets[rows.start : rows.stop + 1]
         block = xp.zeros((len(offsets) - 1, self.shape[1]))
         row = xp.asarray(np.repeat(np.arange(len(block)), np.diff(offsets)))
-        some = slice(int(offsets[0]), int(offsets[-1]))
-        block[row, self.indices[some]] = self.data[some]
+        entries = slice(int(offsets[0]), int(offsets[-1]))
+        block[row, self.indices[entries]] = self.data[entries]
         return block
 
 

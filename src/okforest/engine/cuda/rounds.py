@@ -334,10 +334,10 @@ class Rounds:
             "learning_rate": self.learning_rate,
         }
         arrays = {**self.arrays}
-        own = {**arrays, "weight": arrays["node_weight"]}
+        named = {**arrays, "weight": arrays["node_weight"]}
         return (
             fill_record(self.device, "Plan", arrays, plan),
-            fill_record(self.device, "Rounds", own, rounds),
+            fill_record(self.device, "Rounds", named, rounds),
         )
 
     def _collect(self) -> GrownRound:

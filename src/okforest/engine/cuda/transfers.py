@@ -96,8 +96,8 @@ def rule_values(rules: GrowthRules, weight: float) -> dict[str, Any]:
 def factor_of(xp: Any, gram: Any) -> Any:
     """Return a factor of a Gram matrix, by its eigenvectors."""
     values, vectors = xp.linalg.eigh(xp.asarray(gram))
-    sound = values > LEAST_EIGENVALUE * max(float(values[-1]), 0.0)
-    return xp.ascontiguousarray(vectors[:, sound] * xp.sqrt(values[sound]))
+    positive = values > LEAST_EIGENVALUE * max(float(values[-1]), 0.0)
+    return xp.ascontiguousarray(vectors[:, positive] * xp.sqrt(values[positive]))
 
 
 def derive(seed: int, key: int) -> int:
