@@ -39,7 +39,7 @@ def test_remove(index, folder, monkeypatch):
     assert "2 images removed" in printed("remove", index, "--label", "class 1")
     assert "2 images removed" in printed("remove", index, "--match", "class 2/*")
     assert "okforest index list" in printed("remove", index, "nothing", code=2)
-    assert "pass names, or --label and --match" in printed("remove", index, code=2)
+    assert "pass either names of images, or --label or --match" in printed("remove", index, code=2)
     assert len(SubwindowIndex(index)) == 2
 
 
@@ -119,7 +119,9 @@ def test_explain(index, folder):
     assert [pair["weight"] for pair in answer["pairs"]] == expected.weights.tolist()
     boxes = np.array([pair["hit"] for pair in answer["pairs"]])
     assert np.array_equal(boxes, expected.hit_boxes[:, [1, 0, 2]])
-    assert "3 pairs of the score" in printed("explain", index, picture, "class 1/5.png", "-k", 3)
+    assert "with its 3 largest pairs" in printed(
+        "explain", index, picture, "class 1/5.png", "-k", 3
+    )
     images = make_images(seed=5)[0]
     SubwindowIndex(index).add(images[:1], names=["sent"])
     assert "pass it as --original FILE" in printed("explain", index, picture, "sent", code=2)

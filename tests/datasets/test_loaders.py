@@ -211,15 +211,15 @@ def test_label_ranking(write):
         datasets.load_label_ranking("spooky")
 
 
-@pytest.mark.parametrize("ending", [".ts", ".ts.gz", ".txt", ".txt.gz"])
+@pytest.mark.parametrize("ending", [".ts", ".ts.gz", ".tsv", ".txt", ".txt.gz"])
 def test_ucr(write, ending):
-    """Both formats of the archive, compressed or not."""
-    if ".ts" in ending:
+    """The formats of the archive, compressed or not."""
+    if ending.startswith(".ts") and ending != ".tsv":
         header = "# words: and more\n@problemName P\n@classLabel true 1 2\n@data\n"
         train, test = header + "1.5,-2:1\n0,?:2\n", header + "3,4:1\n"
     else:
         train = "  1.0000000e+000  1.5 -2\n  2.0000000e+000 0 NaN\n"
-        test = "1.0 3 4\n"
+        test = "1.0 3 4\n".replace(" ", "\t" if ending == ".tsv" else " ")
     write(f"ucr/P_TRAIN{ending}", train)
     write(f"ucr/P_TEST{ending}", test)
     series = datasets.load_ucr("P")

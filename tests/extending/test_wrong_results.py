@@ -33,6 +33,68 @@ class Decoded(Decoder):
         return self.outputs(W, span)
 
 
+class Addresses(OutputKernel):
+    """Texts such as "3.7", which the canonical form replaces by numbers."""
+
+    known_psd = True
+
+    def __init__(self, strict=False):
+        self.strict = strict
+
+    def check(self, y):
+        if self.strict:
+            return np.array([float(text.split()[0]) for text in y])
+        return np.array([float(text) for text in y])
+
+    def __call__(self, y, z=None):
+        return np.multiply.outer(y, y if z is None else z)
+
+    def features(self, y):
+        return y[:, None]
+
+    def as_given(self, outputs):
+        return np.array([f"{number:g}" for number in outputs.ravel()]).reshape(outputs.shape)
+
+
+def test_predictions_have_the_form_of_as_given():
+    model = forest(kernel=Addresses()).fit(X, [f"{number}" for number in range(60)])
+    assert model.predict(X[:3]).dtype.kind == model.predict_top(X[:3], 2)[0].dtype.kind == "U"
+
+
+def test_features_need_no_dimension():
+    """Trees are grown from the features of a kernel that does not count them."""
+    kernel = Addresses()
+    assert kernel.feature_dim(np.arange(3.0)) == 1
+    model = forest(kernel=kernel, embedding="features").fit(X, [f"{i}" for i in range(60)])
+    assert model.embedding_ == "features"
+    assert Pairs().feature_dim(np.arange(3.0)) is None
+
+
+def test_check_must_accept_what_it_returned():
+    model = forest(kernel=Addresses(strict=True)).fit(X, [f"{number}" for number in range(60)])
+    message = r"method check must accept what it has returned \(AttributeError: .*no attribute"
+    with pytest.raises(ValueError, match=message):
+        model.check_state()
+
+
+@pytest.mark.parametrize(
+    ("gram", "message"),
+    [
+        (lambda K: K[:, :3], r"returned an array of shape \(60, 3\) .* of 60 outputs"),
+        (lambda K: K.tolist(), "returned list for the Gram matrix of 60 outputs"),
+        (lambda K: np.where(K[5, 5] == K, np.nan, K), "Gram matrix with NaN or infinite entries"),
+    ],
+)
+def test_wrong_gram_matrices(gram, message):
+    class Wrong(Pairs):
+        def __call__(self, y, z=None):
+            K = super().__call__(y, z)
+            return gram(K) if len(K) == 60 else K
+
+    with pytest.raises(ValueError, match=message):
+        forest(kernel=Wrong(one_each)).fit(X, PAIRS)
+
+
 def one_each(y):
     outputs = np.empty(len(y), dtype=object)
     outputs[:] = y

@@ -164,6 +164,10 @@ BAD = {
     "negative bound": ([[-2.0, 3.0], [1.0, 1.0]], "negative time -2"),
     "order": ([[3.0, 2.0], [1.0, 1.0]], r"y\[0\] has lower = 3 > upper = 2"),
     "events": ([[0, 5.0], [1, 7.0], [1, 3.0]], "holds only 0 and 1, like events"),
+    "events of R": (
+        [[1, 5.0], [2, 7.0], [2, 3.0]],
+        r"only 1 and 2, like events.*\[status == 2, time\]",
+    ),
     "NaN": ([[1.0, np.nan]], "y contains NaN"),
     "numbers": ([1.0, 2.0], r"y has shape \(2,\); pass a structured array"),
     "fields": (np.zeros(2, dtype=[("a", bool), ("b", float), ("c", float)]), "fields a, b, c"),

@@ -131,7 +131,10 @@ def _check_names(estimator: Any) -> None:
         return
     unknown = {name for name in vars(estimator) if _is_fitted_name(name)} - declaration(cls).keys()
     if unknown:
-        raise ValueError(f"{min(unknown)} is not a fitted attribute of {cls.__name__}")
+        raise ValueError(
+            f"{min(unknown)} is not a fitted attribute of {cls.__name__}; declare it by an "
+            f"annotation of the class, such as {min(unknown)}: np.ndarray"
+        )
 
 
 def _fits(value: Any, hint: Any) -> bool:

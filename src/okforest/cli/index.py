@@ -43,7 +43,8 @@ def remove(
         from okforest.retrieval import SubwindowIndex
 
         if bool(names) == bool(label or match):
-            raise ValueError("pass names, or --label and --match, and not both.")
+            found = "both names and --label or --match" if names else "neither"
+            raise ValueError(f"pass either names of images, or --label or --match; got {found}.")
         opened = SubwindowIndex(index)
         if names:
             wanted = names_of(opened, names)

@@ -115,7 +115,7 @@ def explain(
             for pair in pairs
         ]
         print_table(["weight", "query", "hit"], rows)
-        print_message(f"{len(pairs)} pairs of the score {found.score:.5f}")
+        print_message(f"score {found.score:.5f}, with its {len(pairs)} largest pairs")
 
 
 def evaluate(

@@ -71,8 +71,8 @@ def network(
     isolated: Annotated[
         Isolated,
         typer.Option(
-            help="What a vertex without links is: an error, new (its links are to be predicted), "
-            "or known to have none."
+            help="How to treat a vertex without links: raise an error, count it as new (its links "
+            "are predicted), or as known to have none."
         ),
     ] = Isolated.error,
     clean: Annotated[

@@ -23,7 +23,8 @@ UCR = Source(
     citation="Dau et al., The UCR time series archive, IEEE/CAA J. Autom. Sinica 6:1293, 2019.",
     origin=(
         "https://www.timeseriesclassification.com or https://www.cs.ucr.edu/~eamonn/"
-        "time_series_data_2018/: name_TRAIN and name_TEST, as .ts or .txt, optionally with .gz"
+        "time_series_data_2018/: name_TRAIN and name_TEST, as .ts, .tsv or .txt, optionally "
+        "with .gz"
     ),
     terms="Research use.",
 )
@@ -46,7 +47,10 @@ TECATOR = Source(
         "at 100 wavelengths from 850 to 1050 nm."
     ),
     citation="Borggaard and Thodberg, Analytical Chemistry 64:545, 1992.",
-    origin="StatLib, from the R package caret, converted: tecator.csv.gz",
+    origin=(
+        "StatLib, from the R package caret, converted: tecator.csv.gz has columns moisture, fat, "
+        "protein and the 100 absorbances"
+    ),
     terms="See the notice at StatLib; cite the source.",
 )
 
@@ -83,7 +87,8 @@ def load_ucr(name: str) -> Bunch:
 
 
 def _read_ucr(stem: str) -> tuple[Floats, np.ndarray[tuple[int], np.dtype[np.str_]]]:
-    names = [f"{stem}{ending}" for ending in (".ts.gz", ".ts", ".txt.gz", ".txt")]
+    endings = (".ts", ".tsv", ".txt")
+    names = [f"{stem}{ending}{packed}" for ending in endings for packed in (".gz", "")]
     with UCR.open(*names) as file:
         return read_series(file, stem)
 
@@ -94,8 +99,8 @@ def read_ucr(path: str | PathLike[str]) -> Bunch:
     Parameters
     ----------
     path : path-like
-        A ``.ts`` file (values, then a colon and the class) or a ``.txt`` file (the class, then
-        values), which may be compressed by gzip (``.gz``).
+        A ``.ts`` file (values, then a colon and the class), or a ``.tsv`` or ``.txt`` file (the
+        class, then values), which may be compressed by gzip (``.gz``).
 
     Returns
     -------

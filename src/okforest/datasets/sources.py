@@ -144,7 +144,7 @@ class Source:
         for name in names:
             if name in self.downloads:
                 return self._download(name)
-        raise FileNotFoundError(self._missing_message(names, "okforest has no URL for it"))
+        raise FileNotFoundError(self._missing_message(names, "okforest cannot download it"))
 
     def _warn_if_changed(self, path: Path) -> None:
         if path.name not in self.downloads:
@@ -187,13 +187,11 @@ class Source:
         if not folder:
             place = f"a folder named by the environment variable {VARIABLE}, which is not set"
         elif Path(folder).is_dir():
-            place = (
-                f"{Path(folder).absolute()}, the folder named by {VARIABLE}, where it is missing"
-            )
+            place = f"{Path(folder).absolute()}, the folder that {VARIABLE} names"
         else:
             place = f"a folder named by {VARIABLE}; {folder!r} is not a folder"
         return (
-            f"there is no file {files} ({reason}). Get it from its source ({self.origin}) and put "
+            f"There is no file {files} ({reason}). Get it from its source ({self.origin}) and put "
             f"it, under this name, into {place}."
         )
 

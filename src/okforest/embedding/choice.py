@@ -228,10 +228,27 @@ def gram_of(
 def _kernel_matrix(kernel: OutputKernel, y: Outputs) -> Floats:
     """Return the Gram matrix; equal vectors have equal rows, to the last bit."""
     if not (kernel.numeric and kernel.known_psd and y.dtype.kind in "fiub"):
-        return kernel(y)
+        return _complete(kernel(y), kernel, len(y))
     different = distinct(y)
     K = kernel(y[different.first])  # a copy, whose order in memory is not that of y
     return K if len(different) == len(y) else K[different.group[:, None], different.group]
+
+
+def _complete(K: Floats, kernel: OutputKernel, n: int) -> Floats:
+    """Return the Gram matrix of n outputs; raise an error if a user's kernel returned another."""
+    shape = getattr(K, "shape", None)
+    if shape != (n, n):
+        what = type(K).__name__ if shape is None else f"an array of shape {shape}"
+        raise ValueError(
+            f"{describe_kernel(kernel)} returned {what} for the Gram matrix of {n} outputs; it "
+            f"must return an array of shape {(n, n)}."
+        )
+    if not bool(namespace(K).isfinite(K).all()):
+        raise ValueError(
+            f"{describe_kernel(kernel)} returned a Gram matrix with NaN or infinite entries; all "
+            "must be finite."
+        )
+    return K
 
 
 def _centred_gram(kernel: OutputKernel, y: Outputs, weight: Floats | None) -> tuple[Floats, Floats]:

@@ -119,7 +119,8 @@ class OutputKernel(NestedParametersMixin, ABC):
     def check(self, y: Any) -> Outputs:
         """Return outputs in canonical form: an array with one output per entry of its first axis.
 
-        Raise a ValueError that explains what to do if y holds anything else.
+        Outputs in canonical form are returned as they are. Raise a ValueError that explains what to
+        do if y holds anything else.
         """
 
     @abstractmethod
@@ -135,14 +136,14 @@ class OutputKernel(NestedParametersMixin, ABC):
         return self
 
     def in_form(self, outputs: Outputs) -> Any:
-        """Return predicted outputs in the form in which y was given."""
-        return outputs
+        """Return predicted outputs in the form in which y was given; by default as an array."""
+        return self.as_given(outputs)
 
     def as_given(self, outputs: Outputs) -> Outputs:
         """Return an array of outputs, each in the form in which y was given.
 
-        Losses of users are functions of such outputs. This differs from the canonical form if that
-        replaces single outputs, such as class paths by sets of classes.
+        Predictions and losses of users have this form. Override it if the canonical form replaces
+        single outputs, such as class paths by sets of classes, or text by numbers.
         """
         return outputs
 
@@ -173,8 +174,13 @@ class OutputKernel(NestedParametersMixin, ABC):
         return np.concatenate([np.diagonal(self(y[block], z[block])) for block in blocks])
 
     def feature_dim(self, y: Outputs) -> int | None:
-        """Return the number of explicit features, or None if the kernel has none."""
-        return None
+        """Return the number of explicit features, or None if the kernel has none.
+
+        By default the features of one output are counted, if the kernel has :meth:`features`.
+        """
+        if type(self).features is OutputKernel.features:
+            return None
+        return int(self.features(y[:1]).shape[1])
 
     def features(self, y: Outputs) -> Floats:
         """Return explicit features Φ, of shape (n, feature_dim), with k(y, z) = Φ(y) Φ(z)ᵀ.

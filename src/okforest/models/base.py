@@ -365,8 +365,11 @@ class OKModel(NestedParametersMixin, FittedState, ABC):
             raise ValueError("outputs_ is not an array of outputs")
         try:
             checked = self.kernel_.check(self.outputs_)
-        except ValueError as error:
-            raise ValueError(f"outputs_ do not fit kernel_: {error}") from None
+        except Exception as error:  # the kernel may be a user's
+            raise ValueError(
+                f"outputs_ do not fit kernel_, whose method check must accept what it has returned "
+                f"({type(error).__name__}: {error})"
+            ) from None
         if checked.shape != self.outputs_.shape:
             raise ValueError("outputs_ do not fit kernel_: they are not in its canonical form")
 

@@ -135,13 +135,15 @@ def _read_bounds(bounds: Any) -> Floats:
             "lower and upper bounds, in this order. For events and times pass "
             "np.rec.fromarrays([event, time], names='event,time')."
         )
-    like_events = set(lower) == {0.0, 1.0} and np.isfinite(upper).all()
+    # R codes events as 0 and 1, or as 1 and 2.
+    like_events = set(lower) in ({0.0, 1.0}, {1.0, 2.0}) and np.isfinite(upper).all()
     many_times = len(set(upper)) > max(2, 0.25 * len(upper))  # visits are fewer
     if like_events and (lower < upper).mean() > 0.5 and many_times:
         raise ValueError(
-            "the first column of y holds only 0 and 1, like events, but a plain array has the "
-            "columns lower and upper. Pass np.rec.fromarrays([event, time], names='event,time') "
-            "with event of type bool; if they are bounds, write -inf for a lower bound of 0."
+            f"the first column of y holds only {lower.min():g} and {lower.max():g}, like events, "
+            "but a plain array has the columns lower and upper. Pass "
+            f"np.rec.fromarrays([status == {lower.max():g}, time], names='event,time'); if they "
+            "are bounds, pass lower bounds that differ from these, such as -inf for 0."
         )
     if (np.isposinf(lower) | np.isneginf(upper)).any():
         raise ValueError("y holds lower = inf or upper = -inf; these bounds exclude every value.")
