@@ -13,6 +13,7 @@ import typing_extensions
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils.metaestimators import available_if
 
 import okforest
 from okforest import datasets, network, segments
@@ -174,6 +175,43 @@ def test_a_fit_of_okforest_learns_declared_names_only(monkeypatch):
         pass
 
     assert Mine().fit(X, OUTPUTS["linear"]).more_ == 1
+
+
+class Scaling:
+    """A mixin whose fit learns before it calls that of the model."""
+
+    def fit(self, X, y):
+        self.scale_ = self._scale = self.scale = np.abs(X).max()
+        return super().fit(X / self._scale, y)
+
+    def partial_fit(self, X, y):
+        self.seen_ = len(X)
+        return self.fit(X, y)
+
+
+def test_a_class_of_a_user_may_set_any_attribute_in_its_fit():
+    class Mine(Scaling, okforest.OKTree):
+        pass
+
+    model = Mine()
+    assert model.partial_fit(X, OUTPUTS["linear"]) is model
+    assert model.seen_ == ROWS
+    assert model.scale_ == model._scale == model.scale == np.abs(X).max()
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        model.fit(2.0 * X, OUTPUTS["linear"][:5])
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+
+
+def test_a_fit_that_is_not_always_available():
+    class Mine(okforest.OKTree):
+        @available_if(lambda model: model.max_depth is not None)
+        def fit(self, X, y):
+            return super().fit(X, y)
+
+    assert not hasattr(Mine(), "fit")
+    assert Mine(max_depth=2).fit(X, OUTPUTS["linear"]).trees_.node_offsets[0] == 0
 
 
 def test_types_that_a_type_statement_names():

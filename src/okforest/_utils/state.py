@@ -29,7 +29,7 @@ class FittedState(BaseEstimator):
     Fitted attributes have names that end in an underscore. The annotations of the class and its
     bases declare them with their types, ``trees_: Trees``, or ``oob_score_: Maybe[float]`` for an
     attribute that some fits do not learn. A fit of okforest learns no others, and files with other
-    names or types are refused; a class of a user may learn any. Attributes that are derived from
+    names or types are refused; a class of a user may set any attribute in its fit. Attributes that are derived from
     them, and computed again after loading, are listed in ``_derived``.
     """
 
@@ -41,8 +41,9 @@ class FittedState(BaseEstimator):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for name in ("fit", "fit_by"):
-            if name in vars(cls):
-                setattr(cls, name, _whole(vars(cls)[name]))
+            fit = inspect.getattr_static(cls, name, None)  # its own, or that of a mixin
+            if inspect.isfunction(fit) and not hasattr(fit, "installs"):
+                setattr(cls, name, _whole(fit))
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()
@@ -71,11 +72,10 @@ def _whole(fit: Callable[..., Any]) -> Callable[..., Any]:
         result = fit(learner, *args, **kwargs)
         del learner._fitting
         _check_names(learner)
-        kept = {name: value for name, value in vars(self).items() if not _is_learnt(self, name)}
-        learnt = {name: value for name, value in vars(learner).items() if _is_learnt(self, name)}
-        self.__dict__ = kept | learnt  # one step: other threads see the old fit or the new one
+        self.__dict__ = vars(learner)  # one step: other threads see the old fit or the new one
         return self if result is learner else result
 
+    run.installs = True  # type: ignore[attr-defined]
     return run
 
 
@@ -89,7 +89,14 @@ def blank(estimator: Any, keep: bool = False) -> Any:
 
 
 def _is_learnt(estimator: Any, name: str) -> bool:
-    return _is_fitted_name(name) or name in estimator._derived
+    # A class of a user may learn attributes that it does not declare: they stay until they are set.
+    cls = type(estimator)
+    learns = _is_fitted_name(name) and (_is_ours(cls) or name in declaration(cls))
+    return learns or name in estimator._derived
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.startswith("okforest.")
 
 
 def _is_fitted_name(name: str) -> bool:
@@ -127,7 +134,7 @@ def check_declared(estimator: Any) -> None:
 def _check_names(estimator: Any) -> None:
     """Raise a ValueError if an estimator of okforest has a fitted attribute of another name."""
     cls: Any = type(estimator)
-    if not cls.__module__.startswith("okforest."):
+    if not _is_ours(cls):
         return
     unknown = {name for name in vars(estimator) if _is_fitted_name(name)} - declaration(cls).keys()
     if unknown:
