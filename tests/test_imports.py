@@ -1,8 +1,10 @@
 """Public names, and what importing the package does not import."""
 
+import ast
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +25,35 @@ OPTIONAL = {
     "scipy.stats",
     "joblib.externals.loky",
 }
+
+
+PACKAGE = Path(okforest.__file__).parent
+SHARED = ("_utils", "_core", "_strings", "__version__")
+
+
+def imported_names(path):
+    """Return the room and the full name of everything that a module imports from okforest."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("okforest"):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_no_room_imports_what_is_private_in_another():
+    """All rooms may use _utils, whose modules and functions are public within the library."""
+    wrong = []
+    for path in PACKAGE.rglob("*.py"):
+        room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        for name in imported_names(path):
+            parts = name.split(".")[1:]
+            private = any(part.startswith("_") and part not in SHARED for part in parts)
+            if private and parts[0] != room:
+                wrong.append(f"{path.relative_to(PACKAGE)} imports {name}")
+    assert not wrong
+
+
+def test_number_of_files():
+    """A file is an idea: merge two before a new one is added."""
+    assert len(list(PACKAGE.rglob("*.py"))) <= 200
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

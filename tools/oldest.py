@@ -14,7 +14,7 @@ def constraints(project: dict[str, Any]) -> list[str]:
     """Return a constraint for each package that okforest or its tests need, in order."""
     needed = [*project["project"]["dependencies"], *project["dependency-groups"]["test"]]
     for extra, requirements in project["project"]["optional-dependencies"].items():
-        if extra != "cuda":
+        if not extra.startswith("cuda"):
             needed += requirements
     return sorted({_lowest(requirement) for requirement in needed})
 

@@ -80,7 +80,7 @@ def subwindows(n_segments, n_trees, vocabulary=None, seed=0, least=0.25):
                     vocabulary=vocabulary and vocabulary(images),
                     segmenter=RandomSubwindows(n_segments, side_range=(least, 1.0)),
                     n_trees=n_trees,
-                    max_sample=400_000,
+                    max_segments=400_000,
                     thumbnail_side=0,
                     random_state=seed,
                 )
@@ -197,13 +197,13 @@ def on_faces():
     segmenter = RandomSubwindows(200, side_range=(0.25, 1.0))
 
     def of_noise(images):
-        return Vocabulary.grow(noise(len(images), shape), segmenter=segmenter, max_sample=400_000)
+        return Vocabulary.grow(noise(len(images), shape), segmenter=segmenter, max_segments=400_000)
 
     def of_photographs(images):
-        return Vocabulary.grow(photographs(shape), segmenter=segmenter, max_sample=400_000)
+        return Vocabulary.grow(photographs(shape), segmenter=segmenter, max_segments=400_000)
 
     def of_digits(images):
-        return Vocabulary.grow(usps()[0], segmenter=segmenter, max_sample=64_000)
+        return Vocabulary.grow(usps()[0], segmenter=segmenter, max_segments=64_000)
 
     others = {"noise": of_noise, "two photographs": of_photographs, "USPS digits": of_digits}
     return [

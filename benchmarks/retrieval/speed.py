@@ -66,7 +66,7 @@ def query(folder, n_images, runs):
                 Path(folder) / f"index {sample}",
                 images[:n_images],
                 segmenter=RandomSubwindows(1000),
-                max_sample=sample,
+                max_segments=sample,
                 thumbnail_side=0,
             )
         )

@@ -41,7 +41,7 @@ def test_results(files):
     out = folder / "out"
     output = run(
         folder / "known.csv", folder / "inside.csv", "--new", folder / "new.parquet", "--out", out,
-        "--group-by", ":", "--top", "40", *FAST,
+        "--group-by", ":", "-k", "40", *FAST,
     )  # fmt: skip
     assert "summary.html" in output
     table = pd.read_csv(out / "links_new.csv")
@@ -70,7 +70,7 @@ def test_names_are_text(tmp_path):
     lines = [f"{names[i]}\t{names[j]}" for i, j in np.argwhere(np.triu(network.graph.toarray()))]
     (tmp_path / "e.tsv").write_text("\n".join(lines) + "\n")  # no header
     run(tmp_path / "f.tsv", tmp_path / "e.tsv", "--out", tmp_path, "--folds", "0", "--trees", "3",
-        "--top", "5000")  # fmt: skip
+        "-k", "5000")  # fmt: skip
     table = pd.read_csv(tmp_path / "links_missing.csv", dtype=str)
     assert set(table["source"]) | set(table["target"]) == set(names)
     assert len(table) == 40 * 39 // 2 - len(lines)
@@ -323,7 +323,7 @@ def test_markup_in_names(files):
     links.replace(names).to_csv(folder / "links.csv", index=False)
     out = folder / "[bold]out"
     paths = folder / "features.csv", folder / "links.csv", "--out", out
-    output = run(*paths, "--group-by", ":", "--top", "5000", *FAST)
+    output = run(*paths, "--group-by", ":", "-k", "5000", *FAST)
     assert f"the results are in {out}: open {out}/summary.html" in output
     table = pd.read_csv(out / "links_missing.csv", dtype=str)
     written = {*table["source"], *table["target"]}

@@ -186,8 +186,8 @@ def test_bad_counts(number):
     model = OKTree().fit(X, y)
     with pytest.raises(ValueError, match=f"k={number}; use a positive integer"):
         prototypes(model, X, k=number)
-    with pytest.raises(ValueError, match=f"top={number}; use a positive integer"):
-        plot_importances(model, top=number)
+    with pytest.raises(ValueError, match=f"k={number}; use a positive integer"):
+        plot_importances(model, k=number)
     with pytest.raises(ValueError, match=f"step={number}; use a positive integer"):
         plot_learning_curve(OKBoost(2).fit(X, y), step=number)
 

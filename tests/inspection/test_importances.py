@@ -25,7 +25,7 @@ def test_importances_sorted():
     assert labels == ["abcd"[i] for i in np.argsort(-MODEL.feature_importances_)]
     assert ax.get_ylim()[0] > ax.get_ylim()[1]
     assert not ax.collections
-    assert len(plot_importances(MODEL, top=2).patches) == 2
+    assert len(plot_importances(MODEL, k=2).patches) == 2
 
 
 def test_spread_over_trees():

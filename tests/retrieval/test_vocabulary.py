@@ -80,7 +80,7 @@ def test_key_depends_on_everything(images):
 def test_sample_is_bounded(images):
     """Trees have at most as many leaves as subwindows that they are grown on."""
     segmenter = RandomSubwindows(20, size=4)
-    vocabulary = Vocabulary.grow(images, segmenter=segmenter, n_trees=1, max_sample=30)
+    vocabulary = Vocabulary.grow(images, segmenter=segmenter, n_trees=1, max_segments=30)
     assert 10 < vocabulary.n_leaves <= 30
 
 

@@ -29,8 +29,8 @@ class FittedState(BaseEstimator):
     Fitted attributes have names that end in an underscore. The annotations of the class and its
     bases declare them with their types, ``trees_: Trees``, or ``oob_score_: Maybe[float]`` for an
     attribute that some fits do not learn. A fit of okforest learns no others, and files with other
-    names or types are refused; a class of a user may set any attribute in its fit. Attributes that are derived from
-    them, and computed again after loading, are listed in ``_derived``.
+    names or types are refused; a class of a user may set any attribute in its fit. Attributes that
+    are derived from them, and computed again after loading, are listed in ``_derived``.
     """
 
     _derived: ClassVar[tuple[str, ...]] = ()

@@ -231,7 +231,7 @@ def grow(folder: Path, options: dict[str, Any], jobs: int) -> "Vocabulary":
         ),
         n_trees=options["trees"],
         min_samples_split=options["min_split"],
-        max_sample=options["sample"],
+        max_segments=options["sample"],
         random_state=options["seed"],
         n_jobs=jobs,
         verbose=1,

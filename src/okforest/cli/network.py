@@ -92,7 +92,7 @@ def network(
     folds: Annotated[
         int, typer.Option(min=0, help="Folds of cross-validation; 0 for no evaluation.")
     ] = 10,
-    top: Annotated[int, typer.Option(min=1, help="Number of links to write.")] = 1000,
+    k: Annotated[int, typer.Option("-k", min=1, help="Number of links to write.")] = 1000,
     per_vertex: Annotated[
         int, typer.Option(min=0, help="Number of links to write for each vertex; 0 for none.")
     ] = 10,
@@ -127,8 +127,8 @@ def network(
         save(model, out / "model.okforest")
         blocks += page.importance_blocks(model, groups)
         if data.new is not None:
-            blocks += _rank(model, data.new, top, per_vertex, out)
-        blocks += _rank(model, None, top, per_vertex, out)
+            blocks += _rank(model, data.new, k, per_vertex, out)
+        blocks += _rank(model, None, k, per_vertex, out)
         blocks.append(page.closing_note(trees, seed))
         _remove_old_files(out, data.new is not None, per_vertex)
         save_figures(blocks, out, ["png"])
@@ -219,7 +219,7 @@ def _evaluate(
 
 
 def _rank(
-    model: "NetworkCompletion", new: "pd.DataFrame | None", top: int, per_vertex: int, out: Path
+    model: "NetworkCompletion", new: "pd.DataFrame | None", k: int, per_vertex: int, out: Path
 ) -> list[Block]:
     """Write the ranked links, and return them for the page."""
     import pandas as pd
@@ -228,7 +228,7 @@ def _rank(
     from okforest.cli.tables import write_csv
 
     stem = "links_missing" if new is None else "links_new"
-    overall = pd.DataFrame(model.rank_links(new, k=top))
+    overall = pd.DataFrame(model.rank_links(new, k=k))
     write_csv(overall, out / f"{stem}.csv")
     by_vertex = None
     if per_vertex:

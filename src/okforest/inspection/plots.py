@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def plot_importances(
     model: Any,
     *,
-    top: int = 20,
+    k: int = 20,
     feature_names: Sequence[str] | None = None,
     groups: Mapping[str, Sequence[int | str]] | None = None,
     ax: "Axes | None" = None,
@@ -43,7 +43,7 @@ def plot_importances(
     ----------
     model : estimator
         A fitted tree or forest, or an OKBoost with ``base="tree"``.
-    top : int, default=20
+    k : int, default=20
         Maximum number of bars.
     feature_names : sequence of str, optional
         Names of the features; by default those seen in ``fit``, or x0, x1, …
@@ -74,10 +74,10 @@ def plot_importances(
     """
     require_trees(model, USE_PERMUTATION)
     require_outputs(model, "plot_importances")
-    require_integer("top", top, positive=True)
+    require_integer("k", k, positive=True)
     labels, membership = _bars(feature_names_of(model, feature_names), _check_groups(groups))
     importances = model.feature_importances_ @ membership
-    shown = np.argsort(-importances, kind="stable")[:top]
+    shown = np.argsort(-importances, kind="stable")[:k]
     ax = new_axes(ax, (6.0, 0.9 + 0.3 * len(shown)))
     bars = np.arange(len(shown))
     ax.barh(bars, importances[shown], height=0.7, color=BAR)

@@ -86,7 +86,7 @@ class SubwindowIndex(IndexReader):
         segmenter: RandomSubwindows | None = None,
         n_trees: int = 10,
         min_samples_split: int = 2,
-        max_sample: int = 100_000,
+        max_segments: int = 100_000,
         thumbnail_side: int = 192,
         root: str | os.PathLike[str] | None = None,
         commit_every: int | None = None,
@@ -117,7 +117,7 @@ class SubwindowIndex(IndexReader):
             Number of trees to grow.
         min_samples_split : int, default=2
             Number of subwindows that a node needs to be split.
-        max_sample : int, default=100_000
+        max_segments : int, default=100_000
             Number of subwindows that trees are grown on, at most.
         thumbnail_side : int, default=192
             Pixels of the longer side of thumbnails, which need Pillow; 0 for none.
@@ -155,7 +155,7 @@ class SubwindowIndex(IndexReader):
                 segmenter=segmenter,
                 n_trees=n_trees,
                 min_samples_split=min_samples_split,
-                max_sample=max_sample,
+                max_segments=max_segments,
                 random_state=random_state,
                 n_jobs=n_jobs,
                 verbose=verbose,

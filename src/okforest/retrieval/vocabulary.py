@@ -126,7 +126,7 @@ class Vocabulary:
         segmenter: RandomSubwindows | None = None,
         n_trees: int = 10,
         min_samples_split: int = 2,
-        max_sample: int = 100_000,
+        max_segments: int = 100_000,
         random_state: int = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -144,7 +144,7 @@ class Vocabulary:
             Number of trees.
         min_samples_split : int, default=2
             Number of subwindows that a node needs to be split.
-        max_sample : int, default=100_000
+        max_segments : int, default=100_000
             Number of subwindows that trees are grown on, at most. Growth takes four bytes for each
             of their values.
         random_state : int, default=0
@@ -162,7 +162,7 @@ class Vocabulary:
         segmenter = RandomSubwindows(200) if segmenter is None else segmenter
         n_trees = as_integer("n_trees", n_trees, 1)
         min_samples_split = as_integer("min_samples_split", min_samples_split, 2)
-        max_sample = as_integer("max_sample", max_sample, 2)
+        max_segments = as_integer("max_segments", max_segments, 2)
         random_state = as_integer("random_state", random_state, 0, QUERY_SEEDS - 1)
         segmenter.check([])
         n_threads = thread_count(n_jobs)
@@ -170,7 +170,7 @@ class Vocabulary:
         if not sources:
             raise ValueError("there are no images to grow trees on; pass at least one.")
         pictures, n_each = _sample(
-            sources, int(segmenter.n_segments), max_sample, random_state, n_threads, verbose
+            sources, int(segmenter.n_segments), max_segments, random_state, n_threads, verbose
         )
         color = segmenter.color
         if color == "auto":
@@ -291,7 +291,7 @@ class Vocabulary:
 def _sample(
     sources: list[Source],
     n_segments: int,
-    max_sample: int,
+    max_segments: int,
     random_state: int,
     n_threads: int,
     verbose: int,
@@ -301,8 +301,8 @@ def _sample(
     These are the first ones of the subwindows that an index has of the image.
     """
     least = min(MIN_PER_IMAGE, n_segments)
-    n_each = min(n_segments, max(least, ceil(max_sample / len(sources))))
-    n_images = max(1, min(len(sources), max_sample // n_each))
+    n_each = min(n_segments, max(least, ceil(max_segments / len(sources))))
+    n_images = max(1, min(len(sources), max_segments // n_each))
     order = np.random.default_rng(random_state).permutation(len(sources))
     chosen = [sources[i] for i in np.sort(order[:n_images])]
     progress = progress_of(0, len(chosen), verbose, None, "reading images")
