@@ -111,14 +111,16 @@ def _check_trees_X(
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return check_array(encode(X, categories, advice), input_name="X", **rules)
     if on_gpu(X):
-        return _check_trees_X_there(estimator, X, reset, least_rows)
+        return _check_trees_X_on_device(estimator, X, reset, least_rows)
     X = validate_data(estimator, X, reset=reset, accept_sparse=("csr", "csc"), **rules)
     if not sp.issparse(X) and any(stride % X.itemsize for stride in X.strides):
         X = X.copy()  # a field of a structured array, whose strides the engine does not support
     return X
 
 
-def _check_trees_X_there(estimator: BaseEstimator, X: Any, reset: bool, least_rows: int) -> Inputs:
+def _check_trees_X_on_device(
+    estimator: BaseEstimator, X: Any, reset: bool, least_rows: int
+) -> Inputs:
     """Check an array on a GPU; whatever is wrong is explained on the host."""
     infinite = X.dtype.kind == "f" and bool(namespace(X).isinf(X).any())
     if X.ndim != 2 or X.dtype.kind not in "biuf" or infinite or X.shape[0] < least_rows:

@@ -70,10 +70,10 @@ def pivoted_cholesky(
             raise ValueError(
                 f"{describe_kernel(kernel)} has NaN or infinite values; they must be finite."
             )
-        lower, order, n_sound, _ = lapack.dpstrf(
+        lower, order, n_accepted, _ = lapack.dpstrf(
             columns[tried], lower=1, tol=FAIR * residual[tried].max()
         )
-        n_new = min(n_sound, rank - done)
+        n_new = min(n_accepted, rank - done)
         if n_new == 0:  # the rest is rounding
             break
         pivots = order[:n_new] - 1

@@ -54,7 +54,7 @@ def read_array(y: Any) -> Outputs:
 def read_numbers(y: Any) -> Outputs:
     """Return numbers or vectors as float64, of shape (n,) or (n, q), where they are."""
     if on_gpu(y):
-        return _read_numbers_there(y)
+        return _read_numbers_on_device(y)
     array = read_array(y)
     if array.dtype.kind in "mM":
         raise ValueError(_dates(array.dtype.name))
@@ -87,7 +87,7 @@ def read_numbers(y: Any) -> Outputs:
     return outputs
 
 
-def _read_numbers_there(y: Any) -> Outputs:
+def _read_numbers_on_device(y: Any) -> Outputs:
     """Return numbers or vectors on a GPU as float64; whatever is wrong is explained on the host."""
     finite = y.dtype.kind in "biu" or (y.dtype.kind == "f" and namespace(y).isfinite(y).all())
     if y.ndim not in (1, 2) or not y.size or not finite:

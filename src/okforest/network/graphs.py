@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from okforest._utils.arrays import Outputs, check_sparse
 from okforest._utils.compat import rows_of
 from okforest._utils.distinct import refuse_masked
+from okforest._utils.frames import is_frame
 from okforest.kernels.laplacian import Vertices
 
 N_NAMES = 5  # listed in an error message
@@ -205,7 +206,8 @@ def _as_rows(graph: Any) -> Any:
 
 
 def _wrong_shape(graph: Any, shape: tuple[int, ...]) -> str:
-    if hasattr(graph, "columns") and 2 < shape[1] < 10:  # more are those of a matrix
+    # A frame of ten or more columns is taken for an adjacency matrix.
+    if is_frame(graph) and 2 < shape[1] < 10:
         columns = [str(name) for name in graph.columns]
         return (
             f"the table of links has {shape[1]} columns ({', '.join(columns[:5])}"
@@ -224,7 +226,7 @@ def _is_rectangular(graph: Any) -> bool:
 
 def _edge_ends(edges: Any) -> list[tuple[Any, Any]]:
     """Return the two ends of each edge; NumPy would convert mixed names to text."""
-    rows = edges.to_numpy() if hasattr(edges, "to_numpy") else edges
+    rows = edges.to_numpy() if is_frame(edges) else edges
     rows = rows.tolist() if isinstance(rows, np.ndarray) else rows
     return [(a, b) for a, b in rows]
 
