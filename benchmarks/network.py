@@ -40,7 +40,7 @@ from okforest.network import (
     cross_validate_links,
     group_importances,
 )
-from okforest.network.base import DEFAULT
+from okforest.network.links import DEFAULT
 
 N_JOBS = int(os.environ.get("OKFOREST_NUM_THREADS", "2"))
 KINDS = ("known-new", "new-new", "with-new")

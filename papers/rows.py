@@ -9,7 +9,7 @@ from okforest import OKBagging, OKBoost, OKExtraTrees, OKTree
 from okforest._utils.arrays import Floats
 from okforest.kernels import Diffusion
 from okforest.network import NetworkCompletion
-from okforest.network.base import DEFAULT
+from okforest.network.links import DEFAULT
 
 TREES = ("single tree", "bagging", "extra-trees")
 BOOSTED = ("OKBoost", "OKBoost, extra-trees")

@@ -18,7 +18,7 @@ from okforest.kernels import RBF, Dirac, Linear, Precomputed
 from okforest.metrics import kernel_loss, kernel_r2
 from okforest.models.boosting import trees
 from okforest.models.boosting.rounds import VectorResiduals
-from okforest.models.growing import sample_count
+from okforest.models.tree_methods import sample_count
 from reference.boosting import learning_stage, prediction_stage, tree_learner
 
 rng = np.random.default_rng(0)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from okforest import OKExtraTrees
 from okforest.network import NetworkCompletion
-from okforest.network import base as ranking
+from okforest.network import links as ranking
 
 KNOWN = np.arange(45)
 NEW = np.arange(45, 60)

@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from okforest import OKExtraTrees, OKRidge
 from okforest.network import BipartiteCompletion, NetworkCompletion
-from okforest.network.base import check_matrix
+from okforest.network.links import check_matrix
 from reference.network import make_network
 
 

@@ -109,7 +109,7 @@ def network(
         from okforest.cli import network_page as page
         from okforest.cli.tables import group_columns
         from okforest.network import NetworkCompletion
-        from okforest.network.base import DEFAULT
+        from okforest.network.links import DEFAULT
         from okforest.persistence import save
 
         check_jobs(jobs)

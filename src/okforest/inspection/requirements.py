@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from okforest._utils.parameters import is_integer
 from okforest.models import OKBoost, OKModel
-from okforest.models.growing import Grower
+from okforest.models.tree_methods import TreeMethods
 from okforest.models.tree_model import TreeModel
 
 # Advice for models without trees.
@@ -36,7 +36,7 @@ def require_trees(model: Any, alternative: str = USE_PROTOTYPES) -> None:
     ``alternative`` is the advice for models without trees.
     """
     require_model(model)
-    if not isinstance(model, Grower):
+    if not isinstance(model, TreeMethods):
         raise TypeError(
             f"model is of type {type(model).__name__}, which has no trees; expected an OKTree, a "
             f"forest, or an OKBoost with base='tree'. {alternative}"

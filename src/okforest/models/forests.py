@@ -6,6 +6,7 @@ Out of bag, a training row is predicted by the trees that were not grown on it.
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
+from numbers import Integral
 from types import FunctionType
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -20,6 +21,7 @@ from okforest._utils.state import Maybe
 from okforest.decode import Decoder, as_decoder
 from okforest.embedding import EmbeddingKind
 from okforest.engine import DeviceName, Trees, apply
+from okforest.engine.plan import UNLIMITED
 from okforest.kernels import Dirac
 from okforest.metrics.losses import weights_r2
 from okforest.models.outputs import accuracy, tune_out_of_bag
@@ -128,6 +130,38 @@ class _Forest(TreeModel):
                 "oob_score=True needs bootstrap=True: without it every tree is grown on all rows."
             )
         return super()._plan(X, y, sample_weight, device)
+
+    def _n_draws(self, weight: Floats) -> int:
+        """Return how many rows are drawn for each tree, by scikit-learn's rule; 0 for no draw."""
+        if not self.bootstrap:
+            if self.max_samples is not None:
+                raise ValueError(
+                    f"max_samples={self.max_samples!r} has no effect with bootstrap=False; "
+                    "set bootstrap=True or max_samples=None."
+                )
+            return 0
+        if self.max_samples is None:
+            return int(np.count_nonzero(weight))
+        if isinstance(self.max_samples, Integral):
+            n_draws = int(self.max_samples)
+        else:
+            n_draws = max(1, int(self.max_samples * weight.sum()))
+            if n_draws < max(10.0, len(weight) ** (1 / 3)):
+                of, remedy = f"{len(weight)} rows", "Increase it"
+                if (weight != 1.0).any():
+                    of = f"a sum of weights of {weight.sum():.4g}"
+                    remedy = "Rescale sample_weight"
+                warn(
+                    f"max_samples={self.max_samples!r} of {of} draws {n_draws} rows for each "
+                    f"tree. {remedy}, or pass max_samples as an integer.",
+                )
+        if n_draws > UNLIMITED:
+            raise ValueError(
+                f"max_samples={self.max_samples!r} would draw {n_draws} rows for each tree; "
+                f"at most {UNLIMITED} can be drawn. Lower max_samples, or the sum of "
+                "sample_weight."
+            )
+        return n_draws
 
     def _finish(self, plan: FitPlan, grown: Trees | None) -> None:
         super()._finish(plan, grown)

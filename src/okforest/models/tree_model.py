@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -32,9 +31,8 @@ from okforest.embedding import (
     principal_directions,
 )
 from okforest.engine import DeviceName, GrowthPlan, Trees, grow_function, prediction_device, prune
-from okforest.engine.plan import UNLIMITED
 from okforest.kernels import OutputKernel
-from okforest.models.growing import Grower, changed, sample_count
+from okforest.models.tree_methods import TreeMethods, changed, sample_count
 from okforest.weights import LeafWeights, WeightMatrix
 
 GrowFunction = Callable[..., Trees]  # okforest.engine.grow, or another with its signature
@@ -75,7 +73,7 @@ class FitPlan:
     trees: range
 
 
-class TreeModel(Grower):
+class TreeModel(TreeMethods):
     """A tree or forest: the prediction is the mean of the training outputs in its leaves."""
 
     min_samples_leaf_: Maybe[int]
@@ -86,9 +84,9 @@ class TreeModel(Grower):
     search_variance_: Maybe[float]
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Grower._parameter_constraints,
+        **TreeMethods._parameter_constraints,
         "min_samples_leaf": [
-            *Grower._parameter_constraints["min_samples_leaf"],
+            *TreeMethods._parameter_constraints["min_samples_leaf"],
             StrOptions({"auto"}),
         ],
     }
@@ -253,12 +251,12 @@ class TreeModel(Grower):
             K = gram_of(kernel, outputs, FROBENIUS_ADVICE, frobenius=True)
             embedding = Embedding("gram", K)
             return Target(kernel, outputs, embedding, embedding, 1.0)
-        there = self._outputs_there(kernel, y, outputs, device)
-        embedding = embed(kernel, there, self.embedding, self.embedding_rank, seed, weight)
+        placed = self._place_outputs(kernel, y, outputs, device)
+        embedding = embed(kernel, placed, self.embedding, self.embedding_rank, seed, weight)
         search, variance = principal_directions(embedding, self.search_rank, weight, seed)
         return Target(kernel, outputs, embedding, search, variance)
 
-    def _outputs_there(
+    def _place_outputs(
         self, kernel: OutputKernel, y: Any, outputs: Outputs, device: DeviceName
     ) -> Outputs:
         """Return the outputs where they are embedded: on the GPU if that is possible."""
@@ -285,36 +283,8 @@ class TreeModel(Grower):
             )
 
     def _n_draws(self, weight: Floats) -> int:
-        """Return how many rows are drawn for each tree, by scikit-learn's rule; 0 for no draw."""
-        if not self.bootstrap:
-            if self.max_samples is not None:
-                raise ValueError(
-                    f"max_samples={self.max_samples!r} has no effect with bootstrap=False; "
-                    "set bootstrap=True or max_samples=None."
-                )
-            return 0
-        if self.max_samples is None:
-            return int(np.count_nonzero(weight))
-        if isinstance(self.max_samples, Integral):
-            n_draws = int(self.max_samples)
-        else:
-            n_draws = max(1, int(self.max_samples * weight.sum()))
-            if n_draws < max(10.0, len(weight) ** (1 / 3)):
-                of, remedy = f"{len(weight)} rows", "Increase it"
-                if (weight != 1.0).any():
-                    of = f"a sum of weights of {weight.sum():.4g}"
-                    remedy = "Rescale sample_weight"
-                warn(
-                    f"max_samples={self.max_samples!r} of {of} draws {n_draws} rows for each "
-                    f"tree. {remedy}, or pass max_samples as an integer.",
-                )
-        if n_draws > UNLIMITED:
-            raise ValueError(
-                f"max_samples={self.max_samples!r} would draw {n_draws} rows for each tree; "
-                f"at most {UNLIMITED} can be drawn. Lower max_samples, or the sum of "
-                "sample_weight."
-            )
-        return n_draws
+        """Return how many rows are drawn for each tree; 0 if every tree is grown on all rows."""
+        return 0
 
     def weight_matrix(self, X: Any) -> LeafWeights:
         """Return the weights of the training outputs, as the leaves that inputs reach.

@@ -3,7 +3,6 @@
 Only the plots require matplotlib (the extra ``plot``).
 """
 
-from okforest.network.base import LinkPredictor
 from okforest.network.baselines import InputSimilarity, PairClassifier
 from okforest.network.bipartite import BipartiteCompletion, cross_validate_bipartite
 from okforest.network.clusters import ClusterNetwork, VertexCluster, vertex_clusters
@@ -17,6 +16,7 @@ from okforest.network.comparison import (
 )
 from okforest.network.completion import NetworkCompletion, complete_kernel
 from okforest.network.evaluation import Evaluation, KindScores, cross_validate_links
+from okforest.network.links import LinkPredictor
 from okforest.network.plots import plot_clusters, plot_curves, plot_deletion, plot_groups
 
 __all__ = [

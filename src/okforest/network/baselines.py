@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 
 from okforest._utils.arrays import Floats
 from okforest._utils.compat import HasMethods, Interval, StrOptions
-from okforest.network.base import LinkPredictor
 from okforest.network.graphs import Graph
+from okforest.network.links import LinkPredictor
 
 BLOCK_BYTES = 2**27  # memory for the features of the pairs scored at a time
 

@@ -15,17 +15,6 @@ from okforest._utils.distinct import refuse_masked
 from okforest._utils.parameters import COUNT, check_arguments
 from okforest._utils.state import FittedState
 from okforest.kernels import as_kernel
-from okforest.network.base import (
-    RankedLinks,
-    TopPairs,
-    check_inner_model,
-    check_matrix,
-    check_names,
-    new_model,
-    predicted_weights,
-    ranked_links,
-    row_blocks,
-)
 from okforest.network.evaluation import KindScores, ScoredPairs, folds_of, judge
 from okforest.network.graphs import (
     KNOWN_KNOWN,
@@ -37,6 +26,17 @@ from okforest.network.graphs import (
     name_new,
     name_rows,
     order_frame,
+)
+from okforest.network.links import (
+    RankedLinks,
+    TopPairs,
+    check_inner_model,
+    check_matrix,
+    check_names,
+    new_model,
+    predicted_weights,
+    ranked_links,
+    row_blocks,
 )
 from okforest.weights import WeightMatrix, as_weights
 

@@ -13,7 +13,6 @@ from okforest._utils.arrays import Floats, check_sparse
 from okforest._utils.compat import rows_of
 from okforest._utils.report import Table
 from okforest.models.wrapping import final_model
-from okforest.network.base import LinkPredictor
 from okforest.network.evaluation import (
     Evaluation,
     Metric,
@@ -23,6 +22,7 @@ from okforest.network.evaluation import (
     scores_of,
 )
 from okforest.network.graphs import PairKind
+from okforest.network.links import LinkPredictor
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,9 @@ from okforest.kernels.graphs import VertexKernel
 from okforest.kernels.laplacian import Vertices
 from okforest.metrics.losses import unwrap
 from okforest.models.wrapping import final_model
-from okforest.network.base import (
+from okforest.network.evaluation import folds_of, join, score_fold
+from okforest.network.graphs import KNOWN_NEW, NEW_NEW, Graph, PairKind
+from okforest.network.links import (
     LinkPredictor,
     check_inner_model,
     check_matrix,
@@ -33,8 +35,6 @@ from okforest.network.base import (
     predicted_weights,
     predicted_weights_by_tree,
 )
-from okforest.network.evaluation import folds_of, join, score_fold
-from okforest.network.graphs import KNOWN_NEW, NEW_NEW, Graph, PairKind
 from okforest.weights import Span, WeightMatrix, as_weights
 
 # For each kind of pair, increasing scores and the corresponding probabilities of a link.

@@ -16,7 +16,6 @@ from okforest._utils.arrays import Booleans, Floats
 from okforest._utils.compat import rows_of
 from okforest._utils.parameters import is_integer
 from okforest.metrics import AveragedCurve, average_curve, precision_at_k
-from okforest.network.base import LinkPredictor
 from okforest.network.graphs import (
     KNOWN_KNOWN,
     KNOWN_NEW,
@@ -28,6 +27,7 @@ from okforest.network.graphs import (
     Positions,
     read_graph,
 )
+from okforest.network.links import LinkPredictor
 
 
 class Fold(NamedTuple):

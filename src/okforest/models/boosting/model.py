@@ -38,8 +38,8 @@ from okforest.models.boosting.rounds import (
     run_rounds,
 )
 from okforest.models.boosting.trees import TreeLearner, TreeRounds
-from okforest.models.growing import Grower, changed
 from okforest.models.parameter_docs import document
+from okforest.models.tree_methods import TreeMethods, changed
 
 
 @document
@@ -133,7 +133,7 @@ class OKBoost(BoostedModel):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Grower._parameter_constraints,
+        **TreeMethods._parameter_constraints,
         "learning_rate": [Interval(Real, 0.0, None, closed="neither")],
         "max_splits": [Interval(Integral, 1, None, closed="left")],
         "growth": [StrOptions({"variance", "gain"})],

@@ -27,8 +27,8 @@ from okforest.models.base import OKModel
 from okforest.models.boosting.bases import BaseRounds, DirectionBase
 from okforest.models.boosting.rounds import Rounds
 from okforest.models.boosting.trees import TreeRounds
-from okforest.models.growing import Grower
 from okforest.models.outputs import accuracy, has_classes
+from okforest.models.tree_methods import TreeMethods
 from okforest.weights import WeightMatrix
 
 
@@ -95,7 +95,7 @@ def check_bases(model: Any) -> None:
             check_length(base, "coefficients_", n_rows)
 
 
-class BoostedModel(Grower):
+class BoostedModel(TreeMethods):
     """A sum of rounds, of trees (``trees_``) or of other base learners (``bases_``)."""
 
     base: Any

@@ -36,7 +36,7 @@ from okforest.models.boosting.rounds import (
     Rounds,
     VectorResiduals,
 )
-from okforest.models.growing import sample_count
+from okforest.models.tree_methods import sample_count
 from okforest.weights import Span, WeightMatrix
 
 LeafNumbers = npt.NDArray[np.integer]

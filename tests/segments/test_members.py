@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from okforest import OKRandomForest
 from okforest.engine import apply, leaf_weights
-from okforest.engine.grouping import fill_leaves, merge_members
 from okforest.engine.trees import check_trees
+from okforest.segments.learners import fill_leaves, merge_members
 from reference.trees import forest_weights
 
 

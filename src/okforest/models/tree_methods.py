@@ -21,7 +21,7 @@ from okforest.kernels import OutputKernel, as_kernel
 from okforest.models.base import OKModel
 
 
-class Grower(CallbackSupportMixin, OKModel):
+class TreeMethods(CallbackSupportMixin, OKModel):
     """A model that grows output kernel trees: their rules, leaves, kernel and importances.
 
     A subclass exposes some of the attributes below as parameters and fixes the others.
