@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from okforest.kernels import (
@@ -64,6 +64,21 @@ def test_spectrum_equals_its_definition(y, k, boundaries):
         assert features.shape == (len(y), len(vocabulary))
         known = [sum(n for w, n in counts(u).items() if w in vocabulary) for u in y]
         np.testing.assert_array_equal(features.sum(axis=1), known)
+
+
+@settings(max_examples=15)
+@given(st.lists(st.text("abcd", min_size=40, max_size=50), min_size=1, max_size=3))
+def test_mismatch_of_long_strings_equals_its_definition(y):
+    """Counts of the words near k-mers, by which long strings are compared, agree with its sums."""
+    for k, m in ((1, 0), (2, 1), (3, 2)):
+        kernel = Mismatch(k, m, alphabet=["a", "b", "c"])
+        known = [word.split("d") for word in y]  # no k-mer has the unknown symbol
+        expected = [
+            [sum(slow.mismatch(s, t, k, m, "abc") for s in u for t in v) for v in known]
+            for u in known
+        ]
+        np.testing.assert_array_equal(kernel(kernel.check(y)), expected)
+        np.testing.assert_array_equal(kernel(kernel.check(y[:1]), kernel.check(y)), expected[:1])
 
 
 def test_mismatch_does_not_depend_on_other_strings():

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from itertools import chain
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from okforest.kernels.outputs import array_of_objects, check_collection, is_miss
 
 END = None  # what k-mers have beyond the ends of a sequence
 Kmer = tuple[Any, ...]
+MOST_COUNTS = 2**22  # sequences times words, of which all counts are kept
 Ragged = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]  # values, and where each sequence begins
 
 
@@ -91,14 +93,65 @@ def sorted_kmers(found: Iterable[Kmer]) -> list[Kmer]:
     return sorted(found, key=lambda kmer: tuple((s is not None, str(s)) for s in kmer))
 
 
-def mismatch(a: Outputs, b: Outputs, k: int, common: Floats, alphabet: Sequence[Any]) -> Floats:
-    """Return Σ common[d] over the pairs of k-mers of two sequences that differ at d places.
+def mismatch(a: Outputs, b: Outputs, k: int, m: int, alphabet: Sequence[Any]) -> Floats:
+    """Return the number of common k-mers within m mismatches, for all pairs of sequences.
 
-    K-mers with a symbol that is not in the alphabet are left out.
+    K-mers with a symbol that is not in the alphabet are left out. If there are few words of k
+    symbols, each sequence counts the k-mers near each of them; else k-mers are compared. The
+    result is the same.
     """
-    number = {symbol: i for i, symbol in enumerate(alphabet)}
-    others = None if b is a else _encode_known(b, number)
-    return _compiled().mismatch(_encode_known(a, number), others, k, common)
+    number, size = {symbol: i for i, symbol in enumerate(alphabet)}, len(alphabet)
+    groups = [_encode_known(sequences, number) for sequences in ((a,) if b is a else (a, b))]
+    n_pairs = len(groups[0][0]) * len(groups[-1][0])
+    n_counts = max(len(a), len(b)) * size**k
+    if 0 < n_counts <= MOST_COUNTS and _n_steps(len(a), len(b), size**k) < n_pairs:
+        near = [_count_near(sequences, k, m, size) for sequences in groups]
+        return near[0] @ near[-1].T
+    common = np.array([_n_common(d, k, m, size) for d in range(k + 1)], dtype=np.float64)
+    return _compiled().mismatch(groups[0], None if b is a else groups[1], k, common)
+
+
+def _n_steps(n: int, n_others: int, n_words: int) -> int:
+    """Return how many comparisons of k-mers take as long as counting words. Measured."""
+    return n * n_others * n_words // 16 + 16 * (n + n_others) * n_words
+
+
+def _count_near(sequences: Ragged, k: int, m: int, size: int) -> Floats:
+    """Return how many k-mers of each sequence are within m mismatches of each word."""
+    values, starts = sequences
+    n, row = len(starts) - 1, np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    windows = np.lib.stride_tricks.sliding_window_view(values, k) if len(values) >= k else None
+    if windows is None:
+        return np.zeros((n, size**k))
+    first, last = row[: len(windows)], row[k - 1 :]
+    known = (first == last) & (windows >= 0).all(axis=1)
+    words = windows[known] @ size ** np.arange(k)
+    counts = np.bincount(first[known] * size**k + words, minlength=n * size**k).astype(np.float64)
+    # near[d] counts k-mers with d mismatches at the places so far, any of the other symbols each.
+    near = [counts, *(np.zeros_like(counts) for _ in range(m))]
+    for place in range(k):
+        shape = (-1, size, size**place)
+        for d in range(m, 0, -1):
+            before, after = near[d - 1].reshape(shape), near[d].reshape(shape)
+            after += before.sum(axis=1, keepdims=True)
+            after -= before
+    return sum(near[1:], near[0]).reshape(n, -1)
+
+
+def _n_common(d: int, k: int, m: int, size: int) -> int:
+    """Count the words within m mismatches of two words at Hamming distance d.
+
+    At the d places where the two differ, i symbols are those of the first word, j those of the
+    second; at the others, e symbols differ from both.
+    """
+    total = 0
+    for i in range(d + 1):
+        for j in range(d - i + 1):
+            others = max(size - 2, 0) ** (d - i - j)
+            ways = comb(d, i) * comb(d - i, j) * others
+            for e in range(min(m - d + min(i, j), k - d) + 1):
+                total += ways * comb(k - d, e) * (size - 1) ** e
+    return total
 
 
 def gap_weighted(a: Outputs, b: Outputs, k: int, decay: float) -> Floats:

@@ -1,7 +1,6 @@
 """Kernels on strings and other sequences of symbols."""
 
 from collections.abc import Iterable
-from math import comb
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -146,7 +145,8 @@ class Spectrum(SequenceKernel):
 class Mismatch(SequenceKernel):
     """The number of common k-mers, where a k-mer counts for all that differ in at most m symbols.
 
-    The cost is the product of the lengths, for every pair of sequences.
+    If there are few words of k symbols, as in DNA, the k-mers near each word are counted, once for
+    every sequence. Else the cost is the product of the lengths, for every pair of sequences.
 
     Parameters
     ----------
@@ -200,30 +200,12 @@ class Mismatch(SequenceKernel):
         """Return the Gram matrix."""
         z = y if z is None else z
         alphabet = self.alphabet if self.alphabet is not None else _symbols([*y, *z])
-        k, m = self.length, self.mismatches
-        common = [_common(d, k, m, len(alphabet)) for d in range(k + 1)]
-        return mismatch(y, z, k, np.array(common, dtype=np.float64), alphabet)
+        return mismatch(y, z, self.length, self.mismatches, alphabet)
 
 
 def _symbols(sequences: Iterable[Any]) -> list[Any]:
     """Return the different symbols, in an order that does not depend on hashes."""
     return sorted({symbol for sequence in sequences for symbol in sequence}, key=str)
-
-
-def _common(d: int, k: int, m: int, size: int) -> int:
-    """Count the words within m mismatches of two words at Hamming distance d.
-
-    At the d places where the two differ, i symbols are those of the first word, j those of the
-    second; at the others, e symbols differ from both.
-    """
-    total = 0
-    for i in range(d + 1):
-        for j in range(d - i + 1):
-            others = max(size - 2, 0) ** (d - i - j)
-            ways = comb(d, i) * comb(d - i, j) * others
-            for e in range(min(m - d + min(i, j), k - d) + 1):
-                total += ways * comb(k - d, e) * (size - 1) ** e
-    return total
 
 
 class GapWeighted(SequenceKernel):
