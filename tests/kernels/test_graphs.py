@@ -42,12 +42,14 @@ KERNELS = {
 every_kernel = pytest.mark.parametrize(("kernel", "formula"), KERNELS.values(), ids=KERNELS)
 
 
-@pytest.fixture(params=["small", "large"], autouse=True)
+@pytest.fixture(params=["small", "large", "largest"], autouse=True)
 def size(request, monkeypatch):
-    """Run a test with the code for small graphs and with the code for large ones."""
-    if request.param == "large":
+    """Run a test with the code for small graphs, for large ones, and for those never kept."""
+    if request.param != "small":
         monkeypatch.setattr(graphs, "DENSE", 0)
         monkeypatch.setattr(graphs, "BLOCK", 4)
+    if request.param == "largest":
+        monkeypatch.setattr(graphs, "KEPT_BYTES", 0)
     return request.param
 
 
@@ -110,6 +112,29 @@ def test_forms_of_a_graph(kernel, formula):
         )
 
 
+@pytest.mark.parametrize("normalize", [False, True])
+def test_columns_are_computed_once(size, normalize):
+    """A fit and predictions share the columns of a kernel; files leave them out."""
+    computed = []
+
+    class Counted(Diffusion):
+        def _product(self, B):
+            computed.append(B.shape[1])
+            return super()._product(B)
+
+    kernel = Counted(GRAPH, normalize=normalize)
+    part = kernel(EVERY[:5], EVERY)
+    K = kernel.resolve(EVERY)(EVERY)
+    other = clone(kernel)
+    np.testing.assert_array_equal(other(EVERY[3:], EVERY[:9]), kernel(EVERY[3:], EVERY[:9]))
+    np.testing.assert_allclose(part, K[:5], rtol=1e-12)
+    np.testing.assert_array_equal(other.diag(EVERY), kernel.diag(EVERY))
+    assert sum(computed) == {"small": 0, "large": 14}.get(size, sum(computed))
+    kernel.set_params(beta=2.0)
+    np.testing.assert_allclose(kernel(EVERY), Diffusion(GRAPH, 2.0, normalize=normalize)(EVERY))
+    assert "_columns_of" not in kernel.__getstate__()
+
+
 @every_kernel
 @given(seed=st.integers(0, 10**6))
 def test_order_of_vertices_does_not_matter(kernel, formula, seed):
@@ -156,7 +181,7 @@ def test_normalisation_is_the_general_one():
 @pytest.mark.parametrize("rank", [1, 3, 9, 14, 40])
 def test_rank(kernel, formula, normalize, rank, size):
     """A rank keeps the largest eigenvalues, and residual_share reports what is left out."""
-    n = 60 if size == "large" else 14
+    n = 60 if size != "small" else 14
     A = make_graph(n, 2 * n, seed=0, isolated=2)
     kernel = clone(kernel).set_params(graph=A, normalize=normalize, rank=rank)
     y = np.arange(n)
@@ -174,7 +199,7 @@ def test_rank(kernel, formula, normalize, rank, size):
     else:
         assert set(kernel.diag(y).round(9)) <= {0.0, 1.0}
     share = 1 - values.sum() / np.trace(formula(A))
-    assert kernel.residual_share() == pytest.approx(share, abs=0.1 if size == "large" else 1e-9)
+    assert kernel.residual_share() == pytest.approx(share, abs=0.1 if size != "small" else 1e-9)
     assert clone(kernel).set_params(rank=None).residual_share() == 0.0
 
 
@@ -205,7 +230,7 @@ def test_hubs(beta):
 def test_too_long_a_time(size):
     """A beta whose series is too long is refused."""
     kernel = Diffusion(GRAPH, beta=1e9)
-    if size == "large":
+    if size != "small":
         with pytest.raises(
             ValueError, match=r"beta=1e\+09 times the largest degree, .* smaller beta"
         ):
@@ -260,7 +285,7 @@ def test_commute_times():
 
 
 def test_diagonals_are_computed_once(size, monkeypatch):
-    """The norms of vertices, which take one column each on large graphs, are cached and shared."""
+    """The norms of vertices, one column each on large graphs, are kept; columns if they fit."""
     kernel = RegularizedLaplacian(GRAPH, normalize=True)
     kernel(EVERY)
     columns = []
@@ -269,7 +294,7 @@ def test_diagonals_are_computed_once(size, monkeypatch):
         RegularizedLaplacian, "_product", lambda self, B: columns.append(B) or product(self, B)
     )
     clone(kernel)(EVERY, EVERY[:3])
-    assert sum(B.shape[1] for B in columns) == (3 if size == "large" else 0)
+    assert sum(B.shape[1] for B in columns) == (3 if size == "largest" else 0)
 
 
 def test_parallel_edges_add_up():

@@ -15,6 +15,7 @@ from okforest.kernels.laplacian import GraphLaplacian, Positions, Vertices, resi
 
 DENSE = 2000  # up to this number of vertices, the full spectrum of the Laplacian is computed
 BLOCK = 64  # columns of a large kernel computed at a time, so that they stay in cache
+KEPT_BYTES = 2**28  # largest kernel whose columns are kept: a fit and predictions need the same
 # Relative to the largest diagonal entry: smaller squared norms are rounding errors.
 ZERO = 1e-12
 
@@ -62,7 +63,7 @@ class VertexKernel(OutputKernel):
     # Cached results, each stored with the parameters that it was computed from.
     _vertices_of: tuple[Any, Any, Vertices] | None = None
     _factor_of: tuple[Any, Floats] | None = None
-    _diagonal_of: tuple[Any, Floats] | None = None
+    _columns_of: tuple[Any, Floats, Floats | None] | None = None
 
     @abstractmethod
     def _spectral_function(self, eigenvalues: Floats) -> Floats:
@@ -90,7 +91,7 @@ class VertexKernel(OutputKernel):
     def resolve(self, y: Outputs) -> Self:
         """Convert the graph to a CSR array and names."""
         resolved = self.on(self._vertices)
-        resolved._factor_of = self._factor_of
+        resolved._factor_of, resolved._columns_of = self._factor_of, self._columns_of
         return resolved
 
     def __call__(self, y: Outputs, z: Outputs | None = None) -> Floats:
@@ -221,27 +222,40 @@ class VertexKernel(OutputKernel):
         Yield the indices of the positions in a block, their columns in the block, and the block.
         """
         distinct, which = np.unique(positions, return_inverse=True)
+        diagonal, kept = self._known_columns
         for start in range(0, len(distinct), BLOCK):
             block = distinct[start : start + BLOCK]
-            unit = np.zeros((len(self._vertices), len(block)))
-            unit[block, np.arange(len(block))] = 1.0
             wanted = np.flatnonzero((which >= start) & (which < start + BLOCK))
-            values = self._product(unit)
-            self._known_diagonal[block] = values[block, np.arange(len(block))]
-            yield wanted, which[wanted] - start, values
+            new = block if kept is None else block[np.isnan(diagonal[block])]
+            if len(new):
+                unit = np.zeros((len(self._vertices), len(new)))
+                unit[new, np.arange(len(new))] = 1.0
+                values = self._product(unit)
+                if kept is not None:
+                    kept[new] = values.T
+                # Last, because other threads take the columns whose diagonal is known.
+                diagonal[new] = values[new, np.arange(len(new))]
+            yield wanted, which[wanted] - start, values if kept is None else kept[block].T
 
     @property
-    def _known_diagonal(self) -> Floats:
-        """Return the diagonal of r(L) where its columns have been computed, NaN elsewhere."""
+    def _known_columns(self) -> tuple[Floats, Floats | None]:
+        """Return the diagonal of r(L), NaN where no column is known, and the columns, as rows.
+
+        The columns are None if they would take too much memory.
+        """
         state = self._state
-        if self._diagonal_of is None or self._diagonal_of[0] != state:
-            self._diagonal_of = state, np.full(len(self._vertices), np.nan)
-        return self._diagonal_of[1]
+        known = self._columns_of
+        if known is None or known[0] != state:
+            n = len(self._vertices)
+            columns = np.empty((n, n)) if 8 * n**2 <= KEPT_BYTES else None
+            known = self._columns_of = state, np.full(n, np.nan), columns
+        return known[1:]
 
     def _diagonal(self, positions: Positions) -> Floats:
-        for _ in self._columns(positions[np.isnan(self._known_diagonal[positions])]):
+        diagonal, _ = self._known_columns
+        for _ in self._columns(positions[np.isnan(diagonal[positions])]):
             pass  # _columns stores the diagonal
-        return self._known_diagonal[positions]
+        return diagonal[positions]
 
     def _scale(self, positions: Positions) -> Floats:
         return _inverse_roots(self._diagonal(positions))
@@ -250,11 +264,11 @@ class VertexKernel(OutputKernel):
         # A search must not copy, check or decompose the graph for every candidate.
         clone = type(self)(**self.get_params(deep=False))
         clone._vertices_of, clone._factor_of = self._vertices_of, self._factor_of
-        clone._diagonal_of = self._diagonal_of
+        clone._columns_of = self._columns_of
         return clone
 
     def __getstate__(self) -> dict[str, Any]:
-        cached = ("_checked", "_vertices_of", "_factor_of", "_diagonal_of")
+        cached = ("_checked", "_vertices_of", "_factor_of", "_columns_of")
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name not in cached}
 

@@ -37,6 +37,7 @@ from okforest.network.links import (
 )
 from okforest.weights import Span, WeightMatrix, as_weights
 
+KNOWN = "squared norms of the known vertices"  # kept for later predictions
 # For each kind of pair, increasing scores and the corresponding probabilities of a link.
 Calibration = dict[PairKind, tuple[Floats, Floats]]
 
@@ -271,8 +272,12 @@ class NetworkCompletion(LinkPredictor):
         n = weights[0].shape[0]
         if self.normalize == 0:
             return VertexEmbedding(weights, np.ones(n))
-        span = self._span
-        squares = np.mean([span.squared_norms(W) for W in weights], axis=0)
+
+        def squared_norms() -> Floats:
+            squares: Floats = np.mean([self._span.squared_norms(W) for W in weights], axis=0)
+            return squares
+
+        squares = self._span.kept(KNOWN, squared_norms) if X is None else squared_norms()
         powers = np.maximum(squares, 0.0) ** (0.5 * self.normalize)
         scale = np.divide(1.0, powers, out=np.zeros(n), where=powers > 0)
         return VertexEmbedding(weights, scale)
