@@ -4,21 +4,25 @@ import copy
 import inspect
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import typing_extensions
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
 import okforest
 from okforest import datasets, network, segments
 from okforest._utils.state import ABSENT, FittedState, check_declared, declaration
 from okforest.decode import Threshold
+from okforest.engine import Trees
 from public import MODULES
 from sparse_calls import COLUMNS, LINKS, OUTPUTS, ROWS, X, kernel_of, make
 
@@ -119,6 +123,16 @@ def test_states_that_load_would_refuse_are_not_saved(tmp_path):
     with pytest.raises(ValueError, match="outputs_ has 11 entries, not 12"):
         okforest.save(model, tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+def test_parameters_that_load_would_refuse_are_not_saved(tmp_path):
+    model = okforest.OKNeighbors(2).fit(X, OUTPUTS["linear"]).set_params(metric="mahalanobis")
+    with pytest.raises(ValueError, match="OKNeighbors is not saved, since load would refuse"):
+        okforest.save(model, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+    okforest.save(model.set_params(metric="manhattan"), tmp_path / "model")
+    loaded = okforest.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_weights(X).toarray().sum(axis=1), np.ones(ROWS))
 
 
 def test_warnings_of_a_fit_point_at_the_line_of_the_user():
@@ -354,8 +368,20 @@ def fitted_once(name):
     return fitted(name)[0]
 
 
-def damaged(value, kind):
-    """Return another value, similar to the one of a fitted attribute."""
+KINDS = ["gone", "None", "number", "text", "list", "shorter", "deeper", "objects", "other"]
+SPARSE_PARTS = ("data", "indices", "indptr")
+
+
+def damaged(value, kind, part):
+    """Return a value like the one of a fitted attribute; ``part`` chooses what is damaged in it."""
+    if isinstance(value, Trees):
+        names = [field.name for field in fields(value)]
+        name = names[part % len(names)]
+        return replace(value, **{name: damaged(getattr(value, name), kind, part)})
+    if sp.issparse(value) and kind in ("shorter", "deeper", "other"):
+        value, name = value.copy(), SPARSE_PARTS[part % 3]
+        setattr(value, name, damaged(getattr(value, name), kind, part))
+        return value
     if kind in ("None", "number", "text", "list"):
         return {"None": None, "number": -3, "text": "text", "list": [1, "a", None]}[kind]
     if isinstance(value, np.ndarray):
@@ -363,13 +389,20 @@ def damaged(value, kind):
             return value[:-1]
         if kind == "deeper":
             return value[..., None]
-        numeric = value.dtype.kind in "biuf"
+        if kind == "other" and value.dtype.kind in "bU" and value.flags.forc:
+            flags = value.dtype.kind == "b"  # bytes that are no booleans, or no characters
+            raw = value.ravel().view(np.uint8 if flags else np.uint32)
+            return np.full_like(raw, 7 if flags else 2**31).view(value.dtype).reshape(value.shape)
+        numeric = value.dtype.kind in "iuf"
         return value[::-1] * 10 if kind == "other" and numeric else value.astype(object)
     if isinstance(value, list):
         return value[:-1]
     if isinstance(value, int | float):
         return value + 1 if kind == "shorter" else float(value)
     return {kind: value}
+
+
+PARAMS = ["mahalanobis", "precomputed", "nonsense", -1, 0, 2.5, None, {"V": 3}, ["a"]]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -380,21 +413,20 @@ def test_save_writes_nothing_that_load_refuses(data, tmp_path):
     name = data.draw(st.sampled_from([*ESTIMATORS]))
     model = copy.copy(fitted_once(name))
     learnt = sorted(one for one in vars(model) if one.endswith("_"))
-    for one in data.draw(st.lists(st.sampled_from(learnt), min_size=1, max_size=2, unique=True)):
-        kind = data.draw(
-            st.sampled_from(
-                ["gone", "None", "number", "text", "list", "shorter", "deeper", "objects", "other"]
-            )
-        )
+    for one in data.draw(st.lists(st.sampled_from(learnt), max_size=2, unique=True)):
+        kind = data.draw(st.sampled_from(KINDS))
         if kind == "gone":
             delattr(model, one)
         else:
-            vars(model)[one] = damaged(vars(model)[one], kind)
+            vars(model)[one] = damaged(vars(model)[one], kind, data.draw(st.integers(0, 20)))
+    params = sorted(model.get_params(deep=False))
+    for one in data.draw(st.lists(st.sampled_from(params), max_size=1)):
+        vars(model)[one] = data.draw(st.sampled_from(PARAMS))
     path = tmp_path / "model"
     path.unlink(missing_ok=True)
     try:
         okforest.save(model, path)
-    except Exception:
+    except (NotFittedError, TypeError, ValueError):
         assert not path.exists()
     else:
         loaded = okforest.load(path)

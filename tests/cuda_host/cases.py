@@ -5,8 +5,7 @@ from dataclasses import fields
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from okforest.engine import GrowthPlan, GrowthRules, Trees, grow
-from okforest.engine.trees import check_trees
+from okforest.engine import GrowthPlan, GrowthRules, Trees, check_trees, grow
 
 EXACT = {field.name for field in fields(Trees)} - {"weight", "variance"}
 

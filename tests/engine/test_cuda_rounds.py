@@ -11,8 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import cuda_host
 from okforest import OKBoost, OKRidge
-from okforest.engine import cuda
-from okforest.engine.trees import check_trees
+from okforest.engine import check_trees, cuda
 from okforest.kernels import RBF
 
 EXACT = ("feature", "left", "threshold", "missing_left", "begin", "end", "members", "node_offsets")

@@ -4,10 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from growing import grow
-from okforest.engine import GrowthRules, Trees
-from okforest.engine.trees import check_trees
+from okforest.engine import GrowthRules, Trees, check_trees
+from reference import validity
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 4))
@@ -146,3 +148,35 @@ def test_categorical_tests(categorical):
     ):
         with pytest.raises(ValueError, match=problem):
             check_trees(dataclasses.replace(categorical, **change), N_FEATURES)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_change_is_judged_as_by_the_reference(categorical, data):
+    """Whatever entry is changed: the compiled check finds a fault where the reference does."""
+    name = data.draw(st.sampled_from([field.name for field in dataclasses.fields(Trees)]))
+    array = getattr(categorical, name)
+    if not len(array):
+        return
+    entry = data.draw(st.integers(0, len(array) - 1))
+    if array.dtype == bool:
+        changed_trees = dataclasses.replace(
+            categorical, **{name: np.full(len(array), data.draw(st.integers(0, 3)), "u1").view("?")}
+        )
+    elif array.dtype.kind == "f":
+        values = st.sampled_from([-1.0, -0.0, 0.0, 0.5, np.nan, np.inf, -np.inf])
+        changed_trees = changed(categorical, name, entry, data.draw(values))
+    else:
+        near = [-(2**31), -2, -1, 0, 1, 2, 3, 4, 29, 30, 31, 64, 65, 128, 129, 2**31 - 1]
+        values = st.sampled_from([x for x in near if x >= np.iinfo(array.dtype).min])
+        changed_trees = changed(categorical, name, entry, data.draw(values))
+    assert problem(check_trees, changed_trees) == problem(validity.check_trees, changed_trees)
+
+
+def problem(check, trees):
+    """Return whether a check refuses trees."""
+    try:
+        check(trees, N_FEATURES)
+    except ValueError:
+        return True
+    return False

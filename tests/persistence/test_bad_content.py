@@ -1,6 +1,7 @@
 """Intact files whose content cannot be a model: each fault has an error of its own."""
 
 import io
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -181,16 +182,20 @@ MODEL_CHANGES = {
 def save_unchecked(model, path):
     """Save a model in a state that okforest.save refuses."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(OKTree, "check_state", lambda self: None)
+        patch.setattr("okforest.persistence.saving._restore", lambda *args: None)
+        patch.setattr("okforest.persistence.encoding.check_sparse", lambda *args: None)
         okforest.save(model, path)
 
 
 @pytest.mark.parametrize(("change", "problem"), MODEL_CHANGES.values(), ids=MODEL_CHANGES)
 def test_models_that_would_crash(path, change, problem):
-    """A file with the right checksums whose parts do not fit each other is refused."""
+    """A file whose parts do not fit each other is refused, with right checksums, and not made."""
     model = Mine().fit(X, Y)
     model.matrix_ = csr_array(np.eye(3))
     change(model)
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        okforest.save(model, path)
+    assert not path.exists()
     save_unchecked(model, path)
     assert_bad(path, problem)
 

@@ -8,9 +8,12 @@ import zlib
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import okforest
 from okforest import OKExtraTrees
+from okforest.engine import crc32
 from okforest.kernels import RBF
 from okforest.persistence import FileFormatError
 from okforest.persistence.container import read
@@ -239,3 +242,11 @@ def test_content_without_a_model(path):
     for content in ([], {}, None):
         path.write_bytes(with_header({"content": content, "arrays": []}))
         assert_bad(path, "does not hold a model")
+
+
+@given(st.binary(max_size=300), st.binary(max_size=300))
+def test_checksums_are_those_of_zlib(first, second):
+    """Of any bytes, in one part or in two."""
+    a, b = (np.frombuffer(part, np.uint8) for part in (first, second))
+    assert crc32(a) == zlib.crc32(first)
+    assert crc32(b, crc32(a)) == zlib.crc32(first + second)

@@ -7,13 +7,19 @@ from types import ModuleType
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.utils import all_estimators
 
 import okforest
 from okforest import OKTree
 from okforest.kernels import RBF, Linear
 from okforest.network import NetworkCompletion
 from okforest.persistence import FileFormatError
-from okforest.persistence.classes import ClassFinder, UnknownClassError, class_name
+from okforest.persistence.classes import (
+    SCIKIT_LEARN,
+    ClassFinder,
+    UnknownClassError,
+    class_name,
+)
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(20, 3))
@@ -51,6 +57,12 @@ def my_module(monkeypatch):
 def test_names(cls, name):
     """Classes of okforest and scikit-learn have the name of the package that exports them."""
     assert class_name(cls) == name
+
+
+def test_estimators_of_scikit_learn():
+    """Every public one is in a module that load imports."""
+    for _, cls in all_estimators():
+        assert class_name(cls).partition(":")[0] in SCIKIT_LEARN
 
 
 def test_imported_classes(my_module):

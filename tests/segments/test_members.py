@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from okforest import OKRandomForest
-from okforest.engine import apply, leaf_weights
-from okforest.engine.trees import check_trees
+from okforest.engine import apply, check_trees, leaf_weights
 from okforest.segments.learners import fill_leaves, merge_members
 from reference.trees import forest_weights
 

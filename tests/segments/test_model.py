@@ -24,7 +24,7 @@ from okforest import (
     OKTotallyRandomTrees,
     OKTree,
 )
-from okforest.engine.trees import check_trees
+from okforest.engine import check_trees
 from okforest.kernels import RBF, FromCallable, Precomputed
 from okforest.metrics import kernel_r2
 from okforest.segments import (

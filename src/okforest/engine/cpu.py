@@ -21,7 +21,7 @@ from okforest._utils.arrays import (
 )
 from okforest._utils.resources import fitting_threads
 from okforest.engine.plan import GrowthPlan, GrowthRules
-from okforest.engine.trees import LeafPartition, Trees
+from okforest.engine.trees import LeafPartition, Trees, check_arrays
 
 FROBENIUS = "a tree grown by criterion='frobenius'"
 FROBENIUS_ADVICE = (
@@ -137,9 +137,7 @@ def find_nearest(
         Number of threads; it does not change the result.
     """
     return _core.find_nearest(
-        weights.indptr.astype(np.int64, copy=False),
-        weights.indices.astype(np.int32, copy=False),
-        np.ascontiguousarray(weights.data, dtype=np.float64),
+        *_csr_arrays(weights),
         places.astype(np.int32),
         gram,
         np.ascontiguousarray(squares),
@@ -195,6 +193,86 @@ def leaf_vectors(
     most_means = most_bytes // (8 * max(1, values.shape[1]))
     places, means = _core.leaf_table(vars(trees), values, most_means, n_threads)
     return LeafVectors(trees, places, means, values) if len(places) else None
+
+
+def quantile_places(weights: sp.csr_array, ranks: Ints, levels: Floats, n_threads: int = 1) -> Ints:
+    """Return the ranks of weighted quantiles, of shape (n, n_levels).
+
+    They are the ranks of the first outputs up to which the weights of a row sum to at least a share
+    of their total. With negative weights, the largest sum so far counts; if none is positive, all
+    outputs weigh the same.
+
+    Parameters
+    ----------
+    weights : csr_array of shape (n, n_train)
+        The weights.
+    ranks : ndarray of shape (n_train,), int32
+        The rank of each output; all differ.
+    levels : ndarray of shape (n_levels,)
+        The shares.
+    n_threads : int
+        Number of threads; it does not change the result.
+    """
+    return _core.quantile_places(*_csr_arrays(weights), ranks, levels, n_threads)
+
+
+def _csr_arrays(matrix: sp.csr_array) -> tuple[Any, Any, Any]:
+    return (
+        matrix.indptr.astype(np.int64, copy=False),
+        matrix.indices.astype(np.int32, copy=False),
+        np.ascontiguousarray(matrix.data, dtype=np.float64),
+    )
+
+
+def near_candidates(
+    queries: Floats,
+    panels: npt.NDArray[np.float32],
+    half_squares: npt.NDArray[np.float32],
+    reach: Floats,
+    k: int,
+    most: int,
+    n_threads: int = 1,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return, as offsets and positions, the candidates that may be the k nearest to each query.
+
+    The search is in float32, with a bound on its rounding: none of the k nearest is missing. A
+    query has no candidates at all if more than ``most`` of them would remain.
+
+    Parameters
+    ----------
+    queries : ndarray of shape (n, d)
+        The queries, divided by the same number as the candidates.
+    panels : ndarray of shape (n_panels, d, 64), float32
+        Vectors divided by any number, 64 in each panel, the last padded with zeros.
+    half_squares : ndarray of shape (64 * n_panels,), float32
+        Half of their squared norms, padded with infinity.
+    reach : ndarray of shape (n_panels,)
+        The largest norm in each panel.
+    k, most : int
+        Numbers of candidates.
+    n_threads : int
+        Number of threads; it does not change the result.
+    """
+    return _core.near_candidates(queries, panels, half_squares, reach, k, most, n_threads)
+
+
+def check_trees(trees: Trees, n_features: int) -> None:
+    """Raise a ValueError that names the problem unless these arrays are valid trees.
+
+    Everything that the core trusts is checked, in one pass over the arrays.
+    """
+    check_arrays(trees)
+    problem = _core.problem_of_trees(vars(trees), n_features)
+    if problem:
+        raise ValueError(problem)
+
+
+def crc32(data: npt.NDArray[np.uint8], before: int = 0) -> int:
+    """Return the CRC-32 of bytes, as :func:`zlib.crc32` does, at the speed of memory.
+
+    ``before`` is the checksum of the bytes before.
+    """
+    return _core.crc32(data, before)
 
 
 def pruning_path(tree: Trees) -> tuple[Floats, Floats]:

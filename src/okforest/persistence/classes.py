@@ -24,10 +24,11 @@ SCIKIT_LEARN = frozenset(
     for name in (
         *("calibration", "cluster", "compose", "covariance", "cross_decomposition"),
         *("decomposition", "discriminant_analysis", "dummy", "ensemble", "feature_extraction"),
-        *("feature_extraction.text", "feature_selection", "gaussian_process", "impute"),
-        *("isotonic", "kernel_approximation", "kernel_ridge", "linear_model", "manifold"),
-        *("mixture", "multiclass", "multioutput", "naive_bayes", "neighbors", "neural_network"),
-        *("pipeline", "preprocessing", "random_projection", "semi_supervised", "svm", "tree"),
+        *("feature_extraction.image", "feature_extraction.text", "feature_selection", "frozen"),
+        *("gaussian_process", "impute", "isotonic", "kernel_approximation", "kernel_ridge"),
+        *("linear_model", "manifold", "mixture", "model_selection", "multiclass", "multioutput"),
+        *("naive_bayes", "neighbors", "neural_network", "pipeline", "preprocessing"),
+        *("random_projection", "semi_supervised", "svm", "tree"),
     )
 )
 

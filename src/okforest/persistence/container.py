@@ -1,6 +1,6 @@
 r"""The file format: JSON and arrays in one file that can be memory-mapped, with checksums.
 
-All numbers are little-endian; every checksum is a CRC-32, computed by :func:`zlib.crc32`.
+All numbers are little-endian; every checksum is a CRC-32, as :func:`zlib.crc32` computes it.
 
 =========  ======================================================================================
 bytes      content
@@ -48,6 +48,8 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from okforest.engine import crc32
+
 Array = npt.NDArray[Any]
 Path = str | os.PathLike[str]
 
@@ -55,6 +57,7 @@ MAGIC = b"\x89okf\r\n\x1a\n"
 FORMAT = 2
 PREFIX = struct.Struct("<8sIQQI")
 ALIGNMENT = 64
+CHUNK = 2**18  # bytes read at a time
 DTYPE = re.compile(r"\|b1|[<>|][iu][1248]|[<>]f[248]|[<>]c(8|16)|\|S[1-9]\d*|[<>]U[1-9]\d*")
 MAX_DIMENSIONS = 64  # NumPy's
 
@@ -96,7 +99,7 @@ def write(file: BinaryIO, content: Any, arrays: Sequence[Array]) -> None:
     file.write(header)
     for piece in pieces:
         file.write(bytes(-file.tell() % ALIGNMENT))
-        file.write(piece)
+        file.write(piece.data)
     file.write(bytes(data_begin + end - file.tell()))
 
 
@@ -128,14 +131,21 @@ def read(path: Path, *, mapped: bool, verify: bool) -> Contents:
                 buffer = mmap(file.fileno(), 0, access=ACCESS_READ)
                 arrays = [entry.view(buffer, data_begin) for entry in entries]
             else:
-                arrays = [entry.read(file, data_begin) for entry in entries]
+                parts = [entry.read(file, data_begin, verify) for entry in entries]
+                arrays = [array for array, _ in parts]
         except (OverflowError, TypeError, ValueError) as error:
             raise FileFormatError(f"{name} is malformed: {error}. {AGAIN}") from error
-    for i, (entry, array) in enumerate(zip(entries, arrays, strict=True)):
-        if verify and zlib.crc32(_flat(array, entry.order)) != entry.crc32:
-            raise FileFormatError(
-                f"{name} is corrupted: array {i} differs from its checksum. {AGAIN}"
-            )
+    if verify:
+        found = (
+            [crc32(_flat(array, entry.order)) for entry, array in zip(entries, arrays, strict=True)]
+            if mapped
+            else [checksum for _, checksum in parts]
+        )
+        for i, entry in enumerate(entries):
+            if found[i] != entry.crc32:
+                raise FileFormatError(
+                    f"{name} is corrupted: array {i} differs from its checksum. {AGAIN}"
+                )
     return Contents(number, content, arrays)
 
 
@@ -170,13 +180,18 @@ class _Entry:
             raise ValueError(f"an array of shape {shape} does not have {entry['nbytes']} bytes")
         return cls(**entry | {"shape": tuple(shape)})
 
-    def read(self, file: BufferedReader, data_begin: int) -> Array:
-        """Return the array in memory."""
+    def read(self, file: BufferedReader, data_begin: int, verify: bool) -> tuple[Array, int]:
+        """Return the array in memory, and its checksum, or 0 if it is not to be verified."""
         array = np.empty(self.shape, self.dtype, self.order)
+        flat, checksum = _flat(array, self.order), 0
         file.seek(data_begin + self.offset)
-        if file.readinto(_flat(array, self.order)) != self.nbytes:
-            raise ValueError("it ends within an array")
-        return array
+        for start in range(0, self.nbytes, CHUNK):
+            part = flat[start : start + CHUNK]
+            if file.readinto(part.data) != len(part):
+                raise ValueError("it ends within an array")
+            if verify:  # while it is in cache
+                checksum = crc32(part, checksum)
+        return array, checksum
 
     def view(self, buffer: mmap, data_begin: int) -> Array:
         """Return the array as a read-only part of a mapped file."""
@@ -193,20 +208,20 @@ def writable_dtype(dtype: np.dtype[Any]) -> bool:
     return DTYPE.fullmatch(dtype.str) is not None
 
 
-def _describe(array: Array, offset: int) -> tuple[_Entry, memoryview]:
+def _describe(array: Array, offset: int) -> tuple[_Entry, Array]:
     """Return an array's entry and its bytes, copied only if the array is not contiguous."""
     array = np.asarray(array)
     if not array.flags.forc:
         array = np.ascontiguousarray(array)
     order: Literal["C", "F"] = "C" if array.flags.c_contiguous else "F"
     flat = _flat(array, order)
-    checksum = zlib.crc32(flat)
+    checksum = crc32(flat)
     return _Entry(array.dtype.str, array.shape, order, offset, array.nbytes, checksum), flat
 
 
-def _flat(array: Array, order: Literal["C", "F"]) -> memoryview:
+def _flat(array: Array, order: Literal["C", "F"]) -> npt.NDArray[np.uint8]:
     """Return the bytes of a contiguous array, without a copy."""
-    return array.reshape(-1, order=order).view(np.uint8).data
+    return array.reshape(-1, order=order).view(np.uint8)
 
 
 def _aligned(position: int) -> int:

@@ -20,9 +20,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from okforest._utils.arrays import check_compressed
-from okforest.engine import Trees
-from okforest.engine.trees import check_trees
+from okforest._utils.arrays import check_compressed, check_sparse
+from okforest.engine import Trees, check_trees
 from okforest.persistence.classes import ClassFinder, class_name
 from okforest.persistence.container import writable_dtype
 
@@ -44,10 +43,15 @@ SPARSE = {cls.__name__: cls for cls in (sp.csr_array, sp.csr_matrix, sp.csc_arra
 
 
 class Encoder:
-    """Turns values into JSON and :attr:`arrays`; raises a TypeError naming what it cannot store."""
+    """Turns values into JSON and :attr:`arrays`; raises a TypeError naming what it cannot store.
+
+    :attr:`classes` are the classes that files name and load does not find by itself.
+    """
 
     def __init__(self) -> None:
         self.arrays: list[Array] = []
+        self.classes: list[type] = []
+        self._given: list[Array] = []  # keeps arrays alive, so that no other gets the id of one
         self._positions: dict[int, int] = {}
 
     def encode(self, value: Any, path: str) -> Any:
@@ -89,8 +93,8 @@ class Encoder:
         if isinstance(value, BaseEstimator):
             params = value.get_params(deep=False)
             learnt = _learnt(value, params, path)
-            if learnt and hasattr(value, "check_state"):
-                value.check_state()  # what load would refuse is not written
+            if not kind.__module__.startswith(("okforest.", "sklearn.")):
+                self.classes.append(kind)
             return {
                 "type": class_name(kind),
                 "params": self._encode_members(params, path),
@@ -117,13 +121,14 @@ class Encoder:
         if not writable_dtype(array.dtype):
             raise TypeError(_refusal(array, path))
         # An array is stored once: the kernel of a model and of its fit share a Gram matrix.
-        # self.arrays keeps it alive, so that no other array gets its id.
         if id(array) not in self._positions:
             self._positions[id(array)] = len(self.arrays)
-            self.arrays.append(array)
+            self._given.append(array)
+            self.arrays.append(np.asarray(array if array.flags.forc else array.copy()))
         return {"type": "array", "position": self._positions[id(array)]}
 
     def _encode_sparse(self, matrix: Any, path: str) -> dict[str, Any]:
+        check_sparse(matrix, path)
         n_entries = int(matrix.indptr[-1])
         parts = {
             "data": matrix.data[:n_entries],  # SciPy allows unused entries at the end

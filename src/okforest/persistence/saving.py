@@ -6,6 +6,7 @@ from importlib.metadata import version
 from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from okforest.persistence.atomic import replacing
@@ -32,7 +33,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     with the attributes whose names end in an underscore; other scikit-learn estimators, such as the
     steps of a pipeline, with all their attributes. Functions, objects that hold compiled state
     (such as the trees of scikit-learn), and other public attributes of your own classes raise a
-    ``TypeError`` that names the attribute.
+    ``TypeError`` that names the attribute. A model that :func:`load` would refuse, since one of its
+    parameters or fitted attributes was changed after the fit, raises a ``ValueError``.
 
     The file is replaced in one step when the new one is complete: if saving fails, the previous
     file stays as it was.
@@ -78,11 +80,16 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
             f"okforest.save does not store a {type(model).__name__}: save its best_estimator_."
         )
     check_is_fitted(model, msg="this %(name)s is not fitted: call fit before okforest.save.")
+    name = type(model).__name__
     encoder = Encoder()
-    content = {
-        "okforest": version("okforest"),
-        "model": encoder.encode(model, type(model).__name__),
-    }
+    content = {"okforest": version("okforest"), "model": encoder.encode(model, name)}
+    try:  # what load would refuse is not written
+        _restore(content["model"], encoder.arrays, ClassFinder(encoder.classes))
+    except (*BAD_CONTENT, NotFittedError, UnknownClassError) as error:
+        raise ValueError(
+            f"this {name} is not saved, since load would refuse the file: {error}. If a parameter "
+            "or an attribute was changed after the fit, fit again."
+        ) from error
     with replacing(path) as file:
         write(file, content, encoder.arrays)
 
@@ -153,10 +160,7 @@ def load(
     if not isinstance(content, dict) or "model" not in content:
         raise FileFormatError(f"{os.fspath(path)} does not hold a model.")
     try:
-        model = Restorer(file.arrays, classes).restore(content["model"])
-        if not _is_model(model):
-            raise ValueError(f"it holds a {type(model).__name__}, not a model")
-        check_is_fitted(model)
+        return _restore(content["model"], file.arrays, classes)
     except UnknownClassError as error:
         raise FileFormatError(f"{os.fspath(path)} cannot be loaded: {error}.") from None
     except BAD_CONTENT as error:
@@ -165,6 +169,14 @@ def load(
             f"{os.fspath(path)} cannot be loaded: {reason}. It was written by okforest "
             f"{content.get('okforest')}: load it with that version, or save the model again."
         ) from error
+
+
+def _restore(content: Any, arrays: list[Any], classes: ClassFinder) -> Any:
+    """Return the fitted model that a file holds."""
+    model = Restorer(arrays, classes).restore(content)
+    if not _is_model(model):
+        raise ValueError(f"it holds a {type(model).__name__}, not a model")
+    check_is_fitted(model)
     return model
 
 

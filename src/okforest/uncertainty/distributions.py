@@ -10,6 +10,7 @@ from okforest._utils.arrays import Floats, Outputs
 from okforest._utils.resources import check_memory
 from okforest.decode.label_sets import label_set_kernel
 from okforest.decode.label_sets import marginals as weighted_labels
+from okforest.engine import quantile_places
 from okforest.kernels import Dirac
 from okforest.kernels.outputs import array_of_objects
 from okforest.metrics.losses import unwrap
@@ -458,22 +459,18 @@ def bands(model: Any, X: Any, coverage: float = 0.9) -> Floats:
 
 def quantiles_of(predicted: Predictions, levels: Floats) -> Floats:
     """Return quantiles of every coordinate, of shape (n, q, m)."""
+    span, W = predicted
     vectors = predicted.vectors()
-    n, n_train = predicted.W.shape
+    n, n_train = W.shape
     result = np.empty((n, vectors.shape[1], len(levels)))
-    orders = np.argsort(vectors, axis=0, kind="stable")
-    for rows in predicted.span.blocks(n, 4 * n_train):
-        entries: Any = predicted.W[rows].entries()
-        dense = entries if isinstance(entries, np.ndarray) else entries.toarray()
-        for j, order in enumerate(orders.T):
-            # Negative weights may make the sums fall; the distribution is made to rise.
-            sums = np.maximum.accumulate(np.cumsum(dense[:, order], axis=1), axis=1)
-            unknown = sums[:, -1] <= 0  # nothing supports the prediction: all outputs alike
-            sums[unknown] = np.arange(1.0, n_train + 1)
-            sums = sums / sums[:, -1:]
-            for k, level in enumerate(levels):
-                place = (sums >= level - ROUNDING).argmax(axis=1)
-                result[rows, j, k] = vectors[order[place], j]
+    ranks = np.empty(n_train, dtype=np.int32)
+    orders = np.argsort(vectors, axis=0, kind="stable").T
+    for rows in span.blocks(n, max(1, 2 * W.max_entries // max(1, n))):
+        weights, n_threads = W[rows].tocsr(), getattr(W, "n_threads", 1)
+        for j, order in enumerate(orders):
+            ranks[order] = np.arange(n_train, dtype=np.int32)
+            places = quantile_places(weights, ranks, levels - ROUNDING, n_threads)
+            result[rows, j] = vectors[order[places], j]
     return result
 
 
