@@ -184,11 +184,11 @@ def test_no_outputs(function, purpose):
 def test_bad_counts(number):
     """Counts are positive integers."""
     model = OKTree().fit(X, y)
-    with pytest.raises(ValueError, match=f"k={number}; use a positive integer"):
+    with pytest.raises(ValueError, match=f"k={number}; expected an integer of at least 1"):
         prototypes(model, X, k=number)
-    with pytest.raises(ValueError, match=f"k={number}; use a positive integer"):
+    with pytest.raises(ValueError, match=f"k={number}; expected an integer of at least 1"):
         plot_importances(model, k=number)
-    with pytest.raises(ValueError, match=f"step={number}; use a positive integer"):
+    with pytest.raises(ValueError, match=f"step={number}; expected an integer of at least 1"):
         plot_learning_curve(OKBoost(2).fit(X, y), step=number)
 
 
@@ -197,8 +197,10 @@ def test_bad_decimals_and_depths(number):
     """Decimals and depths are non-negative integers."""
     model = OKTree().fit(X, y)
     for function in [*WITH_DEPTH, leaf_rules, leaf_clusters]:
-        with pytest.raises(ValueError, match=f"decimals={number!r}; use a non-negative integer"):
+        message = f"decimals={number!r}; expected an integer of at least 0"
+        with pytest.raises(ValueError, match=message):
             function(model, decimals=number)
     for function in WITH_DEPTH:
-        with pytest.raises(ValueError, match=f"max_depth={number!r}; use a non-negative integer"):
+        message = f"max_depth={number!r}; expected an integer of at least 0"
+        with pytest.raises(ValueError, match=message):
             function(model, max_depth=number)

@@ -161,7 +161,7 @@ ERRORS = {
         ValueError,
         "Monotone needs a feature with numbers",
     ),
-    "position": (lambda: refit(Monotone(7)), ValueError, "at positions from 0 to 1"),
+    "position": (lambda: refit(Monotone(7)), ValueError, "integer from 0 to 1: X has 2 features"),
     "values": (lambda: refit(Monotone(0, n_values=1)), ValueError, r"'n_values' .* \[2, inf\)"),
     "no bound": (lambda: refit(Bounds()), ValueError, "has no bound"),
     "NaN": (lambda: refit(Bounds(np.nan, 0.2)), ValueError, "allows no value"),

@@ -16,7 +16,7 @@ from reference.retrieval import make_images, scores_by_name
 
 def test_merging_in_chunks(monkeypatch):
     """Postings that are merged a part at a time are those of all subwindows at once."""
-    monkeypatch.setattr(postings, "PER_CHUNK", 50)
+    monkeypatch.setattr(postings, "POSTINGS_PER_CHUNK", 50)
     rng, n_leaves = np.random.default_rng(0), 400_000
     leaf = rng.integers(0, n_leaves, 600).astype(np.uint64)
     image = rng.integers(0, 9, 600).astype(np.uint64)
@@ -188,11 +188,11 @@ def test_automatic_names(build, images):
     [
         ({"labels": ["x"]}, "there are 3 images and 1 labels"),
         ({"names": ["x", "x", "y"]}, "two images have the name 'x'"),
-        ({"commit_every": 0}, "commit_every=0; expected an integer from 1"),
-        ({"thumbnail_side": -1}, "thumbnail_side=-1; expected an integer from 0"),
-        ({"thumbnail_side": 1.5}, "thumbnail_side=1.5; expected an integer from 0"),
+        ({"commit_every": 0}, "commit_every=0; expected an integer of at least 1"),
+        ({"thumbnail_side": -1}, "thumbnail_side=-1; expected an integer of at least 0"),
+        ({"thumbnail_side": 1.5}, "thumbnail_side=1.5; expected an integer of at least 0"),
         ({"vocabulary": None, "random_state": None}, "random_state=None; expected an integer"),
-        ({"vocabulary": None, "n_trees": 2.5}, "n_trees=2.5; expected an integer from 1"),
+        ({"vocabulary": None, "n_trees": 2.5}, "n_trees=2.5; expected an integer of at least 1"),
         ({"labels": "abc"}, "is a single text; pass a list"),
     ],
 )

@@ -292,7 +292,7 @@ def test_errors(build, images, tmp_path):
         index.search(-1)
     with pytest.raises(ValueError, match="image '0' was not indexed from a file"):
         index.search(0)
-    with pytest.raises(ValueError, match="k=0; expected an integer from 1"):
+    with pytest.raises(ValueError, match="k=0; expected an integer of at least 1"):
         index.search(images[0], k=0)
     with pytest.raises(ValueError, match="there are 2 images and 1 names"):
         index.add(images[:2], names=["x"])

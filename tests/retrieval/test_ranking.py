@@ -108,7 +108,7 @@ def test_queries_without_a_class(tmp_path, build, images, vocabulary):
     )
     with pytest.raises(ValueError, match="no query has an image of its class"):
         index.evaluate(images)
-    with pytest.raises(ValueError, match="k=0; expected an integer from 1"):
+    with pytest.raises(ValueError, match="k=0; expected an integer of at least 1"):
         build().evaluate(images, ["class 0"] * 12, k=(0,))
 
 
@@ -119,9 +119,9 @@ def test_wrong_arguments_of_a_search(build, images):
         ({"labels": "class 1"}, "labels='class 1' is a single text; pass a list"),
         ({"n_subwindows": 0}, "n_subwindows=0; expected an integer from 1 to"),
         ({"n_subwindows": 10**12}, "n_subwindows=1000000000000; expected an integer from 1 to"),
-        ({"k": 2.5}, "k=2.5; expected an integer from 1"),
-        ({"k": True}, "k=True; expected an integer from 1"),
-        ({"random_state": None}, "random_state=None; expected an integer from 0"),
+        ({"k": 2.5}, "k=2.5; expected an integer of at least 1"),
+        ({"k": True}, "k=True; expected an integer of at least 1"),
+        ({"random_state": None}, "random_state=None; expected an integer of at least 0"),
     ):
         for one in (index, FederatedIndex([index])):
             with pytest.raises(ValueError, match=message):

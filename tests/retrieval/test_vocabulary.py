@@ -96,7 +96,7 @@ def test_color_is_that_of_the_images(images):
 
 def test_wrong_parameters(images):
     """Errors name the parameter."""
-    with pytest.raises(ValueError, match="n_trees=0; expected an integer from 1"):
+    with pytest.raises(ValueError, match="n_trees=0; expected an integer of at least 1"):
         Vocabulary.grow(images, n_trees=0)
     with pytest.raises(ValueError, match="there are no images to grow trees on"):
         Vocabulary.grow([])

@@ -91,14 +91,15 @@ def test_numbers(estimator, combine):
 
 
 def test_vectors():
-    """One number of a vector is explained; which one must be said."""
+    """One number of a vector is explained, at a position that must be passed."""
     model = SegmentRegressor(RandomSubseries(8), random_state=0).fit(SERIES, SERIES[:, :3])
     for k in range(3):
         evidence = model.evidence(SERIES[3], k)
         np.testing.assert_allclose(evidence.total, model.predict(SERIES[3:4])[0, k])
         assert f"prediction of output {k}" in evidence.plot().get_title()
     for bad in (None, 3, -1, 1.5, "x"):
-        with pytest.raises(ValueError, match=f"output={bad!r}, and.*vectors of 3 numbers"):
+        message = f"output={bad!r}; expected an integer from 0 to 2: .* predicts 3 numbers"
+        with pytest.raises(ValueError, match=message):
             model.evidence(SERIES[3], bad)
 
 
@@ -145,7 +146,7 @@ def test_strongest_segments():
     assert evidence.support[evidence.top(1)[0]] == evidence.support.max()
     assert len(evidence.top(100)) == 8
     for bad in (0, -2, 1.5):
-        with pytest.raises(ValueError, match=f"k={bad}; expected a number of segments"):
+        with pytest.raises(ValueError, match=f"k={bad}; expected an integer of at least 1"):
             evidence.top(bad)
 
 

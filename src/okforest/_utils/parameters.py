@@ -15,6 +15,24 @@ def is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+def as_integer(
+    name: str, value: Any, least: int, most: int | None = None, *, reason: str = ""
+) -> int:
+    """Return an argument that must be an integer in a range, or raise a ValueError.
+
+    The message names the range and, if given, the reason for it: a clause such as "X has 3
+    features".
+    """
+    if is_integer(value) and value >= least and (most is None or value <= most):
+        return int(value)
+    if most is None:
+        expected = f"an integer of at least {least}"
+    else:
+        expected = f"{least}" if least == most else f"an integer from {least} to {most}"
+    because = f": {reason}" if reason else ""
+    raise ValueError(f"{name}={value!r}; expected {expected}{because}.")
+
+
 def check_parameters(obj: Any, constraints: dict[str, Any] | None = None) -> None:
     """Raise a ValueError unless the parameters of an object satisfy their constraints.
 

@@ -37,7 +37,7 @@ def node_positions(nodes: Iterable[Node]) -> dict[int, tuple[float, int]]:
 
 LINE_LENGTH = 18  # characters after which the condition in a box is wrapped
 MAX_FONT, MIN_FONT = 10.0, 3.0
-PAD, GAP = 0.5, 0.2  # in font sizes: between a text and its box, and around the box
+PAD, GAP = 0.5, 0.2  # padding of a text in its box and gap around the box, in font sizes
 MAX_FIGURE_INCHES = 60.0
 
 # In units of a row's height, from its middle: the maximum height of a box; if a leaf's output is

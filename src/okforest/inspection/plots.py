@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from okforest._utils.arrays import Floats
+from okforest._utils.parameters import as_integer
 from okforest._utils.plotting import BAR, CURVES, LINE, new_axes
 from okforest.inspection.requirements import (
     USE_PERMUTATION,
     feature_names_of,
-    require_integer,
     require_outputs,
     require_rounds,
     require_trees,
@@ -74,7 +74,7 @@ def plot_importances(
     """
     require_trees(model, USE_PERMUTATION)
     require_outputs(model, "plot_importances")
-    require_integer("k", k, positive=True)
+    k = as_integer("k", k, 1)
     labels, membership = _bars(feature_names_of(model, feature_names), _check_groups(groups))
     importances = model.feature_importances_ @ membership
     shown = np.argsort(-importances, kind="stable")[:k]
@@ -204,7 +204,7 @@ def plot_learning_curve(
     >>> ax = plot_learning_curve(model, {"test": (X[300:], y[300:])})
     """
     require_rounds(model)
-    require_integer("step", step, positive=True)
+    step = as_integer("step", step, 1)
     data = _check_data(data)
     if preimages and not data:
         raise ValueError(

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from okforest._utils.arrays import Floats
-from okforest.inspection.requirements import require_integer, require_model
+from okforest._utils.parameters import as_integer
+from okforest.inspection.requirements import require_model
 
 
 def prototypes(model: Any, X: Any, k: int = 5) -> tuple[npt.NDArray[np.int64], Floats]:
@@ -55,7 +56,7 @@ def prototypes(model: Any, X: Any, k: int = 5) -> tuple[npt.NDArray[np.int64], F
            [0.5, 0.5, 0. ]])
     """
     require_model(model)
-    k = require_integer("k", k, positive=True)
+    k = as_integer("k", k, 1)
     W = model.predict_weights(X)
     n = W.shape[0]
     row = np.repeat(np.arange(n), np.diff(W.indptr))

@@ -6,7 +6,7 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from okforest._utils.parameters import is_integer
+from okforest._utils.parameters import as_integer
 from okforest.models import OKBoost, OKModel
 from okforest.models.tree_methods import TreeMethods
 from okforest.models.tree_model import TreeModel
@@ -85,25 +85,12 @@ def require_rounds(model: Any) -> None:
     check_is_fitted(model, "n_estimators_")
 
 
-def require_integer(name: str, value: Any, *, positive: bool) -> int:
-    """Return an argument that must be a positive, or else a non-negative, integer."""
-    if not is_integer(value) or value < int(positive):
-        raise ValueError(
-            f"{name}={value!r}; use a {'positive' if positive else 'non-negative'} integer."
-        )
-    return int(value)
-
-
 def require_tree_number(model: Any, tree: int) -> int:
     """Return the number of a tree, which must exist."""
     n_trees = len(model.trees_)
-    if not is_integer(tree) or not 0 <= tree < n_trees:
-        expected = "0" if n_trees == 1 else f"an integer from 0 to {n_trees - 1}"
-        raise ValueError(
-            f"tree={tree!r}; expected {expected}: this {type(model).__name__} has {n_trees} "
-            f"{'tree' if n_trees == 1 else 'trees'}."
-        )
-    return int(tree)
+    trees = "tree" if n_trees == 1 else "trees"
+    reason = f"this {type(model).__name__} has {n_trees} {trees}"
+    return as_integer("tree", tree, 0, n_trees - 1, reason=reason)
 
 
 def feature_names_of(model: Any, feature_names: Iterable[str] | None) -> list[str]:

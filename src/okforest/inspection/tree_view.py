@@ -10,11 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from okforest._utils.arrays import Ints
+from okforest._utils.parameters import as_integer
 from okforest.engine import Trees
 from okforest.inspection.requirements import (
     feature_names_of,
     leaves_have_outputs,
-    require_integer,
     require_tree_number,
     require_trees,
 )
@@ -207,7 +207,7 @@ class TreeView:
         self.model = model
         self.tree: Trees = model.trees_[require_tree_number(model, tree)]
         self.names = feature_names_of(model, feature_names)
-        self.decimals = require_integer("decimals", decimals, positive=False)
+        self.decimals = as_integer("decimals", decimals, 0)
         self.has_variance = hasattr(model, "outputs_")
         self.has_prototypes = leaves_have_outputs(model)
 
@@ -215,7 +215,7 @@ class TreeView:
         """Visit the nodes below a root: parents before their children, left before right."""
         deepest = inf
         if max_depth is not None:
-            deepest = require_integer("max_depth", max_depth, positive=False)
+            deepest = as_integer("max_depth", max_depth, 0)
         stack = [(root, 0, -1, False)]
         while stack:
             number, depth, parent, is_left = stack.pop()

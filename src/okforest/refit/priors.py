@@ -16,8 +16,9 @@ from sklearn.base import BaseEstimator, clone
 from okforest._utils.arrays import Floats, check_sparse
 from okforest._utils.compat import Interval, rows_of
 from okforest._utils.frames import as_floats, column, frame_of, is_frame, label, library_of
+from okforest._utils.parameters import as_integer
 
-MOST_POINTS = 100  # training rows at which a prior makes points of its own, evenly spaced
+MOST_POINTS = 100  # a prior without points uses so many training rows, evenly spaced
 
 ScaleFunction = Callable[[Floats], Floats]
 
@@ -69,8 +70,8 @@ class Prior(ABC, BaseEstimator):
         if self.points is not None:
             return self.points
         check_sparse(X, "X")
-        some = np.unique(np.linspace(0, n_rows(X) - 1, MOST_POINTS).astype(int))
-        return rows_of(X, some)
+        chosen = np.unique(np.linspace(0, n_rows(X) - 1, MOST_POINTS).astype(int))
+        return rows_of(X, chosen)
 
     def _n_points(self, X: Any) -> int:
         """Return the number of given points, or of all training rows."""
@@ -433,12 +434,9 @@ def position_of(feature: Any, X: Any) -> int:
         if feature not in names:
             raise ValueError(f"feature={feature!r} is not a column of X, which has {names}.")
         return names.index(feature)
-    if not isinstance(feature, int | np.integer) or not 0 <= feature < X.shape[1]:
-        raise ValueError(
-            f"feature={feature!r}; X has {X.shape[1]} features, at positions from 0 to "
-            f"{X.shape[1] - 1}."
-        )
-    return int(feature)
+    n_features = X.shape[1]
+    reason = f"X has {n_features} features"
+    return as_integer("feature", feature, 0, n_features - 1, reason=reason)
 
 
 def numbers_of(X: Any, j: int) -> Floats:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from okforest._utils.errors import warn
+from okforest._utils.parameters import as_integer
 from okforest._utils.progress import progress_of
 from okforest._utils.resources import thread_count
 from okforest.retrieval.changes import (
@@ -20,7 +21,7 @@ from okforest.retrieval.changes import (
     positions_of,
     remove_images,
 )
-from okforest.retrieval.pictures import Sources, as_integer, as_list, as_sources, place
+from okforest.retrieval.pictures import Sources, as_list, as_sources, place
 from okforest.retrieval.reader import IndexReader
 from okforest.retrieval.segment import Hit
 from okforest.retrieval.store import Snapshot, Store

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from okforest._utils.parameters import is_integer
 from okforest.retrieval.decoder import Decoder, PictureError, decode
 from okforest.segments.images import checked, require_pillow
 
@@ -347,14 +346,6 @@ def read_batches(
                 [one for one in results if isinstance(one, Loaded)],
                 [one for one in results if isinstance(one, Unreadable)],
             )
-
-
-def as_integer(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """Return an integer, or raise a ValueError that names the range."""
-    if not is_integer(value) or value < least or (most is not None and value > most):
-        until = "" if most is None else f" to {most}"
-        raise ValueError(f"{name}={value!r}; expected an integer from {least}{until}.")
-    return int(value)
 
 
 def as_list(name: str, values: Iterable[Any]) -> list[Any]:

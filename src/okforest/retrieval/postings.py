@@ -22,10 +22,10 @@ UInt8s = npt.NDArray[np.uint8]
 UInt16s = npt.NDArray[np.uint16]
 UInt64s = npt.NDArray[np.uint64]
 
-PER_BUCKET = 16  # postings, on average: the offsets take half a byte for each
+POSTINGS_PER_BUCKET = 16  # on average, so that offsets take half a byte per posting
 MOST_BITS = 16  # a leaf's number within its bucket has at most this many bits
 MOST_COUNT = 255  # a larger count is the sum of several postings
-PER_CHUNK = 2**22  # postings that are merged at a time
+POSTINGS_PER_CHUNK = 2**22  # chunks are merged one at a time
 GAMMA = 0x9E3779B97F4A7C15
 
 
@@ -163,14 +163,14 @@ def _renumbered(
 def _boundaries(n_leaves: int, n_postings: int) -> Iterator[int]:
     """Divide the leaves into ranges of about as many postings as are merged at a time."""
     unit = 1 << MOST_BITS
-    n_chunks = max(1, n_postings // PER_CHUNK)
+    n_chunks = max(1, n_postings // POSTINGS_PER_CHUNK)
     step = max(1, n_leaves // n_chunks // unit) * unit
     yield from range(0, n_leaves, step)
     yield -(-n_leaves // unit) * unit
 
 
 def _shift(n_leaves: int, n_postings: int) -> int:
-    wanted = n_leaves * PER_BUCKET / max(n_postings, 1)
+    wanted = n_leaves * POSTINGS_PER_BUCKET / max(n_postings, 1)
     return int(np.clip(np.floor(np.log2(wanted)), 0, MOST_BITS)) if wanted > 1 else 0
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from okforest._utils.arrays import Floats
+from okforest._utils.parameters import as_integer
 from okforest._utils.progress import progress_of
 from okforest.retrieval.changes import positions_of
 from okforest.retrieval.evaluation import (
@@ -21,7 +22,6 @@ from okforest.retrieval.evaluation import (
 )
 from okforest.retrieval.pictures import (
     Picture,
-    as_integer,
     as_list,
     as_sources,
     content_hash,

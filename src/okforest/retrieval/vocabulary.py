@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from okforest._utils.arrays import Ints
+from okforest._utils.parameters import as_integer
 from okforest._utils.progress import progress_of
 from okforest._utils.resources import thread_count
 from okforest.engine import Trees, are_byte_trees, reach_leaves
@@ -19,7 +20,7 @@ from okforest.models import OKTotallyRandomTrees
 from okforest.persistence import FileFormatError
 from okforest.persistence.atomic import replacing
 from okforest.persistence.container import read, write
-from okforest.retrieval.pictures import Picture, Source, as_integer, as_sources, read_batches
+from okforest.retrieval.pictures import Picture, Source, as_sources, read_batches
 from okforest.segments import RandomSubwindows
 
 UInt32s = npt.NDArray[np.uint32]
@@ -30,7 +31,7 @@ KIND, VERSION = "okforest vocabulary", 1  # all files of an index have this vers
 MIN_PER_IMAGE = 10  # subwindows of each image that trees are grown on: fewer images are read
 MAX_FEATURES = 2**24
 MAX_VALUES = 2**28  # bytes of the subwindows of an image
-QUERY_SEEDS = 2**63  # beyond the seeds of vocabularies
+QUERY_SEEDS = 2**63  # seeds of vocabularies are smaller
 PARAMETERS = ("n_segments", "side_range", "size", "color", "rotate", "mirror")
 
 
@@ -336,7 +337,7 @@ def pack_trees(trees: Trees) -> tuple[Nodes, Offsets]:
 def _pack(tree: Trees) -> Nodes:
     """Pack one tree: its inner nodes, in preorder."""
     levels = _levels(tree)
-    n_inner = np.zeros(len(tree.left), dtype=np.int64)  # in the subtree of each node
+    n_inner = np.zeros(len(tree.left), dtype=np.int64)  # sizes of subtrees without leaves
     for inner in reversed(levels):
         left = tree.left[inner]
         n_inner[inner] = 1 + n_inner[left] + n_inner[left + 1]

@@ -1,6 +1,5 @@
 """Classification of and regression on objects by their segments."""
 
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -10,6 +9,7 @@ from sklearn.utils import Tags, assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.parameters import as_integer
 from okforest.models import OKExtraTrees
 from okforest.segments.base import Segmenter
 from okforest.segments.evidence import Evidence
@@ -305,9 +305,5 @@ class SegmentRegressor(RegressorMixin, TaskModel):
                     "call evidence(item) without an output."
                 )
             return 0
-        if not isinstance(output, Integral) or int(output) not in range(n):
-            raise ValueError(
-                f"output={output!r}, and this {type(self).__name__} predicts vectors of {n} "
-                f"numbers; pass the position of the one to explain, from 0 to {n - 1}."
-            )
-        return int(output)
+        reason = f"this {type(self).__name__} predicts {n} numbers, one of which is explained"
+        return as_integer("output", output, 0, n - 1, reason=reason)

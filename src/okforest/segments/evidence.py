@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from okforest._utils.arrays import Floats, Ints, Outputs
+from okforest._utils.parameters import as_integer
 from okforest._utils.plotting import new_axes
 from okforest.kernels import Dirac
 from okforest.segments.base import Segmenter
@@ -17,7 +17,7 @@ from okforest.weights import Span
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_SHOWN = 10  # classes, in an error
+CLASSES_IN_MESSAGE = 10
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,8 +88,7 @@ class Evidence:
         positions : ndarray of at most k integers
             Rows of ``places``.
         """
-        if not isinstance(k, Integral) or k < 1:
-            raise ValueError(f"k={k!r}; expected a number of segments, an integer of at least 1.")
+        k = as_integer("k", k, 1)
         return np.argsort(-self.support, kind="stable")[:k]
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
@@ -120,7 +119,9 @@ def read_output(span: Span, output: Any) -> Outputs:
     if isinstance(span.kernel, Dirac):
         known = np.unique(span.outputs).tolist()
         if read.tolist()[0] not in known:
-            shown = ", ".join(map(repr, known[:MOST_SHOWN])) + ", …" * (len(known) > MOST_SHOWN)
+            shown = ", ".join(map(repr, known[:CLASSES_IN_MESSAGE])) + ", …" * (
+                len(known) > CLASSES_IN_MESSAGE
+            )
             raise ValueError(
                 f"output={output!r} is not a class of the training objects; pass one of {shown}."
             )

@@ -1,13 +1,13 @@
 """Plots of predicted survival functions, and of how well they are calibrated."""
 
 from collections.abc import Sequence
-from numbers import Integral
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from okforest._utils.arrays import Floats
+from okforest._utils.parameters import as_integer
 from okforest._utils.plotting import CURVES, LINE, new_axes
 from okforest.survival.estimates import estimate_survival
 from okforest.survival.outputs import is_exact, read_intervals
@@ -72,8 +72,8 @@ def plot_survival(
         raise ValueError(f"X has {len(functions)} rows; pass at most {MOST_CURVES} to plot.")
     if confidence is not None and not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}; use a number between 0 and 1, such as 0.9.")
-    for name, given in (("y", y), ("labels", labels)):
-        _check_length(name, given, len(functions))
+    for name, values in (("y", y), ("labels", labels)):
+        _check_length(name, values, len(functions))
     sizes = None if confidence is None else _effective_sizes(model, X)
     width = 0.0 if confidence is None else NormalDist().inv_cdf(0.5 + confidence / 2)
     observed = None if y is None else read_intervals(y)
@@ -147,8 +147,7 @@ def plot_calibration(
             f"time={time!r}; the times of y go from 0 to {finite.max(initial=0.0):.6g}, and "
             "nothing is observed beyond."
         )
-    if not isinstance(n_groups, Integral) or n_groups < 2:
-        raise ValueError(f"n_groups={n_groups!r}; use an integer of at least 2.")
+    n_groups = as_integer("n_groups", n_groups, 2)
     predicted = np.array([function(time) for function in model.predict_survival_function(X)])
     _check_length("y", intervals, len(predicted))
     if n_groups > len(predicted):
@@ -180,9 +179,11 @@ def _check_survival(model: Any) -> None:
         )
 
 
-def _check_length(name: str, given: Any, n: int) -> None:
-    if given is not None and len(given) != n:
-        raise ValueError(f"{name} has {len(given)} entries; X has {n} rows. Pass one for each row.")
+def _check_length(name: str, values: Any, n: int) -> None:
+    if values is not None and len(values) != n:
+        raise ValueError(
+            f"{name} has {len(values)} entries; X has {n} rows. Pass one for each row."
+        )
 
 
 def _effective_sizes(model: Any, X: Any) -> Floats | None:

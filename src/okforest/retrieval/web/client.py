@@ -15,8 +15,8 @@ import httpx
 import numpy as np
 from anyio.from_thread import start_blocking_portal
 
-from okforest._utils.parameters import is_integer
-from okforest.retrieval.pictures import as_integer, as_list, file_content
+from okforest._utils.parameters import as_integer, is_integer
+from okforest.retrieval.pictures import as_list, file_content
 from okforest.retrieval.postings import UInt64s, Words
 from okforest.retrieval.reader import IndexChangedError, RankedHits
 from okforest.retrieval.segment import Hit
