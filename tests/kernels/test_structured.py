@@ -275,14 +275,14 @@ def test_scores_are_not_ranks(kernel, scores):
     conversion = "".join(
         ["rankdata(-y, axis=1", *(f", {k}={v!r}" for k, v in options.items()), ")"]
     )
-    message = rf"y\[0\] is \[.*not ranks: those of {y.shape[1]} .*{re.escape(conversion)}"
+    message = rf"y\[0\] is \[.*not ranks: ranks of {y.shape[1]} labels .*{re.escape(conversion)}"
     with pytest.raises(ValueError, match=message):
         kernel.check(scores)
     ranks = kernel.check(rankdata(-y, axis=1, **options))
-    for row, score, there in zip(ranks, y, known, strict=True):
-        best = np.flatnonzero(there)[score[there].argmax()]
+    for row, score, has_score in zip(ranks, y, known, strict=True):
+        best = np.flatnonzero(has_score)[score[has_score].argmax()]
         assert row[best] == 1
-        np.testing.assert_array_equal(np.isnan(row), ~there)
+        np.testing.assert_array_equal(np.isnan(row), ~has_score)
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-SHORT = 16  # characters of a token
+MIN_TOKEN_LENGTH = 16
 
 
 def serve(
@@ -204,7 +204,7 @@ def _token(file: Path | None) -> str | None:
             raise ValueError(f"--token-file {file} cannot be read: {error.strerror}.") from error
         if not token:
             raise ValueError(f"{file} is empty; write a secret to it.")
-    if 0 < len(token) < SHORT:
+    if 0 < len(token) < MIN_TOKEN_LENGTH:
         print_message(
             f"warning: the token has {len(token)} characters and can be guessed; use a long random "
             "one, such as the output of: python -c 'import secrets; print(secrets.token_urlsafe())'"

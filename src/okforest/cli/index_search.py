@@ -194,7 +194,7 @@ def _check_labels(labels: list[str] | None, shards: "list[RemoteIndex | Subwindo
     known = {name for shard in shards for name in shard.labels}
     for label in labels:
         if label not in known:
-            there = ", ".join(map(repr, sorted(known)[:10])) + (", …" if len(known) > 10 else "")
+            listed = ", ".join(map(repr, sorted(known)[:10])) + (", …" if len(known) > 10 else "")
             raise ValueError(
-                f"no image has the label {label!r}; the labels are: {there or 'none'}."
+                f"no image has the label {label!r}; the labels are: {listed or 'none'}."
             )

@@ -25,7 +25,7 @@ from okforest.network.graphs import PairKind
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-N_LINKS = 100  # on the page, of each ranking
+LINKS_PER_RANKING = 100
 N_PARTNERS = 5  # links listed for each vertex
 N_FEATURES = 15
 SIGNIFICANT = 0.05  # the p-value below which a difference between two methods is stated
@@ -203,7 +203,7 @@ def link_blocks(overall: pd.DataFrame, by_vertex: pd.DataFrame | None, stem: str
     vertex = "new vertex" if new else "vertex"
     rows = [
         (link.source, link.target, f"{link.score:.4f}", KIND_WORDS[link.kind])
-        for link in overall[:N_LINKS].itertuples(index=False)
+        for link in overall[:LINKS_PER_RANKING].itertuples(index=False)
     ]
     parts: list[list[Block]] = [
         [
@@ -221,7 +221,7 @@ def link_blocks(overall: pd.DataFrame, by_vertex: pd.DataFrame | None, stem: str
 def _vertex_blocks(by_vertex: pd.DataFrame, vertex: str, file: str) -> list[Block]:
     sources = by_vertex["source"].unique()
     rows = []
-    for source in sources[:N_LINKS]:
+    for source in sources[:LINKS_PER_RANKING]:
         partners = by_vertex[by_vertex["source"] == source][:N_PARTNERS]
         words = (f"{link.target} ({link.score:.3f})" for link in partners.itertuples(index=False))
         rows.append((source, f"{partners['score'].iloc[0]:.4f}", "; ".join(words)))

@@ -255,10 +255,10 @@ def _check_numbers(column: "pd.Series[Any]", path: Path) -> None:
 
 
 def _check_names(joined: pd.DataFrame, features: pd.DataFrame, first: Path, path: Path) -> None:
-    here, there = features.index, joined.index
+    added, known = features.index, joined.index
     for missing, absent, present in (
-        (there.difference(here, sort=False), path, first),
-        (here.difference(there, sort=False), first, path),
+        (known.difference(added, sort=False), path, first),
+        (added.difference(known, sort=False), first, path),
     ):
         if len(missing):
             raise ValueError(

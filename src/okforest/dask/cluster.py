@@ -14,10 +14,10 @@ from okforest._utils.errors import install_extra
 
 log = logging.getLogger("okforest.dask")
 
-# The share of a worker's free memory that its data may take. It takes it twice while it arrives,
-# in a message and as aligned arrays; then trees need the rest.
+# Largest share of a worker's free memory for its data. While data arrive they take this share
+# twice, in a message and as aligned arrays; later, trees need the rest.
 DATA_SHARE = 0.4
-# How often data is sent if workers die.
+# If workers die, data are sent again, at most this many times in all.
 ATTEMPTS = 3
 # Seconds between warnings that all workers are paused.
 WARN_EVERY = 10.0

@@ -22,7 +22,7 @@ from okforest.models.tree_model import TreeModel
 
 Positions = npt.NDArray[np.intp]
 
-INLINE = 64  # tasks of a block that are done within one
+INLINE = 64  # up to this number, the tasks of a block are run as one
 
 
 def blocks_of(values: Any, name: str) -> list[Any]:
@@ -194,7 +194,7 @@ class PartitionedRows:
     def outputs_at(self, client: Any, kernel: OutputKernel, rows: Positions) -> Outputs:
         """Bring the outputs of these rows to the client."""
         ascending, place = np.unique(rows, return_inverse=True)
-        shared = sent_once(kernel)  # which may hold a Gram matrix
+        shared = sent_once(kernel)  # it may hold a large Gram matrix
         tasks = [
             with_blocks(take_outputs, [self.y[p]], shared, local)
             for p, local in self.split(ascending)

@@ -44,7 +44,7 @@ from okforest.engine import Trees
 from okforest.kernels import Dirac
 from okforest.weights import Span
 
-TOGETHER = 8  # contributions that one task adds up
+TERMS_PER_TASK = 8  # one task adds up this many contributions
 
 
 @dataclass
@@ -159,7 +159,7 @@ class RemoteForest:
         """
         array = require("dask.array")
         offsets = [0, self.n_train] if self.rows is None else self.rows.offsets
-        totals = self._weights(X)  # which explains what to pass if X is no collection
+        totals = self._weights(X)  # its error explains what to pass
         like = sp.csr_array((0, 0))
         blocks = [
             [
@@ -305,7 +305,10 @@ class RemoteForest:
             for part, size in zip(self.parts, self.sizes, strict=True)
         ]
         while len(terms) > 1:
-            terms = [lazy(add)(terms[i : i + TOGETHER]) for i in range(0, len(terms), TOGETHER)]
+            terms = [
+                lazy(add)(terms[i : i + TERMS_PER_TASK])
+                for i in range(0, len(terms), TERMS_PER_TASK)
+            ]
         return terms[0]
 
     def _weights(self, X: Any) -> list[Any]:

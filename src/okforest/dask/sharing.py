@@ -73,7 +73,7 @@ def shared(kernel: OutputKernel, client: Any = None) -> Iterator[OutputKernel]:
     try:
         client.run(_keep, key, kernel)
         _keep(key, kernel)
-        client.run_on_scheduler(_refer, key)  # which may be another process
+        client.run_on_scheduler(_refer, key)  # the scheduler may be another process
         copyreg.pickle(kind, _reducer(kernel, key, usual))
         yield kernel
     finally:

@@ -29,12 +29,12 @@ QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
 ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}|\S+?)(?:\s+|(?=\{{))(.+)", re.IGNORECASE)
 CELL = re.compile(rf"\s*({QUOTED}|[^,]*?)\s*,")  # lines get a comma at their end
 SPARSE_ENTRY = re.compile(rf"\s*(\d+)\s+({QUOTED}|[^,]*?)\s*,")
-COMMENT = re.compile(r"\s%.*")  # after the values of a row, in files of Clus
+COMMENT = re.compile(r"\s%.*")  # Clus writes comments after the values of a row
 MISSING = "?"
 MEKA = re.compile(r"-C\s+(-?\d+)")  # the number of labels, in the name of the relation
 YES = ("1", "true", "yes", "t", "y")  # a nominal label with one of these values is present
 NO = ("0", "false", "no", "f", "n")
-ROOT = "root"  # above the most general classes, where Clus writes a hierarchy as arcs
+ROOT = "root"  # in hierarchies that Clus writes as arcs, the parent of the top classes
 MULAN_LABEL = re.compile(r"""<label\s+name\s*=\s*(["'])(.+?)\1""")
 
 

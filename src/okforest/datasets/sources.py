@@ -204,7 +204,7 @@ def open_text(path: str | PathLike[str]) -> TextIO:
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     try:
         text = content.decode("utf-8")
-    except UnicodeDecodeError:  # as Weka writes on some systems
+    except UnicodeDecodeError:  # Weka writes Latin-1 on some systems
         text = content.decode("latin-1")
     return io.StringIO(text, newline=None)
 

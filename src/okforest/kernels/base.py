@@ -225,7 +225,7 @@ def methods_of(kernel: OutputKernel, as_part: bool = False) -> dict[str, Any]:
     return found
 
 
-LONGEST = 80  # characters of a parameter's value
+MAX_VALUE_LENGTH = 80
 
 
 def describe_kernel(kernel: OutputKernel) -> str:
@@ -248,11 +248,13 @@ def _shown(value: Any) -> str:
         return describe_kernel(value)
     if isinstance(value, list | tuple) and all(isinstance(part, OutputKernel) for part in value):
         return f"[{', '.join(map(describe_kernel, value))}]"
-    shape = getattr(value, "shape", None)  # of arrays, sparse matrices and frames
+    shape = getattr(value, "shape", None)  # arrays, sparse matrices and frames have one
     if isinstance(shape, tuple) and shape:
         return f"<{' × '.join(map(str, shape))} matrix>" if len(shape) == 2 else f"<{shape} array>"
     text = repr(value)
-    return text if len(text) <= LONGEST and "\n" not in text else f"<{type(value).__name__}>"
+    return (
+        text if len(text) <= MAX_VALUE_LENGTH and "\n" not in text else f"<{type(value).__name__}>"
+    )
 
 
 def kernel_was_set(model: Any) -> bool:
@@ -262,12 +264,12 @@ def kernel_was_set(model: Any) -> bool:
 
 def _check_nested(estimator: BaseEstimator, params: dict[str, Any]) -> None:
     """Raise a ValueError if a parameter such as ``kernel__sigma`` has no object to be set on."""
-    own = estimator.get_params(deep=False)
+    current = estimator.get_params(deep=False)
     for name in params:
         part, nested, _ = name.partition("__")
-        value = params.get(part, own.get(part))
+        value = params.get(part, current.get(part))
         has_parameters = hasattr(value, "set_params") and not isinstance(value, type)
-        if nested and part in own and not has_parameters:
+        if nested and part in current and not has_parameters:
             raise ValueError(
                 f"{name} cannot be set, because {part}={_name_of(value)} has no parameters; "
                 f"pass {_as_object(part, value)}."

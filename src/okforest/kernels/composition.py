@@ -366,7 +366,7 @@ class Tuples(OutputKernel):
         if len(columns) != len(self.kernels):
             return self
         pairs = zip(self.parts, columns, strict=True)
-        return type(self)([part.learn_form(list(own)) for part, own in pairs], self.weights)
+        return type(self)([part.learn_form(list(column)) for part, column in pairs], self.weights)
 
     def in_form(self, outputs: Outputs) -> Any:
         """Return predicted tuples, each part as it was given."""
@@ -389,11 +389,11 @@ class Tuples(OutputKernel):
     def resolve(self, y: Outputs) -> Self:
         """Resolve the kernels, and fill in the weights."""
         columns = self.columns(y)
-        kernels = [part.resolve(own) for part, own in zip(self.parts, columns, strict=True)]
+        kernels = [part.resolve(column) for part, column in zip(self.parts, columns, strict=True)]
         weights = self.weights
         if weights is None:
             pairs = zip(kernels, columns, strict=True)
-            weights = np.array([1.0 / _variance(kernel, own) for kernel, own in pairs])
+            weights = np.array([1.0 / _variance(kernel, column) for kernel, column in pairs])
         weights = np.asarray(weights, dtype=np.float64)
         if weights.shape != (len(kernels),) or not ((weights > 0) & np.isfinite(weights)).all():
             raise ValueError(
@@ -417,23 +417,25 @@ class Tuples(OutputKernel):
     def diag(self, y: Outputs) -> Floats:
         """Return k(y_i, y_i)."""
         parts = zip(self._weights(), self.parts, self.columns(y), strict=True)
-        return np.asarray(sum(weight * part.diag(own) for weight, part, own in parts))
+        return np.asarray(sum(weight * part.diag(u) for weight, part, u in parts))
 
     def feature_dim(self, y: Outputs) -> int | None:
         """Return the sum of the dimensions of the parts."""
         columns = self.columns(y)
-        dims = [part.feature_dim(own) for part, own in zip(self.parts, columns, strict=True)]
+        dims = [part.feature_dim(column) for part, column in zip(self.parts, columns, strict=True)]
         return None if None in dims else sum(dim for dim in dims if dim is not None)
 
     def features(self, y: Outputs) -> Floats:
         """Return the features of the parts side by side, weighted."""
         if any(
-            part.feature_dim(own) is None
-            for part, own in zip(self.parts, self.columns(y), strict=True)
+            part.feature_dim(column) is None
+            for part, column in zip(self.parts, self.columns(y), strict=True)
         ):
             return super().features(y)
         parts = zip(self._weights(), self.parts, self.columns(y), strict=True)
-        return np.hstack([np.sqrt(weight) * part.features(own) for weight, part, own in parts])
+        return np.hstack(
+            [np.sqrt(weight) * part.features(column) for weight, part, column in parts]
+        )
 
     def _weights(self) -> Floats:
         if self.weights is None:

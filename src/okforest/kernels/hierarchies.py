@@ -51,11 +51,11 @@ def read_paths(y: Any) -> Outputs:
                 "as '01/02', or several as '01/02@05', for every row."
             )
     paths = [text.split(BETWEEN) for text in check_collection(y)]
-    return array_of_objects([frozenset(parents_from_paths(own)) for own in paths])
+    return array_of_objects([frozenset(parents_from_paths(listed)) for listed in paths])
 
 
 def parents_from_paths(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Return the parents of all classes that some class paths name."""
+    """Return the parents of all classes on some class paths."""
     parents: dict[str, list[str]] = {}
     for path in paths:
         names = with_ancestors(path)

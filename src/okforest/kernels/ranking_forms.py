@@ -295,8 +295,8 @@ def _tied_ranks(values: Floats) -> tuple[Floats, Floats]:
         np.where(is_last, places, float(values.shape[1]))[:, ::-1], axis=1
     )[:, ::-1]
     ranks = np.empty((2, *values.shape))
-    for own, ordered_ranks in zip(ranks, (first, last), strict=True):
-        np.put_along_axis(own, order, ordered_ranks + 1.0, axis=1)
+    for result, ordered_ranks in zip(ranks, (first, last), strict=True):
+        np.put_along_axis(result, order, ordered_ranks + 1.0, axis=1)
     ranks[:, missing] = np.nan
     return ranks[0], ranks[1]
 

@@ -288,8 +288,8 @@ class _OutputScorer(_Scorer):
         true = check_truth(model.span_, X, y)
         weight = check_score_weight(sample_weight, true)
         kernel, predicted = model.kernel_, model.predict(X)
-        own_form = type(kernel).in_form is not OutputKernel.in_form  # a sparse matrix, or paths
-        if own_form or not isinstance(predicted, np.ndarray):  # rows of a frame are arrays
+        converts = type(kernel).in_form is not OutputKernel.in_form  # a sparse matrix, or paths
+        if converts or not isinstance(predicted, np.ndarray):  # rows of a frame are arrays
             predicted = kernel.as_given(kernel.check(predicted))
         pairs = zip(kernel.as_given(true), predicted, strict=True)
         losses = [self._number(self.loss(*pair)) for pair in pairs]

@@ -55,8 +55,8 @@ def intersection_over_union(
     constraints = {"average": [StrOptions({"macro"}), None]}
     check_arguments("intersection_over_union", constraints, average=average)
     true, predicted = _pairs(y_true, y_pred)
-    a = np.concatenate([own.ravel() for own in true])
-    b = np.concatenate([own.ravel() for own in predicted])
+    a = np.concatenate([labels.ravel() for labels in true])
+    b = np.concatenate([labels.ravel() for labels in predicted])
     known = np.union1d(a, b) if labels is None else np.asarray(labels)
     both = np.array([np.count_nonzero((a == label) & (b == label)) for label in known], float)
     either = np.array([np.count_nonzero((a == label) | (b == label)) for label in known], float)
@@ -119,7 +119,7 @@ def _boundary(labels: npt.NDArray[Any]) -> Booleans:
 
 
 def _pairs(y_true: Any, y_pred: Any) -> tuple[Maps, Maps]:
-    true, predicted = ([np.asarray(own) for own in maps] for maps in (y_true, y_pred))
+    true, predicted = ([np.asarray(labels) for labels in maps] for maps in (y_true, y_pred))
     check_consistent_length(true, predicted)
     if not true:
         raise ValueError("y_true has no maps; pass at least one.")

@@ -45,11 +45,11 @@ class BipartiteCompletion(FittedState):
     """Predict links between two sets of vertices, rows and columns, from the features of both.
 
     Each side has its own model, whose outputs are profiles: the links of a vertex with all vertices
-    of the other side. The model of the rows predicts weights w(x) over the known rows, and that of
-    the columns weights v(z) over the known columns; Y being the matrix of links, the score of
-    a pair is w(x)ᵀ Y v(z). For a known vertex, ``smoothing`` mixes its own profile with the
-    predicted one. Pairs with a new row, a new column or both have scores, and so do missing links
-    between known vertices.
+    of the other side. The model of the rows predicts weights w(x) over the known rows, the model of
+    the columns predicts weights v(z) over the known columns, and the score of a pair is
+    w(x)ᵀ Y v(z), where Y is the matrix of links. For a known vertex, ``smoothing`` mixes its own
+    profile with the predicted one. Pairs with a new row, a new column or both have scores, and so
+    do missing links between known vertices.
 
     Parameters
     ----------
@@ -269,8 +269,8 @@ class BipartiteCompletion(FittedState):
 
 def _score_pairs(rows: WeightMatrix, links: sp.csr_array, columns: WeightMatrix) -> Floats:
     """Return W Y Vᵀ."""
-    profiles = columns @ links.T.toarray()  # of the columns, over the known rows
-    return np.ascontiguousarray(rows @ np.ascontiguousarray(profiles.T))
+    column_profiles = columns @ links.T.toarray()
+    return np.ascontiguousarray(rows @ np.ascontiguousarray(column_profiles.T))
 
 
 def _add_pairs(
@@ -294,14 +294,14 @@ def read_links(
     links = order_frame(links, given_names(X_columns, column_names), n_columns, axis=1)
     refuse_masked(links, "links")
     check_sparse(links, "links")
-    given: Any = links if sp.issparse(links) else np.asarray(links)
-    if given.dtype.kind not in "fiub" or given.ndim != 2:
-        what = f"an array of shape {given.shape} and type {given.dtype}"
+    array: Any = links if sp.issparse(links) else np.asarray(links)
+    if array.dtype.kind not in "fiub" or array.ndim != 2:
+        what = f"an array of shape {array.shape} and type {array.dtype}"
         raise ValueError(
             f"links is {None if links is None else what}; pass a matrix of 0 and 1, with a row for "
             "each row of X_rows and a column for each row of X_columns."
         )
-    matrix: sp.csr_array = sp.csr_array(given, dtype=np.float64, copy=True)
+    matrix: sp.csr_array = sp.csr_array(array, dtype=np.float64, copy=True)
     if matrix.shape != (n_rows, n_columns):
         raise ValueError(
             f"links has shape {matrix.shape}; X_rows has {n_rows} rows and X_columns {n_columns}, "

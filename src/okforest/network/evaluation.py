@@ -31,12 +31,12 @@ from okforest.network.links import LinkPredictor
 
 
 class Fold(NamedTuple):
-    """Known and new vertices, links between known ones to hide, and the number of the fold."""
+    """Known and new vertices, links between known ones to hide, and the fold's number from 1."""
 
     known: Positions
     new: Positions
     hidden: sp.csr_array | None = None
-    number: int = 1  # in its partition, from 1
+    number: int = 1
 
 
 class ScoredPairs(NamedTuple):

@@ -14,7 +14,7 @@ from okforest._utils.distinct import refuse_masked
 from okforest._utils.frames import is_frame
 from okforest.kernels.laplacian import Vertices
 
-N_NAMES = 5  # listed in an error message
+NAMES_IN_MESSAGE = 5
 
 
 class Graph(NamedTuple):
@@ -161,8 +161,8 @@ def given_names(X: Any, names: Any) -> Any:
 
 def list_names(names: list[Any]) -> str:
     """Return the first names, quoted, and the number of the others."""
-    more = f" and {len(names) - N_NAMES} more" if len(names) > N_NAMES else ""
-    return (", ".join(map(repr, names[:N_NAMES])) or "none") + more
+    more = f" and {len(names) - NAMES_IN_MESSAGE} more" if len(names) > NAMES_IN_MESSAGE else ""
+    return (", ".join(map(repr, names[:NAMES_IN_MESSAGE])) or "none") + more
 
 
 def _check_names(names: Any, n_rows: int) -> Outputs:

@@ -144,7 +144,7 @@ class LinkPredictor(FittedState, ABC):
         self : object
             The fitted model.
         """
-        known = read_graph(graph, X, names)  # which explains what to pass if there is no graph
+        known = read_graph(graph, X, names)  # its error explains what to pass
         self._fit(X, known)
         self.adjacency_, self.names_ = known
         return self

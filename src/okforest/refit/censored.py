@@ -392,7 +392,7 @@ def select_leaf_penalty(
     """Choose ``leaf_penalty`` of a CensoredForest by cross-validation of Harrell's C.
 
     In every fold the forest is grown once, and the refit with one penalty starts from the solution
-    with the next larger one. The result equals that of a grid search, in a fraction of its time.
+    with the next larger one. The result is the same as by a grid search, in a fraction of the time.
 
     Parameters
     ----------

@@ -317,16 +317,16 @@ class _Blocks:
     def inequalities(self) -> tuple[sp.csr_array, Floats]:
         """Return the rows A x ≤ b of intervals, slacks, absolute values and priors."""
         lower, upper, _ = self.bounds
-        some = sp.eye_array(self.n_f, format="csr")[self.slack]
-        own = sp.eye_array(len(self.slack), format="csr")
+        with_slack = sp.eye_array(self.n_f, format="csr")[self.slack]
+        slacks = sp.eye_array(len(self.slack), format="csr")
         rows, bounds = [], []
         for sign, limit in ((-1.0, -lower), (1.0, upper)):
             finite = np.isfinite(limit)
-            rows.append(self._columns(f=sign * some[finite], slack=-own[finite]))
+            rows.append(self._columns(f=sign * with_slack[finite], slack=-slacks[finite]))
             bounds.append(limit[finite])
         if self.n_l1:
             identity = sp.eye_array(self.n_v)
-            rows += [self._columns(slack=-own)]
+            rows += [self._columns(slack=-slacks)]
             rows += [self._columns(v=sign * identity, size=-identity) for sign in (-1.0, 1.0)]
             bounds += [np.zeros(len(self.slack)), np.zeros(2 * self.n_v)]
         for matrix, lower, upper in self._priors():
@@ -377,14 +377,14 @@ def gather_constraints(
             rows.append(leaf_rows(found[-1].points))
     n_all = sum(part.shape[0] for part in rows)
     constraints, end = [], L.shape[0]
-    for prior, own in zip(priors, found, strict=True):
-        size = own.matrix.shape[1] // n_outputs
-        first = 0 if own.points is None else end
-        end += 0 if own.points is None else size
-        before = sp.csr_array((own.matrix.shape[0], first * n_outputs))
-        after = sp.csr_array((own.matrix.shape[0], (n_all - first - size) * n_outputs))
-        matrix = sp.csr_array(sp.hstack([before, own.matrix, after]))
-        constraints.append(Constraint(str(prior), matrix, own.lower, own.upper))
+    for prior, block in zip(priors, found, strict=True):
+        size = block.matrix.shape[1] // n_outputs
+        first = 0 if block.points is None else end
+        end += 0 if block.points is None else size
+        before = sp.csr_array((block.matrix.shape[0], first * n_outputs))
+        after = sp.csr_array((block.matrix.shape[0], (n_all - first - size) * n_outputs))
+        matrix = sp.csr_array(sp.hstack([before, block.matrix, after]))
+        constraints.append(Constraint(str(prior), matrix, block.lower, block.upper))
     return sp.csr_array(sp.vstack(rows)), constraints
 
 

@@ -140,8 +140,8 @@ class ForestKernel(TransformerMixin, Wrapper):
         if self.features == "gram" or rows.shape[0] <= self.n_components:
             return rows
         rng = check_random_state(self.random_state)
-        some = rng.choice(rows.shape[0], self.n_components, replace=False)
-        return sp.csr_array(rows[np.sort(some)])
+        chosen = rng.choice(rows.shape[0], self.n_components, replace=False)
+        return sp.csr_array(rows[np.sort(chosen)])
 
     def _leaf_features(self, X: Any) -> sp.csr_array:
         check_is_fitted(self, "estimator_")

@@ -164,8 +164,8 @@ def grow_censored(
     if structure == "auto":
         structure = _structure_for(intervals[used])
     rows, targets = _targets(intervals, scale, structure, used)
-    own = None if sample_weight is None else weight[rows]
-    forest.fit(rows_of(X, np.flatnonzero(rows)), targets[rows], own)
+    tree_weights = None if sample_weight is None else weight[rows]
+    forest.fit(rows_of(X, np.flatnonzero(rows)), targets[rows], tree_weights)
     effect = (
         "the forest reproduces the outputs that it was grown on, and the refit has little to learn"
     )

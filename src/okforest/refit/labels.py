@@ -210,8 +210,8 @@ class LabelledKFold(BaseEstimator):
             folds: Any = StratifiedKFold
         else:
             folds, known = KFold, None
-        own = self.random_state if self.shuffle else None
-        splits = folds(self.n_splits, shuffle=self.shuffle, random_state=own).split(rows, known)
+        seed = self.random_state if self.shuffle else None
+        splits = folds(self.n_splits, shuffle=self.shuffle, random_state=seed).split(rows, known)
         everything = np.arange(len(labelled))
         for _, test in splits:
             yield np.setdiff1d(everything, rows[test]), rows[test]

@@ -100,14 +100,14 @@ def check_laplacian(laplacian: Any, X: Any, n: int, n_neighbors: int = 7) -> sp.
         if laplacian != "knn":
             raise ValueError(f"laplacian={laplacian!r}; use {CHOICES}.")
         return _knn(X, min(n_neighbors, n - 1))
-    given = laplacian(X) if callable(laplacian) else laplacian
-    check_sparse(given, "laplacian")
-    array: Any = given if sp.issparse(given) else np.asarray(given)
+    matrix: Any = laplacian(X) if callable(laplacian) else laplacian
+    check_sparse(matrix, "laplacian")
+    array: Any = matrix if sp.issparse(matrix) else np.asarray(matrix)
     if len(array.shape) != 2 or array.dtype.kind not in "biuf":
         what = "the function of laplacian returned" if callable(laplacian) else "laplacian is"
         kind = f"an array of shape {array.shape} and type {array.dtype}"
         raise ValueError(f"{what} {kind}, not a matrix of numbers; use {CHOICES}.")
-    matrix: Any = sp.csr_array(array, dtype=np.float64)
+    matrix = sp.csr_array(array, dtype=np.float64)
     if matrix.shape != (n, n):
         raise ValueError(
             f"laplacian has shape {matrix.shape}; expected ({n}, {n}), a row and a column for each "

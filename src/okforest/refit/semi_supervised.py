@@ -143,8 +143,8 @@ class SemiSupervisedForest(WrapperModel):
     >>> X, moon = make_moons(300, noise=0.05, random_state=0)
     >>> y = np.full(300, -1)
     >>> for label in (0, 1):
-    ...     some = np.flatnonzero(moon == label)[:5]
-    ...     y[some] = label
+    ...     labelled = np.flatnonzero(moon == label)[:5]
+    ...     y[labelled] = label
     >>> trees = OKTotallyRandomTrees(100, kernel="dirac", random_state=0)
     >>> model = SemiSupervisedForest(trees, laplacian_penalty=1.0).fit(X, y)
     >>> bool((model.transduction_ == moon).mean() > 0.95)

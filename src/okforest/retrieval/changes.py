@@ -142,14 +142,14 @@ class Adder:
         self.directory = Directory(self.snapshot)
         self.builder = self._new_builder()
         self.replaced: list[int] = []  # positions of images whose successors are in the builder
-        self.names: set[str] = set()  # in this call
+        self.names_in_call: set[str] = set()
         self.committing = False
         self.n_replaced = self.n_unchanged = self.n_added = 0
         self.skipped: list[Unreadable] = []
 
     def add(self, sources: Sequence[Source], progress: Callable[[int], None]) -> Added:
         """Add images, and report the number of those that are done."""
-        self.names = {source.name for source in sources}
+        self.names_in_call = {source.name for source in sources}
         changed = [source for source in sources if not self._is_done(source)]
         n_done = len(sources) - len(changed)
         progress(n_done)
@@ -160,7 +160,7 @@ class Adder:
                 n_done += len(images) + len(unreadable)
                 progress(n_done)
         except KeyboardInterrupt:
-            if not self.committing:  # what was indexed so far stays
+            if not self.committing:  # keep the images indexed so far
                 self.commit()
             raise
         self.commit()
@@ -226,7 +226,7 @@ class Adder:
         """Return a name that no image has: the number of the next one, and another if needed."""
         name = first = f"image-{self.builder.next_id}"
         more = count(1)
-        while name in self.names or self.directory.find(name):
+        while name in self.names_in_call or self.directory.find(name):
             name = f"{first}-{next(more)}"
         return name
 

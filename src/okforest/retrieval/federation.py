@@ -13,7 +13,7 @@ from okforest.retrieval.reader import IndexChangedError
 from okforest.retrieval.segment import Hit
 from okforest.retrieval.vocabulary import Vocabulary
 
-ATTEMPTS = 4  # if indexes change meanwhile
+ATTEMPTS = 4  # a search starts again if an index changes meanwhile
 
 
 class FederatedIndex:

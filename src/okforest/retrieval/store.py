@@ -34,7 +34,7 @@ if sys.platform != "win32":
 
 KIND, REMOVED_KIND = "okforest image index", "okforest removed images"
 MANIFEST, VOCABULARY, LOCK = "manifest.okf", "vocabulary.okf", "write.lock"
-ATTEMPTS = 5  # to open an index while it is being compacted
+OPEN_ATTEMPTS = 5  # opening fails while another process compacts the index
 NONE_REMOVED = np.empty(0, dtype=bool)
 
 
@@ -303,12 +303,12 @@ class Store:
     def open(self, verify: bool, previous: Snapshot | None = None) -> Snapshot:
         """Open the index; what the previous snapshot has open is not opened again."""
         self.stamp()
-        for attempt in range(ATTEMPTS):
+        for attempt in range(OPEN_ATTEMPTS):
             manifest = Manifest.read(self.folder / MANIFEST)
             try:
                 return self._open(manifest, verify, previous)
             except FileNotFoundError as error:  # compacted since the manifest was read
-                if attempt == ATTEMPTS - 1:
+                if attempt == OPEN_ATTEMPTS - 1:
                     raise FileFormatError(
                         f"{error.filename}, a file of the index, is missing. Restore it from a "
                         "copy, or build the index again."

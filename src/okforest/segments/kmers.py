@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_COUNTED = 2**16  # k-mers whose numbers are features
-LETTERS_PER_LINE = 60  # in plots
-DARK = 0.6  # share of the colour range from which letters are white
+LETTERS_PER_LINE = 60
+DARK = 0.6  # above this share of the colour range, letters are white
 
 
 class KmerWindows(Segmenter):

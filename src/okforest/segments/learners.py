@@ -297,10 +297,10 @@ def with_shared_parameters(base: Any, owner: Any) -> Any:
 
     ``owner`` has parameters ``n_jobs`` and ``verbose`` and an attribute ``seed_``.
     """
-    given = base.get_params(deep=False)
+    current = base.get_params(deep=False)
     shared = {"random_state": owner.seed_ % 2**32, "n_jobs": owner.n_jobs}
-    open_ = {name: value for name, value in shared.items() if given.get(name, 0) is None}
-    if owner.verbose and given.get("verbose") == 0:
+    open_ = {name: value for name, value in shared.items() if current.get(name, 0) is None}
+    if owner.verbose and current.get("verbose") == 0:
         open_["verbose"] = owner.verbose
     return base.set_params(**open_)
 

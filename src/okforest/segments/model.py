@@ -229,7 +229,7 @@ class SegmentModel(WrapperModel):
     learner_: Learner
     object_weight_: Floats
     seed_: int
-    _task: Task | None = None  # what the estimator must be, if not a model of okforest
+    _task: Task | None = None  # an estimator of another library must be for this task
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "segmenter": [Segmenter],

@@ -172,7 +172,7 @@ class PixelClassifier(ClassifierMixin, FittedState):
         if len(images) == 0:
             raise ValueError("X has no images; pass at least one, with its label map.")
         maps = _check_maps(y, len(images))
-        self.classes_ = np.unique(np.concatenate([np.unique(own) for own in maps]))
+        self.classes_ = np.unique(np.concatenate([np.unique(labels) for labels in maps]))
         if len(self.classes_) < 2:
             raise ValueError(
                 f"y has the single label {self.classes_[0]}; pixels need at least 2 classes."
@@ -212,7 +212,7 @@ class PixelClassifier(ClassifierMixin, FittedState):
             An array if all images have the same size.
         """
         probabilities = self._probabilities(X)
-        return _stacked([self.classes_[own.argmax(axis=2)] for own in probabilities])
+        return _stacked([self.classes_[p.argmax(axis=2)] for p in probabilities])
 
     def score(self, X: Any, y: Any) -> float:
         """Return the intersection over union of true and predicted label maps.
@@ -349,16 +349,16 @@ class PixelClassifier(ClassifierMixin, FittedState):
 def _check_maps(y: Any, n: int) -> list[Labels]:
     if y is None:
         raise ValueError("PixelClassifier requires y to be passed, but the target y is None.")
-    maps = [np.asarray(own) for own in y]
+    maps = [np.asarray(labels) for labels in y]
     if len(maps) != n:
         raise ValueError(f"X has {n} images and y has {len(maps)} label maps; pass one for each.")
-    for i, own in enumerate(maps):
-        if own.ndim != 2:
+    for i, labels in enumerate(maps):
+        if labels.ndim != 2:
             raise ValueError(
-                f"label map {i} has shape {own.shape}; expected (height, width), a label for each "
-                "pixel of its image."
+                f"label map {i} has shape {labels.shape}; expected (height, width), a label for "
+                "each pixel of its image."
             )
-        if own.dtype.kind == "f" and not np.isfinite(own).all():
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
             raise ValueError(
                 f"label map {i} has NaN or infinite values; every pixel needs a label. Give "
                 "unknown pixels a label of their own."

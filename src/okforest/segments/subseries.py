@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # The rounding error of a point, per step and unit of size.
 ROUNDING = 4 * float(np.finfo(np.float64).eps)
-LARGEST = float(np.finfo(np.float32).max) / 2  # so that differences are in the range too
+LARGEST = float(np.finfo(np.float32).max) / 2  # differences of two values stay finite
 
 
 class RandomSubseries(Segmenter):
@@ -193,7 +193,7 @@ class RandomSubseries(Segmenter):
         # batch does not change their rounding errors.
         steps = np.linspace(0.0, 1.0, self.n_points)
         x = ((length[..., None] - 1) * steps).reshape(-1, self.n_points)
-        offset = np.cumsum(total) - total.ravel()  # where each series begins
+        offset = np.cumsum(total) - total.ravel()  # position of each series in the batch
         first = (offset[:, None] + begin).reshape(-1, 1)
         last = np.repeat(offset + total.ravel() - 1, self.n_segments)[:, None]
         points, size = _interpolate(np.concatenate(series, axis=1), first, x, last)
@@ -339,5 +339,7 @@ def _standardised(parts: list[Floats], rounding: Floats) -> list[Floats]:
     constant = deviation <= rounding
     scale = np.where(constant, 1.0, deviation)
     values = np.where(constant, 0.0, (points - mean) / scale)
-    slopes = [np.where(constant & (np.abs(own) <= rounding), 0.0, own / scale) for own in slopes]
+    slopes = [
+        np.where(constant & (np.abs(slope) <= rounding), 0.0, slope / scale) for slope in slopes
+    ]
     return [values, *slopes, mean, np.where(constant, 0.0, deviation)]

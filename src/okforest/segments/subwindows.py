@@ -213,7 +213,11 @@ class RandomSubwindows(Segmenter):
             for kind in (False, True):
                 rows = kinds[owner] == kind
                 values[rows] = cut_subwindows(
-                    [image for image, own in zip(pixels, kinds, strict=True) if own == kind],
+                    [
+                        image
+                        for image, is_bytes in zip(pixels, kinds, strict=True)
+                        if is_bytes == kind
+                    ],
                     np.repeat(np.arange((kinds == kind).sum(), dtype=np.int32), self.n_segments),
                     squares[rows],
                     angles[rows] if self.rotate else angles,

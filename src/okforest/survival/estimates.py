@@ -11,7 +11,7 @@ from okforest._utils.errors import warn
 from okforest.survival.outputs import is_exact
 
 MAX_ITERATIONS = 2000  # the self-consistency equations are solved by iteration
-TOLERANCE = 1e-9  # on the change of the survival function
+TOLERANCE = 1e-9  # iterations stop if the survival function changes less
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from okforest.survival.estimates import StepFunction, censoring_survival
 from okforest.survival.outputs import is_exact, read_intervals, right_censored
 
 BLOCK = 512  # rows of the table of pairs that are compared at a time
-ROUNDING = 1e-6  # by which a probability may leave the range from 0 to 1
+ROUNDING = 1e-6  # probabilities may leave the range from 0 to 1 by this much
 TIED = 1e-8  # risks whose relative difference is less are tied
 
 

@@ -224,7 +224,7 @@ class Normalized(Distance):
 
 
 class Margin(Distance):
-    """The squared distance, less that of the nearest other candidate."""
+    """The squared distance minus the squared distance of the nearest other candidate."""
 
     def of_candidates(self, predicted: Predictions, candidates: OutputSet) -> Floats:
         distances = super().of_candidates(predicted, candidates)

@@ -181,7 +181,7 @@ class ConformalIntervals(Conformal):
         rank = rank_of(coverage, self.n_calibration_)
         result = np.empty((n, width, 2))
         for rows in row_blocks(n, width * self.n_calibration_):
-            parts = [self._bounds(Predictions(some.span, some.W[rows])) for some in predicted]
+            parts = [self._bounds(Predictions(p.span, p.W[rows])) for p in predicted]
             if rank > self.n_calibration_:
                 result[rows] = -np.inf, np.inf
             elif len(parts) == 1:

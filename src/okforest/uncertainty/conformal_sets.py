@@ -244,8 +244,8 @@ class ConformalSets(Conformal):
         candidates, missing = self._candidates(outputs, parts[0])
         scores = []
         for part in parts:
-            own = OutputSet(part.predicted.span.kernel, candidates)
-            values = score.of_truth(part.predicted, outputs[part.rows], own)
+            encoded = OutputSet(part.predicted.span.kernel, candidates)
+            values = score.of_truth(part.predicted, outputs[part.rows], encoded)
             scores.append(np.sort(np.where(missing[part.rows], np.inf, values)))
         used = np.concatenate([missing[part.rows] for part in parts])
         self.scores_ = scores
@@ -290,8 +290,8 @@ class ConformalSets(Conformal):
         indices, data, counts = [], [], []
         for values, strangeness in self._scored_blocks(X):
             members = values > 1.0 - coverage + 1e-12
-            for row, own in zip(strangeness, members, strict=True):
-                places = np.flatnonzero(own)
+            for row, is_member in zip(strangeness, members, strict=True):
+                places = np.flatnonzero(is_member)
                 order = places[np.argsort(row[places], kind="stable")]
                 indices.append(order)
                 data.append(row[order])
@@ -325,13 +325,13 @@ class ConformalSets(Conformal):
         """Yield p-values and mean scores of all candidates, for some rows at a time."""
         score = SCORES[self.conformity_score]
         predicted = [predictions(model, X) for model in self.estimators_]
-        sets = [OutputSet(some.span.kernel, self.candidates_) for some in predicted]
+        sets = [OutputSet(p.span.kernel, self.candidates_) for p in predicted]
         n, m = predicted[0].W.shape[0], len(self.candidates_)
         for rows in row_blocks(n, m):
             counts = np.ones((rows.stop - rows.start, m))
             total = np.zeros_like(counts)
-            for some, candidates, known in zip(predicted, sets, self.scores_, strict=True):
-                part = Predictions(some.span, some.W[rows])
+            for p, candidates, known in zip(predicted, sets, self.scores_, strict=True):
+                part = Predictions(p.span, p.W[rows])
                 values = score.of_candidates(part, candidates)
                 counts += count_at_least(known, values)
                 total += values

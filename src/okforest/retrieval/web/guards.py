@@ -124,7 +124,7 @@ class Uploads:
 
     def __init__(self, settings: ServerSettings):
         self.settings = settings
-        self.n_bytes = 0  # held for all requests
+        self.n_bytes = 0  # all requests together
 
     @asynccontextmanager
     async def body(self, request: Request, most: int | None = None) -> AsyncIterator[bytes]:
@@ -205,7 +205,7 @@ class WorkQueue:
         self.idle = list(decoders)
         self.slots = asyncio.Semaphore(len(decoders))
         self.most_taken = len(decoders) + settings.queue
-        self.n_taken = 0  # computed or waiting
+        self.n_taken = 0  # requests that run or wait
         self.tasks: set[asyncio.Task[Any]] = set()
 
     async def run(self, request: Request, work: Callable[[Decoder], T], until: float) -> T:

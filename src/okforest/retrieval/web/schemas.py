@@ -19,9 +19,9 @@ from pydantic import (
 )
 from pydantic_core import from_json
 
-MAX_LEAVES = 2**17  # in a request: 13,000 subwindows in ten trees
+MAX_LEAVES = 2**17  # a request holds at most 13,000 subwindows in ten trees
 MAX_HITS = 10_000
-MAX_IMAGES = 2**17  # on a page of an index
+MAX_IMAGES_PER_PAGE = 2**17
 
 Count = Annotated[StrictInt, Field(ge=0)]
 Number = Annotated[StrictInt, Field(ge=0, lt=2**32)]
@@ -76,7 +76,7 @@ class WireHit(WireImage):
 class WireImages:
     """Some images of the index."""
 
-    images: Annotated[list[WireImage], Field(max_length=MAX_IMAGES, fail_fast=True)]
+    images: Annotated[list[WireImage], Field(max_length=MAX_IMAGES_PER_PAGE, fail_fast=True)]
 
 
 @dataclass
