@@ -87,9 +87,9 @@ def collect(run: Callable[[Space, int], Iterator[Result]], space: Space, seed: i
 
 
 def spaces() -> Iterator[tuple[Space, Callable[[Space, int], Iterator[Result]]]]:
-    """Yield the data sets, and what is run on them; those that are not available are left out."""
-    digits, some = load_digits(), slice(1000)
-    yield Space("classes: digits", digits.data[some], digits.target[some], "dirac"), classes
+    """Yield the data sets, and what is run on them; unavailable data sets are left out."""
+    digits, first = load_digits(), slice(1000)
+    yield Space("classes: digits", digits.data[first], digits.target[first], "dirac"), classes
     X, y = make_friedman1(800, noise=1.0, random_state=0)
     yield Space("numbers: Friedman 1", X, y, unit="wide"), numbers
     yield Space("numbers: diabetes", *load_diabetes(return_X_y=True), unit="wide"), numbers
@@ -156,7 +156,7 @@ def outputs(space: Space, seed: int) -> Iterator[Result]:
 
 
 def classes(space: Space, seed: int) -> Iterator[Result]:
-    """Run prediction sets, and those of other libraries on scikit-learn's forest."""
+    """Run prediction sets, also of other libraries on scikit-learn's forest."""
     yield from outputs(space, seed)
     train, test = parts(space, seed)
     fit, left = held_out(train, seed)
@@ -205,7 +205,7 @@ def bands(space: Space, seed: int) -> Iterator[Result]:
 
 
 def numbers(space: Space, seed: int) -> Iterator[Result]:
-    """Run intervals, and those of other libraries on scikit-learn's forest."""
+    """Run intervals, also of other libraries on scikit-learn's forest."""
     yield from bands(space, seed)
     train, test = parts(space, seed)
     fit, left = held_out(train, seed)

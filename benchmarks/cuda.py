@@ -84,13 +84,13 @@ def time_growth(cp, device, plan, n_trees, repeats=3):
         seconds.append(time.perf_counter() - start)
         if repeat < repeats - 1:
             del batch
-    # Splits, by the position of their right side; those of a small node read nothing more.
+    # Splits, by the position of their right side; splits of small nodes read nothing more.
     begin, end = batch.arrays["split_begin"], batch.arrays["split_end"]
     used = cp.zeros(batch.n_positions, dtype=bool)
     listed = batch.arrays["list"]
     for t in range(n_trees):
-        own = listed[2 * batch.offsets[t] :][: int(batch.arrays["n_nodes"][t])]
-        used[own[own >= 0]] = True
+        nodes = listed[2 * batch.offsets[t] :][: int(batch.arrays["n_nodes"][t])]
+        used[nodes[nodes >= 0]] = True
     size = (end - begin)[used]
     rows = int(size[size > 32].sum(dtype=cp.int64)) / n_trees + plan.X.shape[0]
     return 1e3 * min(seconds) / n_trees, rows * 4 * grower.sizes.width, n_trees

@@ -51,14 +51,14 @@ def preimages(cp, n_candidates=1_000_000, n_queries=10_000, q=256, n_train=10_00
     ):
         model, rng = make_model(kernel, n_train, 32, q, "cuda", 20, embedding=kind)
         X = rng.standard_normal((n_queries, 32), dtype=np.float32)
-        there = cp.random.default_rng(SEED).standard_normal((n_candidates, q))
-        here = cp.asnumpy(there)
-        on_gpu, found = seconds_of(cp, lambda m=model, x=X, c=there: m.predict(x, c))
-        on_host, again = seconds_of(cp, lambda m=model, x=X, c=here: m.predict(x, c), 1)
+        on_device = cp.random.default_rng(SEED).standard_normal((n_candidates, q))
+        candidates = cp.asnumpy(on_device)
+        on_gpu, found = seconds_of(cp, lambda m=model, x=X, c=on_device: m.predict(x, c))
+        on_host, again = seconds_of(cp, lambda m=model, x=X, c=candidates: m.predict(x, c), 1)
         assert np.array_equal(found, again)
         model.set_params(device="cpu")
         start = time.perf_counter()
-        expected = model.predict(X[:n_checked], here)
+        expected = model.predict(X[:n_checked], candidates)
         cpu = time.perf_counter() - start
         equal = int((expected == found[:n_checked]).all(axis=1).sum())
         rows.append(
@@ -68,9 +68,9 @@ def preimages(cp, n_candidates=1_000_000, n_queries=10_000, q=256, n_train=10_00
         )  # fmt: skip
         print(rows[-1], flush=True)
         model.set_params(device="cuda")
-        five, _ = seconds_of(cp, lambda m=model, x=X, c=there: m.predict_top(x, 5, c), 1)
+        five, _ = seconds_of(cp, lambda m=model, x=X, c=on_device: m.predict_top(x, 5, c), 1)
         rows[-1]["five"] = five
-        del there, here
+        del on_device, candidates
         cp.get_default_memory_pool().free_all_blocks()
     return rows
 
@@ -79,11 +79,11 @@ def predictions(cp, n_train=100_000, n=1_000_000, p=64, q=64, n_trees=100):
     """Time leaves and mean predictions of many rows, on the GPU and on all cores."""
     model, rng = make_model(Linear(), n_train, p, q, "cuda", n_trees, min_samples_leaf=2)
     X = rng.standard_normal((n, p), dtype=np.float32)
-    there = cp.asarray(X)
+    X_on_device = cp.asarray(X)
     rows = []
     for name in ("apply", "predict"):
         method = getattr(model.set_params(device="cuda"), name)
-        on_gpu, found = seconds_of(cp, lambda f=method: f(there))
+        on_gpu, found = seconds_of(cp, lambda f=method: f(X_on_device))
         on_host, _ = seconds_of(cp, lambda f=method: f(X), 1)
         part = X[: n // 20]
         model.set_params(device="cpu")
@@ -110,14 +110,14 @@ def embeddings(cp, n=1_000_000, q=64, rank=256, n_exact=4096):
     ):
         y = np.random.default_rng(SEED).standard_normal((size, q))
         columns = rank if kind in ("nystrom", "fourier") else None
-        there = cp.asarray(y)
-        on_gpu, _ = seconds_of(cp, lambda a=(kernel, there, kind, columns): embed(*a))
+        y_on_device = cp.asarray(y)
+        on_gpu, _ = seconds_of(cp, lambda a=(kernel, y_on_device, kind, columns): embed(*a))
         start = time.perf_counter()
         embed(kernel, y[: size // share], kind, columns)
         cpu = share * (time.perf_counter() - start)
         rows.append({"kernel": name, "kind": kind, "n": size, "q": q, "on_gpu": on_gpu, "cpu": cpu})
         print(rows[-1], flush=True)
-        del there
+        del y_on_device
         cp.get_default_memory_pool().free_all_blocks()
     return rows
 

@@ -89,9 +89,9 @@ def moons(n_draws):
         X, moon = make_moons(300, noise=0.08, random_state=seed)
         X_new, moon_new = make_moons(1000, noise=0.08, random_state=1000 + seed)
         rng = np.random.default_rng(seed)
-        some = [rng.choice(np.flatnonzero(moon == k), 5, replace=False) for k in (0, 1)]
+        labelled = [rng.choice(np.flatnonzero(moon == k), 5, replace=False) for k in (0, 1)]
         y = np.full(300, -1)
-        y[np.concatenate(some)] = moon[np.concatenate(some)]
+        y[np.concatenate(labelled)] = moon[np.concatenate(labelled)]
         unlabelled = y < 0
         forest = OKExtraTrees(100, kernel="dirac", random_state=0)
         forest.fit(X[~unlabelled], y[~unlabelled])
@@ -130,9 +130,9 @@ def images(name, n_draws):
         rng = np.random.default_rng(seed)
         train = rng.permutation(np.flatnonzero(~is_new))[:n_train]
         X, y = pixels[train], labels[train].astype(int)
-        some = np.concatenate([np.flatnonzero(y == k)[:per_class] for k in np.unique(y)])
+        labelled = np.concatenate([np.flatnonzero(y == k)[:per_class] for k in np.unique(y)])
         known = np.full(n_train, -1)
-        known[some] = y[some]
+        known[labelled] = y[labelled]
         unlabelled = known < 0
         forest = OKExtraTrees(100, kernel="dirac", random_state=0)
         models = {
@@ -143,7 +143,7 @@ def images(name, n_draws):
             "the same, 3 neighbours": SemiSupervisedForest(forest, n_neighbors=3),
         }
         for label, model in models.items():
-            rows = some if model is forest else slice(None)
+            rows = labelled if model is forest else slice(None)
             model.fit(X[rows], known[rows])
             pairs = [
                 (model.predict(X[unlabelled]), y[unlabelled]),
@@ -178,11 +178,11 @@ def few(n_draws):
     for seed in range(n_draws):
         order = np.random.default_rng(seed).permutation(len(y))
         train, new = order[:1000], order[1000:]
-        some = np.concatenate([np.flatnonzero(y[train] == k)[:3] for k in range(10)])
+        labelled = np.concatenate([np.flatnonzero(y[train] == k)[:3] for k in range(10)])
         known = np.full(1000, -1)
-        known[some] = y[train][some]
+        known[labelled] = y[train][labelled]
         for name, model in models.items():
-            rows = some if name == "extra-trees" else slice(None)
+            rows = labelled if name == "extra-trees" else slice(None)
             model.fit(X[train][rows], known[rows])
             parts = train[known < 0], new
             found = [(model.predict(X[part]) == y[part]).mean() for part in parts]
@@ -204,12 +204,12 @@ def limits(n_draws):
     for seed in range(n_draws):
         rows = np.random.default_rng(seed).permutation(train)[:1000]
         X, y = usps.data[rows], usps.target[rows]
-        some = np.concatenate([np.flatnonzero(y == k)[:10] for k in range(10)])
+        labelled = np.concatenate([np.flatnonzero(y == k)[:10] for k in range(10)])
         known = np.full(1000, -1)
-        known[some] = y[some]
+        known[labelled] = y[labelled]
         new = known < 0
         graph = knn_laplacian(X)
-        shared = ForestKernel(forest, weighted=False).fit(X[some], y[some]).gram(X)
+        shared = ForestKernel(forest, weighted=False).fit(X[labelled], y[labelled]).gram(X)
         np.fill_diagonal(shared, 0.0)
         root = np.sqrt(shared.sum(axis=1))
         models = {"forest, accuracy": None}
@@ -222,7 +222,7 @@ def limits(n_draws):
         )
         for name, chosen in models.items():
             if chosen is None:
-                predicted = forest.fit(X[some], y[some]).predict(X)
+                predicted = forest.fit(X[labelled], y[labelled]).predict(X)
             else:
                 model = SemiSupervisedForest(
                     forest, laplacian=chosen[0], laplacian_penalty=chosen[1]
@@ -299,7 +299,7 @@ def priors(n_draws):
     for seed in range(n_draws):
         rng = np.random.default_rng(seed)
         X, X_test = rng.uniform(size=(200, 4)), rng.uniform(size=(1000, 4))
-        spread = np.array([0.5, 0.05, 0.05])  # of the noise; outputs are divided by it
+        spread = np.array([0.5, 0.05, 0.05])  # outputs are divided by their noise
         Y = (_parts(X) + spread * rng.normal(size=(200, 3))) / spread
         relation = LinearRelation(spread * [1.0, -1.0, -1.0], points=X)
         model = SemiSupervisedForest(forest, laplacian=None, leaf_penalty=3.0, priors=[relation])

@@ -1,8 +1,8 @@
 """Survival analysis beside scikit-survival: concordance, Brier scores and time, cross-validated.
 
 Prints the tables of results/survival.md in Markdown. Needs scikit-survival (GPL-3), which okforest
-never imports: ``pip install scikit-survival``. The folds of seeds 0, 1 and 2 are those of the
-published tables; defaults were chosen on the folds of other seeds. Each part takes minutes.
+never imports: ``pip install scikit-survival``. The published tables use the folds of seeds 0, 1 and
+2; defaults were chosen on the folds of other seeds. Each part takes minutes.
 """
 
 import argparse
@@ -304,10 +304,10 @@ def draw_gbsg2() -> None:
     train, test = rows[:400], rows[400:]
     forest = random_forest().fit(X[train], y[train])
     by_risk = test[np.argsort(forest.predict_risk(X[test]))]
-    some = by_risk[[20, len(test) // 2, -20]]
+    shown = by_risk[[20, len(test) // 2, -20]]
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 4.0), layout="constrained")
     labels = ["low risk", "medium risk", "high risk"]
-    plot_survival(forest, X[some], y[some], labels=labels, ax=left)
+    plot_survival(forest, X[shown], y[shown], labels=labels, ax=left)
     left.set(xlabel="days")
     plot_calibration(forest, X[test], y[test], time=1500, ax=right)
     path = Path(__file__).parent.parent / "docs" / "images" / "survival_gbsg2.png"

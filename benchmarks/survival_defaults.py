@@ -61,7 +61,7 @@ def published(name: str, categories: str, repeats: int) -> Iterator[Fold]:
     frame = pd.read_csv(folder / f"{name}.csv.gz")
     folds = pd.read_csv(folder / f"{name}.folds.csv.gz").iloc[:, :repeats]
     event, times = frame.pop("status") == 1, frame.pop("time")
-    rows = some_rows(len(frame))
+    rows = sampled_rows(len(frame))
     X, y = with_categories(frame.iloc[rows], categories.split()), outcome(event, times)[rows]
     for fold in folds.iloc[rows].to_numpy().T:
         for k in (1, 2, 3):
@@ -74,7 +74,7 @@ def from_survset(name: str, repeats: int) -> Iterator[Fold]:
 
     frame = SurvLoader().load_dataset(ds_name=name)["df"]
     event, times = frame.pop("event") == 1, frame.pop("time")
-    rows = some_rows(len(frame))
+    rows = sampled_rows(len(frame))
     factors = [column for column in frame if column.startswith("fac_")]
     X = with_categories(frame.drop(columns="pid").iloc[rows], factors)
     y = outcome(event, times)[rows]
@@ -84,7 +84,7 @@ def from_survset(name: str, repeats: int) -> Iterator[Fold]:
             yield X[fold != k], y[fold != k], X[fold == k], y[fold == k]
 
 
-def some_rows(n: int) -> np.ndarray:
+def sampled_rows(n: int) -> np.ndarray:
     """Return at most 2,000 of n rows."""
     return np.random.default_rng(0).permutation(n)[:MOST_ROWS]
 
@@ -131,8 +131,8 @@ def leaves(repeats: int) -> None:
     results = pd.DataFrame(found, columns=columns)
     for score in ("C", "IBS"):
         rows = []
-        for (model, part), some in results.groupby(["model", "part"], sort=False):
-            means = some.pivot_table(score, "data", "leaf")
+        for (model, part), scores in results.groupby(["model", "part"], sort=False):
+            means = scores.pivot_table(score, "data", "leaf")
             cells = [paired(means[leaf] - means[1]) for leaf in LEAVES[1:]]
             rows.append([model, f"{part}, {len(means)} sets", f"{means[1].mean():.4f}", *cells])
         header = ["", "", "leaf 1", *(f"leaf {leaf}" for leaf in LEAVES[1:])]
@@ -164,9 +164,9 @@ def structures(repeats: int) -> None:
     print(f"\n### C of CensoredForest\n\n{table.markdown()}", flush=True)
     rows = []
     for part in (["development"], ["confirmation", "SurvSet"]):
-        some = means[means.index.get_level_values("part").isin(part)]
+        chosen = means[means.index.get_level_values("part").isin(part)]
         for low, high in ((0.0, 0.4), (0.4, 1.0)):
-            group = some[(some["events"] >= low) & (some["events"] < high)]
+            group = chosen[(chosen["events"] >= low) & (chosen["events"] < high)]
             cells = [paired(group[structure] - group["exact"]) for structure in STRUCTURES[1:]]
             better = int((group["km"] > group["exact"]).sum())
             label = f"events from {low:.0%} to {high:.0%}"

@@ -67,11 +67,11 @@ def found(site: Path, phrase: str) -> list[str]:
     pages = None
     for word in phrase.split():
         stem = stemmer.stem(word.lower())
-        own: set[int] = set()
+        with_word: set[int] = set()
         for terms in (index["terms"], index["titleterms"]):
             entry = terms.get(stem, [])
-            own |= set(entry if isinstance(entry, list) else [entry])
-        pages = own if pages is None else pages & own
+            with_word |= set(entry if isinstance(entry, list) else [entry])
+        pages = with_word if pages is None else pages & with_word
     return sorted(index["titles"][page] for page in pages or ())
 
 

@@ -146,7 +146,7 @@ def _run(name: str, jobs: list[Job], cache: Cache, workers: int) -> Timing:
 
 
 class _JobCounter:
-    """Counts finished jobs; the share of the work is that of their costs, without cached jobs."""
+    """Counts finished jobs; progress is their share of the total cost, without cached jobs."""
 
     def __init__(self, jobs: list[Job], update: Callable[..., None]):
         self.update = update

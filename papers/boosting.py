@@ -53,7 +53,7 @@ class Size:
     fixed_splits: tuple[int, ...] = (10, 20, 40)
     folds: int = FOLDS
     seeds: int = 3
-    image_rounds: int = 140  # of figure 1
+    image_rounds: int = 140
     network_rounds: int = 300
 
 

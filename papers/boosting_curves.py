@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 IMAGE_PANELS = ((0.5, 10), (0.05, 10), (0.05, 40))
 NETWORK_PANELS = ((0.25, 10), (0.05, 10), (0.05, 40))
-STEP = 5  # rounds between two points of the curves other than losses in feature space
+STEP = 5  # curves have a point every 5 rounds; losses in feature space have all
 
 
 def jobs(image_rounds: int, network_rounds: int) -> list[Job]:
@@ -65,7 +65,7 @@ def network_curves(rate: float, splits: int, rounds: int) -> dict[str, Any]:
         f"Errφ({name})": [float(losses.mean()) for losses in model.staged_losses(X[rows], rows)]
         for name, rows in (("LS", known), ("TS", new))
     }
-    # To predict links, the model must not know those of new vertices.
+    # A model that predicts links must not know the links of new vertices.
     model.set_params(kernel=make_kernel(graph.part(known).adjacency))
     model.fit(X[known], np.arange(len(known)))
     span = model.span_

@@ -92,8 +92,8 @@ def blocks(results: Results, splits: list[int], folds: int) -> list[Block]:
             "normalised to k(v, v) = 1, as the paper's losses of up to 1.69 suggest. There are "
             f"five folds of vertices{run_folds}, with random_state = fold. Errφ is the loss on "
             "new vertices, with the kernel of the whole graph. AUC is over pairs with at least "
-            "one new vertex; there the kernel is that of the known vertices alone, and scores "
-            "are inner products. The number of splits J is chosen from "
+            "one new vertex; for it, the kernel is computed from the known vertices alone, and "
+            "scores are inner products. The number of splits J is chosen from "
             f"{', '.join(map(str, splits))} by Errφ in five inner folds."
         ),
         Table(["method", "paper, Errφ", "ours, Errφ", "paper, AUC", "ours, AUC", "J chosen"], rows),

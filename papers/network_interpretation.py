@@ -82,7 +82,7 @@ def _cluster_blocks() -> list[Block]:
         Paragraph(
             f"A tree with {N_LEAVES} leaves on all proteins, with okforest's default kernel: every "
             "leaf is a rule and a cluster. Enrichment is the fraction of linked pairs within a "
-            "cluster, divided by that of the whole network."
+            "cluster, divided by the same fraction in the whole network."
         ),
         Table(["rule", "proteins", "links within", "enrichment"], rows, text=True),
         Figure(

@@ -13,7 +13,7 @@ from okforest.network.links import DEFAULT
 
 TREES = ("single tree", "bagging", "extra-trees")
 BOOSTED = ("OKBoost", "OKBoost, extra-trees")
-LEARNING_RATE = 0.01  # in the tables
+LEARNING_RATE = 0.01
 # Network completion: fully grown trees on exp(−L); the same with k(v, v) = 1, as the published
 # losses in feature space suggest; and okforest's defaults.
 SETTINGS = ("papers", "normalized", "okforest")

@@ -171,5 +171,5 @@ def test_summaries_of_pages(extension):
     page = nodes.section("", nodes.paragraph("", "Short."), nodes.paragraph("", "word " * 60))
     found = words.summary_of(page)
     assert found.endswith("word …")
-    assert len(found) <= words.LENGTH + 2
+    assert len(found) <= words.MAX_LENGTH + 2
     assert words.summary_of(nodes.section()) == ""

@@ -44,9 +44,9 @@ speeds of rows in random order, if all of it is in L3, and if it is in memory. T
 lines of the inputs of all candidates, the float32 outputs, once for all candidates, and the float64
 outputs of the smaller side.
 """
-SHOWN = 6  # functions of each task
+FUNCTIONS_PER_TASK = 6
 LEAST_SHARE = 0.02
-SECONDS = 1.5  # of fits that perf looks at
+PROFILED_SECONDS = 1.5  # perf samples fits of at least this time together
 
 
 @dataclass(frozen=True)
@@ -113,17 +113,17 @@ def row_speeds(repeats: int) -> dict[str, float]:
     speeds = {}
     for name, size in SIZES.items():
         matrix = np.ones((size // ROW, ROW // 8))
-        some = np.random.default_rng(0).permutation(len(matrix))[: 2**16]
-        out = np.empty((len(some[:256]), ROW // 8))  # stays in cache
-        parts = [some[i : i + 256] for i in range(0, len(some), 256)]
+        order = np.random.default_rng(0).permutation(len(matrix))[: 2**16]
+        out = np.empty((len(order[:256]), ROW // 8))  # stays in cache
+        parts = [order[i : i + 256] for i in range(0, len(order), 256)]
 
         def read(matrix=matrix, parts=parts, out=out):
             for part in parts:
                 np.take(matrix, part, axis=0, out=out[: len(part)], mode="clip")
 
-        n_reads = max(1, 2**16 // len(some))
+        n_reads = max(1, 2**16 // len(order))
         seconds = best_time(lambda read=read, n=n_reads: [read() for _ in range(n)], 5 * repeats)
-        speeds[name] = n_reads * len(some) * ROW / seconds
+        speeds[name] = n_reads * len(order) * ROW / seconds
     return speeds
 
 
@@ -175,7 +175,7 @@ def functions(run: Callable[[], Any]) -> list[tuple[str, float]]:
         record = subprocess.Popen([*command, str(os.getpid())], stderr=subprocess.DEVNULL)
         time.sleep(0.5)
         start = time.process_time()
-        while time.process_time() - start < SECONDS:
+        while time.process_time() - start < PROFILED_SECONDS:
             run()
         record.send_signal(signal.SIGINT)
         record.wait()
@@ -195,7 +195,7 @@ def read_shares(text: str) -> list[tuple[str, float]]:
             name = "core (no symbols)"
         shares[name] = shares.get(name, 0.0) + float(share) / 100
     ranked = sorted(shares.items(), key=lambda item: -item[1])
-    return [item for item in ranked[:SHOWN] if item[1] >= LEAST_SHARE]
+    return [item for item in ranked[:FUNCTIONS_PER_TASK] if item[1] >= LEAST_SHARE]
 
 
 def short_name(symbol: str) -> str:

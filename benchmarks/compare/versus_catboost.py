@@ -22,7 +22,7 @@ else:
     reason = ""
 
 N_TEST = 1000
-DEPTH = 4  # of boosted trees
+DEPTH = 4
 RATE = 0.1
 
 

@@ -123,7 +123,7 @@ def prepare(*plan: Any) -> None:
     grow(kept, range(1))
 
 
-def grow_some(trees: range) -> float:
+def grow_trees(trees: range) -> float:
     """Grow trees in a plain process; return the CPU time."""
     start = cpu_seconds()
     grow(kept, trees)
@@ -146,7 +146,7 @@ def plain_processes(plan: Any, n_trees: int, n_processes: int) -> Iterator[Calla
             started.result()
 
         def grow_all() -> float:
-            grown = [pool.submit(grow_some, r) for pool, r in zip(pools, ranges, strict=True)]
+            grown = [pool.submit(grow_trees, r) for pool, r in zip(pools, ranges, strict=True)]
             return sum(future.result() for future in grown)
 
         yield grow_all
@@ -162,7 +162,7 @@ def spent(client: Any, clock: Callable[[], float]) -> float:
     return float(sum(client.run(clock).values()))
 
 
-def fit_there(client: Any, model: Any, X: Any, Y: Any) -> tuple[Any, dict[str, float]]:
+def fit_on_workers(client: Any, model: Any, X: Any, Y: Any) -> tuple[Any, dict[str, float]]:
     """Fit a model on workers; return it, and the CPU time and memory that it took."""
     client.run(reset_peak)
     level = client.run(memory, "VmRSS")
@@ -192,7 +192,7 @@ def measure(name: str, n_workers: int, options: argparse.Namespace) -> dict[str,
     Y = np.tanh(X @ mixing / 4) + 0.1 * rng.normal(size=(options.rows, options.outputs))
     make = MODELS[name]
     plan = make(options.trees, random_state=0)._plan(X, Y, None).growth
-    local, plain, there = [], [], []
+    local, plain, on_workers = [], [], []
     with (
         plain_processes(plan, options.trees, n_workers) as grow_all,
         workers(n_workers) as client,
@@ -202,13 +202,13 @@ def measure(name: str, n_workers: int, options: argparse.Namespace) -> dict[str,
         at_rest = (spent(client, cpu_seconds) - at_rest) / REST
         for _ in range(options.repeats):
             start = cpu_seconds()
-            here = make(options.trees, random_state=0).fit(X, Y)
+            expected = make(options.trees, random_state=0).fit(X, Y)
             local.append(cpu_seconds() - start)
             plain.append(grow_all())
-            found, took = fit_there(client, make(options.trees, random_state=0), X, Y)
-            there.append(took)
-            assert np.array_equal(here.trees_.threshold, found.trees_.threshold)
-    best = min(there, key=itemgetter("cluster"))
+            found, took = fit_on_workers(client, make(options.trees, random_state=0), X, Y)
+            on_workers.append(took)
+            assert np.array_equal(expected.trees_.threshold, found.trees_.threshold)
+    best = min(on_workers, key=itemgetter("cluster"))
     row = {
         "model": name,
         "workers": n_workers,
@@ -216,7 +216,7 @@ def measure(name: str, n_workers: int, options: argparse.Namespace) -> dict[str,
         "plain": min(plain),
         **best,
         "at rest": at_rest * best["seconds"],
-        "memory": max(took["memory"] for took in there),
+        "memory": max(took["memory"] for took in on_workers),
     }
     print(row, file=sys.stderr, flush=True)
     return row

@@ -1,7 +1,7 @@
 """Absorbance curves of meat predicted from its contents (tecator), 10 × 10-fold cross-validation.
 
-The loss is the root of the mean integrated squared difference of curves, in per cent of that of the
-mean training curve. Beside: a random forest of scikit-learn on all wavelengths. No setting was
+The loss is the root of the mean integrated squared difference of curves, in per cent of the loss of
+the mean training curve. Beside: a random forest of scikit-learn on all wavelengths. No setting was
 tuned; the penalty of ridge regression is chosen by leave-one-out within the training rows.
 """
 
@@ -46,7 +46,7 @@ def main():
             found = model.fit(X[train], curves[train]).predict(X[test])
             losses.setdefault(name, []).append(kernel.diag(curves[test] - found).mean())
     base = np.sqrt(np.mean(losses.pop("mean")))
-    rows = [[name, f"{100 * np.sqrt(np.mean(own)) / base:.1f}"] for name, own in losses.items()]
+    rows = [[name, f"{100 * np.sqrt(np.mean(loss)) / base:.1f}"] for name, loss in losses.items()]
     report("Integrated error of curves, per cent of the mean curve", ["method", "error"], rows)
 
 

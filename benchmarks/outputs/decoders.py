@@ -132,8 +132,8 @@ def measure_label_sets(names, n_trees):
             ranks.setdefault((kind, about), []).append(mean_ranks(found))
     titles = list(LABEL_SETS)
     lines = [
-        [kind, about, *(f"{rank:.2f}" for rank in np.mean(own, axis=0))]
-        for (kind, about), own in sorted(
+        [kind, about, *(f"{rank:.2f}" for rank in np.mean(values, axis=0))]
+        for (kind, about), values in sorted(
             ranks.items(), key=lambda item: item[0][0] != "development"
         )
     ]
@@ -172,7 +172,9 @@ def measure_hierarchies(names, n_trees):
             continue
         kind = "development" if name in HIERARCHIES[:N_DEVELOPMENT] else "confirmation"
         ranks.setdefault(kind, []).append(mean_ranks(found))
-    lines = [[kind, *(f"{r:.2f}" for r in np.mean(own, axis=0))] for kind, own in ranks.items()]
+    lines = [
+        [kind, *(f"{r:.2f}" for r in np.mean(values, axis=0))] for kind, values in ranks.items()
+    ]
     report("hierarchies: mean rank over four measures", ["sets", *CLASSES], lines)
     header = ["data", "decoder", "empty", "loss", "example F1", "hierarchical F1", "exact"]
     report("hierarchies: extra-trees, leaves of 5", [*header, "ms a row"], rows)

@@ -47,7 +47,7 @@ def main():
     words, pixels = words_and_pixels()
     promoters = fetch_promoters().sequences
     rows = [
-        [k, *(f"{100 * reconstructed(list(own), k):.1f}" for own in (set(words), promoters))]
+        [k, *(f"{100 * reconstructed(list(data), k):.1f}" for data in (set(words), promoters))]
         for k in (2, 3, 4, 5, 6, 8)
     ]
     report("Exact reconstruction from k-mers, per cent", ["k", "words", "promoters"], rows)

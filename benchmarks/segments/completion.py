@@ -2,8 +2,8 @@
 
 Subwindows of the upper half, combined, beside a forest on all its pixels, both with the RBF kernel
 on lower halves (median distance) and splits searched in 32 directions: 30 trees on subwindows, 100
-on whole halves. The loss is that of the papers, ‖φ(y) − F‖² of the prediction and 2 (1 − k(y, ŷ))
-of the decoded output, on USPS digits (1,000 of the training images, tested on 1,000 others) and ORL
+on whole halves. As in the papers, the loss is ‖φ(y) − F‖² of the prediction and 2 (1 − k(y, ŷ)) of
+the decoded output, on USPS digits (1,000 of the training images, tested on 1,000 others) and ORL
 faces (one shot of each person left out). Means over seeds, with half of their range; times are CPU
 times.
 """

@@ -1,6 +1,6 @@
 """Random graphs with and without planted triangles, by neighbourhoods and by a simple recipe.
 
-Graphs of the second class have 6 or 15 triangles added between random vertices; those of the first
+Graphs of the second class have 6 or 15 triangles added between random vertices; graphs of the first
 have as many edges added between random vertices, so that densities are about equal. Errors in per
 cent on test graphs are means over three draws, with half of their range; times are CPU times of fit
 and prediction, features included. The recipe is scikit-learn's extra-trees on statistics of

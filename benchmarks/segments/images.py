@@ -1,10 +1,10 @@
 """Faces and digits by random subwindows, beside nearest neighbours and scikit-learn's extra-trees.
 
 ORL: 40 people; each of the 10 shots in turn is the test set, and the other 9 of every person are
-the training set. USPS: the published split. Forests on whole images have 100 trees, those on
+the training set. USPS: the published split. Forests on whole images have 100 trees, forests on
 subwindows 10, grown until leaves are pure. The two forests on subwindows get the same subwindows.
 Errors in per cent are means over seeds, with half of their range; scikit-learn's forest on
-subwindows is slow, and grown with one seed only. Times are CPU times, those of fitting without
+subwindows is slow, and grown with one seed only. Times are CPU times; fitting does not include
 extraction.
 """
 

@@ -23,7 +23,7 @@ from okforest.segments import PixelClassifier, RandomSubwindows
 
 SCALES = (0.5, 1, 2, 4, 8, 16)
 PATCH = 15
-PIXELS_PER_IMAGE = 500  # that the per-pixel forests are trained on
+PIXELS_PER_IMAGE = 500  # per-pixel forests are trained on a sample
 
 
 def multiscale(image):
@@ -50,8 +50,8 @@ def per_pixel(features, n_trees, seed, train, test):
     """Return the label maps that a forest on features of pixels predicts."""
     (images, maps), rng = train, np.random.default_rng(seed)
     chosen = [rng.choice(image.size, PIXELS_PER_IMAGE, replace=False) for image in images]
-    X = np.concatenate([features(image)[own] for image, own in zip(images, chosen, strict=True)])
-    y = np.concatenate([labels.ravel()[own] for labels, own in zip(maps, chosen, strict=True)])
+    X = np.concatenate([features(image)[at] for image, at in zip(images, chosen, strict=True)])
+    y = np.concatenate([labels.ravel()[at] for labels, at in zip(maps, chosen, strict=True)])
     forest = ExtraTreesClassifier(n_trees, random_state=seed).fit(X, y)
     return np.array([forest.predict(features(image)).reshape(image.shape) for image in test])
 

@@ -18,7 +18,7 @@ from okforest.segments import RandomSubwindows, SegmentClassifier
 
 MIB = 2**20
 PER_IMAGE = 1000  # subwindows
-GROWN = 20_000  # on which trees are grown, with bounded memory
+N_BOUNDED = 20_000  # trees are grown on a sample, with bounded memory
 
 
 def images(n):
@@ -55,7 +55,7 @@ def memory(what, n_images, n_segments):
     if what == "predict":
         model.predict_proba(X)
     else:
-        model.set_params(max_segments=GROWN if what == "bounded" else None).fit(X, y)
+        model.set_params(max_segments=N_BOUNDED if what == "bounded" else None).fit(X, y)
     print((peak() - before) / MIB)
 
 
@@ -90,7 +90,9 @@ def main() -> None:
     ]  # fmt: skip
     rows += [memory_row("predict", m, "predicting") for m in (n, 5 * n)]
     rows.append(memory_row("fit", n, "fitting"))
-    rows += [memory_row("bounded", m, f"fitting with max_segments={GROWN:,}") for m in (n, 5 * n)]
+    rows += [
+        memory_row("bounded", m, f"fitting with max_segments={N_BOUNDED:,}") for m in (n, 5 * n)
+    ]
     report("Speed and memory", ["what", "measured"], rows)
 
 

@@ -59,7 +59,7 @@ PHRASES = {
         "words of the papers",
     ],
 }
-LENGTH = 160  # of a summary, in characters
+MAX_LENGTH = 160
 
 
 def setup(app):
@@ -84,7 +84,7 @@ def summary_of(doctree):
     for paragraph in doctree.findall(nodes.paragraph):
         text = " ".join(paragraph.astext().split())
         if len(text) > 30 and not text.startswith("Go to the end to download"):
-            return text if len(text) <= LENGTH else text[:LENGTH].rpartition(" ")[0] + " …"
+            return text if len(text) <= MAX_LENGTH else text[:MAX_LENGTH].rpartition(" ")[0] + " …"
     return ""
 
 

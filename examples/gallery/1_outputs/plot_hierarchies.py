@@ -50,8 +50,8 @@ fig, ax = plt.subplots(figsize=(6.5, 4.6), layout="constrained")
 ax.pcolormesh(grid, grid, predicted.reshape(120, 120), cmap=ListedColormap(colors), vmax=5, vmin=0)
 level = np.array([path.count("/") for path in y])
 for depth, marker, label in ((1, "o", "known in detail"), (0, "x", "known at the upper level")):
-    own = level == depth
-    ax.scatter(*X[own].T, marker=marker, s=9, c="black", linewidths=0.6, alpha=0.6, label=label)
+    rows = level == depth
+    ax.scatter(*X[rows].T, marker=marker, s=9, c="black", linewidths=0.6, alpha=0.6, label=label)
 fig.legend(
     handles=[Patch(color=c, label=n) for c, n in zip(colors, names, strict=True)],
     loc="outside right upper",

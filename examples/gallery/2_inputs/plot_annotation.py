@@ -12,7 +12,7 @@ from okforest.datasets import make_textures
 
 images, maps = make_textures(60, seed=1)
 names = ["horizontal", "vertical", "diagonal", "checks"]
-labels = [{names[k] for k in set(own.ravel().tolist())} for own in maps]
+labels = [{names[k] for k in set(label_map.ravel().tolist())} for label_map in maps]
 
 # %%
 from okforest.metrics import set_f1_score

@@ -53,8 +53,8 @@ fig, (ax, right) = plt.subplots(
 for name, color in zip(
     effect.index, ("tab:blue", "tab:green", "tab:orange", "tab:red"), strict=True
 ):
-    own = pd.Categorical([name] * len(grid), categories=X["place"].cat.categories)
-    known = pd.DataFrame({"place": own, "height": grid})
+    repeated = pd.Categorical([name] * len(grid), categories=X["place"].cat.categories)
+    known = pd.DataFrame({"place": repeated, "height": grid})
     ax.plot(grid, forest.predict(known), color=color, label=name)
     unknown = known[:1].assign(height=np.nan)
     right.plot(0, forest.predict(unknown)[0], "o", color=color)

@@ -14,10 +14,10 @@ rng = np.random.default_rng(0)
 labels = rng.choice(["bump", "dip"], 300)
 series, events = [], []
 for label in labels:
-    own = rng.normal(0, 0.25, rng.integers(100, 140)).cumsum()
-    start = rng.integers(5, len(own) - 25)
-    own[start : start + 20] += 3 * np.hanning(20) * (1 if label == "bump" else -1)
-    series.append(own)
+    walk = rng.normal(0, 0.25, rng.integers(100, 140)).cumsum()
+    start = rng.integers(5, len(walk) - 25)
+    walk[start : start + 20] += 3 * np.hanning(20) * (1 if label == "bump" else -1)
+    series.append(walk)
     events.append(start)
 
 # %%

@@ -38,11 +38,11 @@ grid = np.linspace(0, 1, 300)[:, None]
 fig, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 ax.plot(X, y, ".", color="lightgray", label="training rows")
 ax.plot(grid, truth(grid), color="black", linestyle="--", linewidth=1, label="truth")
-for name, own, color in (
+for name, predictor, color in (
     ("forest", model.estimator_, "tab:blue"),
     ("monotone, between 0 and 1", model, "tab:orange"),
 ):
-    predicted = own.predict(grid)
+    predicted = predictor.predict(grid)
     error = np.sqrt(np.mean((predicted - truth(grid[:, 0])) ** 2))
     ax.plot(grid, predicted, color=color, label=f"{name}: RMSE {error:.3f}")
 ax.set(xlabel="dose", ylabel="response")

@@ -26,7 +26,7 @@ refitted = SemiSupervisedForest(trees, laplacian_penalty=1.0).fit(X, y)
 
 # %%
 # The background shows the predicted class of every point of the plane; large circles are labelled.
-# The share of correct predictions is that of the 290 other points.
+# The titles give the accuracy on the 290 other points.
 import matplotlib.pyplot as plt
 from matplotlib.colors import ListedColormap
 

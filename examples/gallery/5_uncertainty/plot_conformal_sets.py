@@ -8,8 +8,8 @@ whatever the model and the kernel.
 """
 
 # %%
-# Digits, of which the right half is hidden: some cannot be told apart. The guarantee holds for rows
-# that are drawn like those of calibration. The digits are sorted by writer, so we shuffle them.
+# The right half of every digit is hidden: some cannot be told apart. The guarantee holds if new
+# rows and calibration rows are drawn alike. The digits are sorted by writer, so we shuffle them.
 import numpy as np
 from sklearn.datasets import load_digits
 
@@ -45,7 +45,7 @@ fig = plt.figure(figsize=(10, 4.4), layout="constrained")
 above, below = fig.subfigures(2, 1, height_ratios=[1, 1.5])
 for ax, i in zip(above.subplots(1, len(shown)), shown, strict=True):
     ax.imshow(np.hstack([images[test][i, :, :4], np.full((8, 4), 8)]), cmap="gray_r")
-    contents = ", ".join(str(own) for own in sorted(sets[i]))
+    contents = ", ".join(str(digit) for digit in sorted(sets[i]))
     ax.set(xticks=[], yticks=[], xlabel=f"true {labels[test][i]}")
     title = "all ten" if sets.sizes[i] == 10 else "{" + fill(contents, 9) + "}"
     ax.set_title(title, fontsize=9)

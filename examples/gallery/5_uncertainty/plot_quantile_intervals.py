@@ -25,12 +25,12 @@ from okforest.uncertainty import ConformalIntervals, intervals
 forest = OKRandomForest(100, min_samples_leaf=15, random_state=0).fit(X[train], y[train])
 grid = np.linspace(0, 1, 200)[:, None]
 found = {
-    "quantiles of the forest": [intervals(forest, own, coverage=0.9) for own in (X[test], grid)]
+    "quantiles of the forest": [intervals(forest, rows, coverage=0.9) for rows in (X[test], grid)]
 }
 for score in ("absolute", "normalized", "quantiles"):
     model = ConformalIntervals(forest, method="oob", conformity_score=score).fit(X[train], y[train])
     found[f"conformal, {score}"] = [
-        model.predict_interval(own, coverage=0.9) for own in (X[test], grid)
+        model.predict_interval(rows, coverage=0.9) for rows in (X[test], grid)
     ]
 
 # %%

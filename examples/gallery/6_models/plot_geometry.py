@@ -3,8 +3,8 @@ What trees draw between the samples
 ===================================
 
 A single tree is a staircase. Bagging smooths the stairs a little. Totally randomised trees, whose
-splits ignore the outputs, approach a continuous function as their number grows: straight lines
-between the samples of one input, and multilinear pieces between those of several.
+splits ignore the outputs, approach a continuous function as their number grows: piecewise
+linear between samples with one input, and piecewise multilinear with several.
 """
 
 # %%

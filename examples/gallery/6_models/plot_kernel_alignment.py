@@ -26,7 +26,7 @@ kernels = {
 
 # %%
 # The alignments take a fraction of a second. For comparison, cross-validate a forest with every
-# kernel, and measure its weights in one fixed space, that of the linear kernel.
+# kernel, and measure its weights in the space of the linear kernel.
 from sklearn.model_selection import cross_val_score
 
 from okforest import OKExtraTrees
