@@ -45,7 +45,7 @@ def test_bounds_change_nothing(seed, n_train, k, negative):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(output_set, "KEPT_BYTES", 0)
         patch.setattr(output_set, "LANDMARKS", 4)
-        patch.setattr(search_module, "NEAR", 2)
+        patch.setattr(search_module, "TOGETHER", 20)  # one or more rows at a time
         for span in spans(rng, n_train):
             n_nearest = min(k, len(span.training))
             nearest, distances = search_with_bounds(W, span, n_nearest)
@@ -73,17 +73,20 @@ def test_bounds_save_evaluations(monkeypatch):
     forest = OKExtraTrees(150, kernel=FromCallable(rbf), embedding="nystrom", random_state=0).fit(
         X, Y
     )
-    row = rng.normal(size=(1, 6))
-    support = len(forest.weight_matrix(row).support())
-    assert support > 1.5 * 32
+    rows = rng.normal(size=(300, 6))
+    support = len(forest.weight_matrix(rows[:1]).support())
     counts.clear()
-    predicted = forest.predict(row)
-    assert 0 < sum(counts) <= support * len(Y)  # also where the subspace is found
+    one = forest.predict(rows[:1])
+    assert sum(counts) == support * len(Y)  # finding the subspace would cost more
     counts.clear()
-    assert (forest.predict(row) == predicted).all()
+    predicted = forest.predict(rows)
+    assert 0 < sum(counts) < 0.5 * len(Y) ** 2  # also where the subspace is found
+    np.testing.assert_array_equal(one, predicted[:1])
+    counts.clear()
+    np.testing.assert_array_equal(forest.predict(rows[:1]), one)
     assert sum(counts) < 0.2 * support * len(Y)
     monkeypatch.setattr(search_module, "FEWEST", 10**9)
-    np.testing.assert_array_equal(forest.predict(row), predicted)
+    np.testing.assert_array_equal(forest.predict(rows), predicted)
 
 
 def test_when_bounds_are_used():
@@ -93,6 +96,9 @@ def test_when_bounds_are_used():
     row = np.zeros((1, 3000))
     row[0, :100] = 0.01
     W = as_weights(sp.csr_array(row))
+    assert not bounds_pay_off(W, span, span.training)  # for one row, the subspace is not worth it
+    assert bounds_pay_off(as_weights(sp.csr_array(np.repeat(row, 90, axis=0))), span, span.training)
+    assert len(span.training.projection) == 3000
     assert bounds_pay_off(W, span, span.training)
     assert not bounds_pay_off(
         as_weights(sp.csr_array(row * (np.arange(3000) < 9))), span, span.training

@@ -62,7 +62,8 @@ def blocks_with_sums(K: Floats, a: Floats, b: Floats) -> Iterator[tuple[Floats, 
     """Yield blocks of rows of a matrix, each with the sums a_i + b_j of its entries."""
     xp = namespace(K)
     # As a product of matrices: faster than broadcasting, and rounded only once.
-    left, right = xp.stack([a, xp.ones(len(a))], axis=1), xp.stack([xp.ones(len(b)), b])
+    left, right = xp.ones((len(a), 2)), xp.ones((2, len(b)))
+    left[:, 0], right[1] = a, b
     for rows in row_blocks(K):
         yield K[rows], left[rows] @ right
 

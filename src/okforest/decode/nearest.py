@@ -17,10 +17,15 @@ from okforest.weights.span import BLOCK_BYTES
 Positions = npt.NDArray[np.intp]
 
 FEWEST = 1024  # different candidates from which bounds may pay off
-NEAR = 64  # candidates of the smallest bounds, whose distances are computed first
-ROW_COST = 2**16  # kernel evaluations that take as long as the other work for a row
+# Kernel evaluations that take as long as the other work for a row, and for a row and a candidate.
+ROW_COST, CANDIDATE_COST = 2**15, 1.5
+LARGEST_SUPPORT = 1 / 4  # share of the candidates
+# An evaluation, if a product with a weight takes 1.
+EVALUATION = 4
+TOGETHER = 96  # outputs of several predictions whose norms are computed together
 SORTED = 8  # times k values: fewer are sorted, of more the k smallest are found first
-MARGIN = 1e-6  # relative to the largest norm: bounds may err by this much
+# Relative errors of coordinates in a span, and of numbers in float32.
+MARGIN, UNIT = 1e-6, 2.0**-24
 
 
 def search_all(
@@ -86,54 +91,114 @@ def _distance_blocks(
 
 def bounds_pay_off(W: WeightMatrix, span: Span, candidates: OutputSet) -> bool:
     """Return whether the training outputs are searched faster with bounds, judged by counts."""
-    n, n_train = W.shape
+    n, n_candidates = W.shape[0], len(candidates)
+    if (
+        candidates is not span.training
+        or span.features is not None
+        or n_candidates < FEWEST
+        or candidates.keeps_gram
+    ):
+        return False
     support = W.max_entries / max(1, n)
-    return (
-        candidates is span.training
-        and span.features is None
-        and len(candidates) >= FEWEST
-        and not candidates.keeps_gram
-        and support >= 1.5 * candidates.n_landmarks  # else finding the subspace costs more
-        and 2 * n * (ROW_COST + support**2) <= n_train * len(candidates)
-    )
+    if support > LARGEST_SUPPORT * n_candidates:  # then most work is in the norms of predictions
+        return False
+    in_use = min(n_candidates, W.max_entries)
+    without = in_use * n_candidates + W.max_entries * n_candidates / EVALUATION
+    cost = n * (ROW_COST + CANDIDATE_COST * n_candidates + support**2)
+    if not candidates.has_projection:
+        cost += 2 * n_candidates * candidates.n_landmarks
+    return cost <= without
 
 
 def search_with_bounds(W: WeightMatrix, span: Span, k: int) -> tuple[Positions, Floats]:
-    """Return what :func:`search_all` returns for the training outputs, row by row."""
-    found = [_search_row(W[i : i + 1], span, k) for i in range(W.shape[0])]
-    return np.array([row[0] for row in found]), np.array([row[1] for row in found])
+    """Return what :func:`search_all` returns for the training outputs, by bounds.
+
+    In a subspace and outside, φ(c) = z_c + ρ_c and F = z_F + ρ_F, so that ⟨φ(c), F⟩ differs from
+    ⟨z_c, z_F⟩ by at most ‖ρ_c‖ ‖ρ_F‖. Only candidates that may be the nearest are compared exactly.
+    """
+    size = max(1, BLOCK_BYTES // (4 * len(span.training)))
+    found = [
+        _search_rows(W[i : i + size], span, min(k, len(span.training)))
+        for i in range(0, W.shape[0], size)
+    ]
+    return np.concatenate([part[0] for part in found]), np.concatenate([part[1] for part in found])
 
 
-def _search_row(W: WeightMatrix, span: Span, k: int) -> tuple[Positions, Floats]:
+def _search_rows(W: WeightMatrix, span: Span, k: int) -> tuple[Positions, Floats]:
     training = span.training
     (terms,), positions = span.terms(W)
-    weights: Floats = np.asarray(terms.tocsr().toarray()[0])
-    support = training.outputs[positions]
-    square = float(weights @ span.kernel(support) @ weights)
-    coordinates, residuals = training.projection
-    z = weights @ coordinates[positions]
-    residual = np.sqrt(max(0.0, square - float(z @ z)))
-    # Less ‖F‖², as distances are.
-    bounds = np.einsum("ij,ij->i", coordinates, coordinates) - 2.0 * (coordinates @ z)
-    bounds += float(z @ z) - square + (residuals - residual) ** 2
-    near = np.argpartition(bounds, min(NEAR + k, len(bounds) - 1))[: NEAR + k]
-    distances = np.full(len(training), np.inf)
-    distances[near] = _distances(span, weights, support, near)
-    limit = np.partition(distances, k - 1)[k - 1] + MARGIN * training.squares.max()
-    others = np.flatnonzero((bounds <= limit) & np.isinf(distances))
-    distances[others] = _distances(span, weights, support, others)
-    nearest = smallest(distances[None, :], k)[0]
-    return nearest, distances[nearest]
+    weights = terms.tocsr()
+    predictions, margins = _coordinates(weights, span, positions)
+    coordinates = training.projection
+    lower = predictions @ coordinates.T
+    lower *= -2.0
+    lower += training.squares.astype(np.float32)  # now bounds of the distances
+    upper = np.float32(4.0) * predictions[:, -1:] * coordinates[:, -1]
+    upper += lower
+    limits = upper.min(axis=1) if k == 1 else np.partition(upper, k - 1, axis=1)[:, k - 1]
+    limits += margins
+    # A bound that is not a number excludes nothing.
+    rows, possible = np.nonzero(~(lower > limits[:, None]))
+    ends = np.searchsorted(rows, np.arange(len(limits) + 1))
+    nearest = np.empty((len(limits), k), dtype=np.intp)
+    least = np.empty((len(limits), k))
+    for i in range(len(limits)):
+        some = possible[ends[i] : ends[i + 1]]
+        distances = _distances(span, *_row(weights, positions, i), some)
+        order = smallest(distances[None, :], k)[0]
+        nearest[i], least[i] = some[order], distances[order]
+    return nearest, least
 
 
-def _distances(span: Span, weights: Floats, support: Outputs, candidates: Positions) -> Floats:
+def _coordinates(weights: sp.csr_array, span: Span, positions: Positions) -> tuple[Floats, Floats]:
+    """Return z_F and an upper bound of ‖ρ_F‖ for predictions F, and errors of twice the bounds."""
+    training = span.training
+    coordinates = training.projection[positions]
+    predictions = np.empty((weights.shape[0], coordinates.shape[1]), dtype=np.float32)
+    predictions[:, :-1] = inside = weights @ coordinates[:, :-1].astype(np.float64)
+    largest = float(training.squares.max())
+    total = np.asarray(abs(weights).sum(axis=1))
+    # Sums of n products in float32 err by n UNIT, relative to the lengths of the vectors.
+    relative = MARGIN + UNIT * (coordinates.shape[1] + 16)
+    outside = _squared_norms(weights, span, positions) - np.einsum("ij,ij->i", inside, inside)
+    outside = np.maximum(outside, 0.0) + 4.0 * relative * largest * total**2
+    predictions[:, -1] = np.sqrt(outside)
+    return predictions, 8.0 * relative * largest * np.maximum(total, 1.0)
+
+
+def _squared_norms(weights: sp.csr_array, span: Span, positions: Positions) -> Floats:
+    """Return ‖F‖² of predictions, each from the outputs that it uses; short rows together."""
+    outputs, starts = span.training.outputs, weights.indptr
+    squares = np.zeros(weights.shape[0])
+    first = 0
+    while first < len(squares):
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + TOGETHER)) - 1)
+        entries = slice(starts[first], starts[last])
+        if entries.start < entries.stop:
+            K = span.kernel(outputs[positions[weights.indices[entries]]])
+            for i in range(first, last):
+                own = slice(starts[i] - entries.start, starts[i + 1] - entries.start)
+                share = weights.data[starts[i] : starts[i + 1]]
+                squares[i] = share @ K[own, own] @ share
+        first = last
+    return squares
+
+
+def _row(weights: sp.csr_array, positions: Positions, i: int) -> tuple[Floats, Positions]:
+    """Return the weights of a row that are not zero, and where their outputs are."""
+    entries = slice(weights.indptr[i], weights.indptr[i + 1])
+    return weights.data[entries], positions[weights.indices[entries]]
+
+
+def _distances(span: Span, weights: Floats, used: Positions, candidates: Positions) -> Floats:
     """Return k(c, c) − 2⟨φ(c), F⟩ of some training outputs c."""
     training = span.training
-    distances = np.empty(len(candidates))
-    for block in span.blocks(len(candidates), len(weights)):
-        some = candidates[block]
-        inner = weights @ span.kernel(support, training.outputs[some])
-        distances[block] = training.squares[some] - 2.0 * inner
+    distances = training.squares[candidates]
+    if len(used):
+        support = training.outputs[used]
+        for block in span.blocks(len(candidates), len(used)):
+            inner = weights @ span.kernel(support, training.outputs[candidates[block]])
+            distances[block] -= 2.0 * inner
     return distances
 
 

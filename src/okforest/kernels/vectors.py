@@ -56,7 +56,8 @@ class Linear(VectorKernel):
         """Return k(y_i, z_i)."""
         if on_gpu(y):  # where einsum would multiply a matrix for every pair
             return (as_rows(y) * as_rows(z)).sum(axis=1)
-        return np.einsum("ij,ij->i", as_rows(y), as_rows(z))
+        rows = as_rows(y)
+        return np.einsum("ij,ij->i", rows, rows if z is y else as_rows(z))
 
     def feature_dim(self, y: Outputs) -> int:
         """Return the number of columns of y."""

@@ -125,7 +125,9 @@ def blocks_of_new(known: npt.NDArray[np.bool_], positions: Positions) -> Iterato
 Positions = npt.NDArray[np.intp]
 
 KEPT_BYTES = 2**26  # of a Gram matrix that is kept for later predictions, without its copy
-LANDMARKS = 32  # outputs whose span gives bounds on distances
+LANDMARKS = 256  # outputs whose span gives bounds on distances, at most
+COORDINATE_BYTES = 2**27  # of coordinates in that span
+SMALLEST_VARIANCE = 1e-8  # of its directions, relative to the largest: others are rounding errors
 
 
 class OutputSet:
@@ -191,22 +193,30 @@ class OutputSet:
     @property
     def n_landmarks(self) -> int:
         """Number of outputs that span the subspace of :attr:`projection`."""
-        return min(LANDMARKS, len(self))
+        return min(LANDMARKS, len(self), COORDINATE_BYTES // (4 * len(self)))
+
+    @property
+    def has_projection(self) -> bool:
+        """Whether :attr:`projection` has been computed."""
+        return "projection" in self.__dict__
 
     @cached_property
-    def projection(self) -> tuple[Floats, Floats]:
-        """Coordinates of every φ(y) in the span of a few of them, and distances from that span."""
+    def projection(self) -> Floats:
+        """Coordinates of every φ(y) in the span of a few, and distances from it as last column."""
         some = np.linspace(0, len(self) - 1, self.n_landmarks).astype(int)
         landmarks = self.outputs[some]
         values, vectors = np.linalg.eigh(self.kernel(landmarks))
-        sound = values > 1e-10 * values[-1]
-        roots = vectors[:, sound] / np.sqrt(values[sound])
-        coordinates = np.empty((len(self), roots.shape[1]))
+        kept = values > SMALLEST_VARIANCE * values[-1]
+        roots = vectors[:, kept] / np.sqrt(values[kept])
+        coordinates = np.empty((len(self), roots.shape[1] + 1), dtype=np.float32)
         size = max(1, ROWS_BYTES // (8 * len(some)))
         for i in range(0, len(self), size):
-            coordinates[i : i + size] = self.kernel(self.outputs[i : i + size], landmarks) @ roots
-        squares = self.squares - np.einsum("ij,ij->i", coordinates, coordinates)
-        return coordinates, np.sqrt(np.maximum(squares, 0.0))
+            rows = slice(i, i + size)
+            inside = self.kernel(self.outputs[rows], landmarks) @ roots
+            coordinates[rows, :-1] = inside
+            squares = self.squares[rows] - np.einsum("ij,ij->i", inside, inside)
+            coordinates[rows, -1] = np.sqrt(np.maximum(squares, 0.0))
+        return coordinates
 
     def keep_all(self) -> None:
         """Count equal outputs as different ones: finding them takes longer than a search."""
