@@ -131,7 +131,7 @@ def whole_forest(cp, device, n, n_trees=100):
 
 
 def same_trees(cp, device):
-    """Return how many of 16 trees on 20,000 rows are equal to those of the CPU."""
+    """Return how many of 16 trees on 20,000 rows are the same on the CPU."""
     plan = on_host(cp, make_plan(cp, 20_000, 64, SQRT))
     one, other = grow(plan, range(16), n_threads=8), grow_on(device, plan, range(16))
     names = ("feature", "threshold", "left", "members")

@@ -89,7 +89,7 @@ def best_lines(results):
         "## Random forests with best splits, 64 dimensions, max_depth 16, from NumPy arrays",
         "",
         "| rows | trees | candidate features | seconds | ms per tree | "
-        "one tree on one CPU core, s | first tree equal to that of the CPU |",
+        "one tree on one CPU core, s | first tree equal on the CPU |",
         "|---:|---:|---:|---:|---:|---:|---|",
     ]
     for r in results:
@@ -162,8 +162,8 @@ def report(found):
         "",
         "## The same trees",
         "",
-        f"Of 16 trees on 20,000 rows with outputs of 64 dimensions, {found['same']} are equal to "
-        "those of the CPU: features, thresholds, nodes and members.",
+        f"Of 16 trees on 20,000 rows with outputs of 64 dimensions, {found['same']} are the "
+        "same on the CPU: features, thresholds, nodes and members.",
         f"The kernel R² of 50 trees on 5,000 held-out rows is {found['scores'][0]:.6f} on the CPU "
         f"and {found['scores'][1]:.6f} on the GPU.",
         *cuda_predicting.report(found),

@@ -37,7 +37,7 @@ from okforest.kernels import RBF
 SPLITS = (2, 5, 17, 129, 2049)  # the fewest rows of each class of nodes
 ROW = 512  # bytes of the rows that are read to measure the machine
 SIZES = {"L2": 2**19, "L3": 2**23, "memory": 2**27}
-READING = """A cell has the time of the nodes of that size, and that of one node. "Before" is what a
+READING = """A cell has the time of the nodes of that size, and of one node. "Before" is what a
 fit without a split takes: the kernel, the embedding and the checks. The last column is for nodes of
 more than 2,048 rows: how long it takes to read what their search cannot avoid, at the measured
 speeds of rows in random order, if all of it is in L3, and if it is in memory. That is: the cache

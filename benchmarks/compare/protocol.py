@@ -115,7 +115,7 @@ def compare(comparison: Comparison, options: argparse.Namespace) -> None:
         f"CPU times, the best of two to {options.repeats}, as many as {options.patience:g} s allow "
         f"(one thread). The ratio is {comparison.peer}'s time divided by okforest's."
     )
-    print("Peak memory is above that of the loaded data; both sizes are okforest / peer.\n")
+    print("Peak memory does not include the loaded data; both sizes are okforest / peer.\n")
     print(Table(header, [_cells(result, scored) for result in results]).markdown())
     if not rows:
         print("\n" + no_row(options.only, [row.name for row in comparison.rows]))
@@ -187,7 +187,7 @@ def time_alternately(
 
 
 def _measure_memory(row: Row, side: int) -> dict[str, Any]:
-    """Return the peak memory of one side above that of the loaded data, its size and score."""
+    """Return the peak memory of one side beyond the loaded data, its size and score."""
     run = row.prepare()[side]
     assert run is not None
     level = reset_peak()

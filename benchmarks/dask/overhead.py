@@ -1,17 +1,17 @@
 """The cost of growing trees on workers: total CPU time and peak memory beside a local fit.
 
 Workers are processes with one thread each, which run and have imported okforest before a fit.
-Efficiency is the CPU time of the local fit divided by that of all workers: the speed-up divided by
-the number of workers if every worker has a core. If there are fewer cores, or others use them,
-processes slow each other down: "plain" is the CPU time of as many processes that grow the same
-trees at the same time without Dask. "Event loops" is the part of the workers' CPU time that is
+Efficiency is the CPU time of the local fit divided by the total of all workers: the speed-up
+divided by the number of workers if every worker has a core. If there are fewer cores, or others use
+them, processes slow each other down: "plain" is the CPU time of as many processes that grow the
+same trees at the same time without Dask. "Event loops" is the part of the workers' CPU time that is
 spent outside of tasks: they receive data, send trees, answer the scheduler and sample a profile.
-Much of that is needed for every second that passes, also by workers that do nothing: "at rest" is
-what they need then, times how long the fit took, which is long without cores of their own. All take
-turns, and the best of several times is reported. Peak memory is the largest of all workers and
-fits, above the level before the fit, divided by the size of the worker's data (X, embedded outputs,
-weights) and of the trees that it has grown. The first model is measured for each number of workers,
-others for the largest. Prints a table in Markdown, and draws the efficiency of the first model.
+Much of it is spent in every second, also by idle workers: "at rest" is the CPU time of idle workers
+for as long as the fit took, which is long without cores of their own. All take turns, and the best
+of several times is reported. Peak memory is the largest of all workers and fits, above the level
+before the fit, divided by the size of the worker's data (X, embedded outputs, weights) and of the
+trees that it has grown. The first model is measured for each number of workers, others for the
+largest. Prints a table in Markdown, and draws the efficiency of the first model.
 """
 
 import argparse
