@@ -211,10 +211,10 @@ def damaged_calls():
         for parameter in valid.keys() & set(INPUTS):
             for kind in KINDS:
                 X = damaged(kind)
-                given = {"test": (X, OUTPUTS[kernel])} if parameter == "data" else X
+                value = {"test": (X, OUTPUTS[kernel])} if parameter == "data" else X
                 yield (
                     f"{name}({parameter}={kind})",
-                    lambda call=call, own={**valid, parameter: given}: call(**own),
+                    lambda call=call, arguments={**valid, parameter: value}: call(**arguments),
                 )
 
 

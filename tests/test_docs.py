@@ -34,7 +34,7 @@ def test_code_runs(page, tmp_path, monkeypatch, request):
     if "okforest.dask" in "".join(blocks):
         pytest.importorskip("distributed", reason="Dask is not installed")
     monkeypatch.chdir(tmp_path)
-    before = np.random.get_state()  # noqa: NPY002 - that of random_state=None
+    before = np.random.get_state()  # noqa: NPY002 - random_state=None uses it
     with matplotlib.rc_context():
         assert make_figures.run(text, tmp_path) == text
     after = np.random.get_state()  # noqa: NPY002
@@ -96,7 +96,7 @@ def test_emphasis():
 
 
 def test_compared_figures():
-    """Figures on the page about scikit-learn and in README.md are those of the guides linked to."""
+    """Figures on the page about scikit-learn and in README.md agree with the linked guides."""
     text = (DOCS / "okforest_or_scikit_learn.md").read_text(encoding="utf-8")
     found = 0
     for line in text.splitlines():
@@ -130,7 +130,7 @@ def test_web_service(tmp_path, monkeypatch):
 
 
 def test_figures_of_the_readme():
-    """The results in README.md are those of the committed reports."""
+    """The results in README.md agree with the committed reports."""
     text = " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
     results = text.partition("## Results")[2]
     report = (DOCS / "reproduction" / "report.md").read_text(encoding="utf-8")

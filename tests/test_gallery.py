@@ -48,7 +48,7 @@ def test_script_runs(path, monkeypatch, tmp_path):
                 plt.figure(number).savefig(tmp_path / f"{number}.png")
         finally:
             plt.close("all")
-    assert {own.suffix for own in tmp_path.iterdir()} == {".png"}, "a script left files behind"
+    assert {path.suffix for path in tmp_path.iterdir()} == {".png"}, "a script left files behind"
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)

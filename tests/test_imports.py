@@ -63,7 +63,7 @@ def test_public_names_exist(module):
 
 
 def test_version():
-    """The version is that of the installed distribution."""
+    """The version is the version of the installed distribution."""
     assert okforest.__version__
 
 

@@ -85,7 +85,7 @@ def test_types_are_shipped():
 
 
 def test_images_have_addresses():
-    """PyPI shows the images of README.md, whose addresses are those of the repository."""
+    """PyPI shows the images of README.md, whose addresses are in the repository."""
     text = (ROOT / PROJECT["readme"]).read_text(encoding="utf-8")
     images = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text)
     raw = PROJECT["urls"]["Repository"].replace("github.com", "raw.githubusercontent.com")

@@ -33,7 +33,7 @@ FILE = re.compile(r"(?<![\w./-])(?:src|okforest|papers|tools|docs|benchmarks|nat
 CODE = re.compile(r"^```[a-z]*\n(.*?)^```|`([^`\n]+)`", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^(?:python -m )?okforest ([a-z]+)(?: ([a-z]+))?", re.MULTILINE)
 OPTIONAL = {"cupy", "distributed", "fastapi", "PIL", "clarabel", "uvicorn", "httpx"}
-# Names of okforest among the words of a text: those of models, and verbs with an object.
+# Names of okforest among the words of a text: models, and verbs with an object.
 WORD = re.compile(
     r"(?<![\w./-])(?:OK[A-Z][a-z]\w+|(?:compare|cross_validate|export|fetch|load|make|plot|predict|"
     r"read|select|tune)_[a-z]\w+)(?![\w/]*\.(?:md|py|sh))"

@@ -44,7 +44,7 @@ def test_every_list_of_names():
         name = ".".join(part for part in parts if part != "__init__")
         if name not in public and name not in INTERNAL:
             module = importlib.import_module(name)
-            hidden = [own for own in module.__all__ if id(getattr(module, own)) not in names]
+            hidden = [name for name in module.__all__ if id(getattr(module, name)) not in names]
             assert not hidden, f"{name} lists names that no public module has"
 
 
@@ -80,7 +80,7 @@ def test_api_pages():
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - {"okforest.__version__"}))
 def test_examples(name):
-    """Every docstring has an example; those of functions and classes run in test_docstrings."""
+    """Every docstring has an example; test_docstrings runs them for functions and classes."""
     thing = NAMES[name]
     assert ">>>" in (thing.__doc__ or ""), f"the docstring of {name} has no example"
     if not (inspect.isclass(thing) or inspect.isfunction(thing)):

@@ -20,7 +20,7 @@ def extension(monkeypatch):
 
 
 def test_pages_outside(extension):
-    """The text of a stub is that of the file, with links as the site has them; code is kept."""
+    """A stub has the text of the file, with links as the site has them; code is kept."""
     outside = extension("outside_pages")
     for page in outside.OUTSIDE:
         assert (DOCS / f"{page}.md").exists()
@@ -153,7 +153,7 @@ def test_words_of_the_search(extension):
     """Every phrase belongs to a page that exists and to one only, and is below the title."""
     pytest.importorskip("docutils", reason="docutils is not installed")
     words = extension("search_words")
-    phrases = [phrase.lower() for own in words.PHRASES.values() for phrase in own]
+    phrases = [phrase.lower() for listed in words.PHRASES.values() for phrase in listed]
     assert len(set(phrases)) == len(phrases)
     assert all((DOCS / f"{page}.md").exists() for page in words.PHRASES)
     source = ["# Rankings\n\nText.\n"]

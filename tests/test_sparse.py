@@ -82,7 +82,7 @@ def test_unused_entries_and_vectors():
         ({"indptr": np.array([0, 9, 9, 9, 0])}, "does not ascend from 0"),
         ({"indptr": np.array([0, 0, 0, 0, -1])}, "does not ascend from 0"),
         ({"indptr": np.array([1, 2, 3, 4, 6])}, "does not ascend from 0"),
-        (  # whose differences overflow to positive numbers
+        (  # differences overflow to positive numbers
             {"indptr": np.array([0, 2**31 - 1, -(2**31), -1, 6], dtype=np.int32)},
             "does not ascend from 0",
         ),

@@ -192,7 +192,7 @@ def test_a_fit_of_okforest_learns_declared_names_only(monkeypatch):
 
 
 class Scaling:
-    """A mixin whose fit learns before it calls that of the model."""
+    """A mixin whose fit learns before it calls the model's."""
 
     def fit(self, X, y):
         self.scale_ = self._scale = self.scale = np.abs(X).max()

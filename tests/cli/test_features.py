@@ -66,7 +66,7 @@ def test_parquet(tmp_path):
 
 
 def test_several_files(write):
-    """Rows are matched by name; the order is that of the first file."""
+    """Rows are matched by name, in the order of the first file."""
     first = write("name,x\na,1\nb,2\nc,3\n", "1.csv")
     second = write("y\tz\nc\t6\tred\na\t4\tblue\nb\t\tred\n", "2.tsv")
     third = write("name,w\nb,8\nc,9\na,7\n", "3.csv")

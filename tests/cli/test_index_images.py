@@ -112,7 +112,7 @@ def test_sites(folder, tmp_path):
 
 
 def test_explain(index, folder):
-    """The pairs are those of the index, with the column before the row."""
+    """The pairs are the index's, with the column before the row."""
     picture = folder / "class 1" / "1.png"
     answer = json.loads(run("explain", index, picture, "class 1/5.png", "-k", 3, "--json").stdout)
     expected = SubwindowIndex(index).explain(picture, "class 1/5.png", 3)

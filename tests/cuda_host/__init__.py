@@ -19,14 +19,14 @@ from okforest.engine.cuda.predicting import PREDICT_SOURCES
 from okforest.engine.cuda.rounds import ROUND_SOURCES
 
 HERE = Path(__file__).parent
-TABLES = {  # of the kernels by name
+TABLES = {  # kernels by name
     SOURCES: "launch.cu",
     ROUND_SOURCES: "launch_rounds.cu",
     BEST_SOURCES: "launch_best.cu",
     PREDICT_SOURCES: "launch_predict.cu",
 }
 KNOWN = ("PLAIN", "ANY_MISSING", "NATURAL", "BOOTSTRAP", "FEW", "N_PASSES")
-SHARED_BYTES = 2**20  # as in device.cuh
+SHARED_BYTES = 2**20  # device.cuh has the same number
 available = shutil.which("g++") is not None
 
 

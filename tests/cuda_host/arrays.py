@@ -26,7 +26,7 @@ METHODS = [
 
 
 def unwrapped(value):
-    """Return arrays of NumPy for those of the device; raise an error for arrays of NumPy."""
+    """Convert arrays of the device to NumPy; raise an error for arrays of NumPy."""
     if isinstance(value, Array):
         return value.host
     if isinstance(value, np.ndarray):
@@ -39,7 +39,7 @@ def unwrapped(value):
 
 
 def wrapped(value):
-    """Return arrays of the device for those of NumPy, and for numbers that were computed."""
+    """Convert arrays of NumPy, and computed numbers, to arrays of the device."""
     if isinstance(value, np.ndarray | np.generic):
         return Array(np.asarray(value))
     if isinstance(value, tuple):
@@ -117,8 +117,8 @@ def creates(name):
     function = getattr(np, name)
 
     def call(*args, **kwargs):
-        given = [x if isinstance(x, np.ndarray) else unwrapped(x) for x in args]
-        return wrapped(function(*given, **kwargs))
+        operands = [x if isinstance(x, np.ndarray) else unwrapped(x) for x in args]
+        return wrapped(function(*operands, **kwargs))
 
     return call
 

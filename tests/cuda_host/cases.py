@@ -14,7 +14,7 @@ def make_plan(
     n=300, p=10, rank=20, *, seed=0, dtype=np.float32, missing=0.0, weight=None, n_draws=0,
     n_distinct=None, shift=0.0, **rules,
 ):  # fmt: skip
-    """Return a plan on random data; ``rules`` are those of random splits."""
+    """Return a plan on random data; ``rules`` are options of random splits."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 20, size=(n, p)) if dtype == np.uint8 else rng.normal(size=(n, p))
     outputs = rng.normal(size=(n, rank)) + (X[:, :1] > 0) + shift

@@ -188,7 +188,7 @@ inline void start(Fiber& fiber) {
 #endif
 }
 
-// Subnormal numbers are zero, as those of float32 are on the device.
+// Subnormal numbers are zero, as in float32 on the device.
 struct FlushSubnormals {
 #if defined(__x86_64__)
   const unsigned before = _mm_getcsr();

@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def environment():
-    """Restore environment variables: Dask sets those of its worker processes in this one, too."""
+    """Restore environment variables: Dask changes them in this process, too."""
     before = dict(os.environ)
     yield
     after = dict(os.environ)

@@ -49,7 +49,7 @@ def address(tmp_path):
             try:
                 process.wait(timeout=PATIENCE / 4)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)  # with the worker of a nanny
+                os.killpg(process.pid, signal.SIGKILL)  # a nanny has started a worker
                 process.wait()
 
 

@@ -82,11 +82,11 @@ COLLECTIONS = {
 }
 
 
-@pytest.mark.parametrize(("given", "local"), COLLECTIONS.values(), ids=COLLECTIONS)
-def test_collections(threads, given, local):
+@pytest.mark.parametrize(("collection", "local"), COLLECTIONS.values(), ids=COLLECTIONS)
+def test_collections(threads, collection, local):
     """Dask arrays and frames are fitted as what they hold."""
     y, weight = da.from_array(Y, chunks=100), da.from_array(WEIGHT, chunks=50)
-    found = fit(OKExtraTrees(5, random_state=0), given, y, weight, client=threads)
+    found = fit(OKExtraTrees(5, random_state=0), collection, y, weight, client=threads)
     expected = OKExtraTrees(5, random_state=0).fit(local, Y, WEIGHT)
     assert_same_trees(found, expected)
     assert found.n_features_in_ == expected.n_features_in_
@@ -98,12 +98,12 @@ def test_columns_of_partitions(threads):
     frames = [as_frame(part) for part in (X[:100], X[100:])]
     expected = fit(OKExtraTrees(5, random_state=0), pd.concat(frames), Y, client=threads)
     turned = [frame[[*frame.columns[::-1]]] for frame in frames]
-    for given, is_valid in (
+    for pair, is_valid in (
         ((frames[0], turned[1]), True),
         ((turned[0], frames[1]), True),
         ((frames[0], frames[1].drop(columns="x2")), False),
     ):
-        parts = [dask.delayed(frame) for frame in given]
+        parts = [dask.delayed(frame) for frame in pair]
         x = dd.from_delayed(parts, meta=frames[0].iloc[:0], verify_meta=False)
         if is_valid:  # another order
             assert_same_trees(fit(OKExtraTrees(5, random_state=0), x, Y), expected)
@@ -228,7 +228,7 @@ def test_ctrl_c_while_tasks_are_submitted(threads, monkeypatch, fit_any, options
     submit = Client.submit
 
     def interrupted(client, function, *arguments, **others):
-        if function is not int:  # which comes after the interruption
+        if function is not int:  # it comes after the interruption
             submitted.append(function)
             if len(submitted) == n_tasks:
                 raise KeyboardInterrupt

@@ -89,7 +89,7 @@ def test_memory_in_use(client):
 
 
 def test_results_on_disk():
-    """What a worker has written to disk is not in its memory; threads share that of all."""
+    """Data that a worker has written to disk are not in its memory; threads share one memory."""
     worker = SimpleNamespace(
         address="tcp://127.0.0.1:1",
         state=SimpleNamespace(nbytes=100),

@@ -20,11 +20,11 @@ X, Y = make_data(120)
 def search(model, y, client):
     """Search in this process and on the cluster; return both."""
     grid = GridSearchCV(model, {"min_samples_leaf": [1, 5, 20]}, cv=3)
-    here = grid.fit(X, y).cv_results_["mean_test_score"]
+    local = grid.fit(X, y).cv_results_["mean_test_score"]
     with warnings.catch_warnings(), joblib.parallel_config("dask", client=client):
         warnings.simplefilter("ignore")
-        there = grid.fit(X, y).cv_results_["mean_test_score"]
-    return here, there
+        on_cluster = grid.fit(X, y).cv_results_["mean_test_score"]
+    return local, on_cluster
 
 
 def test_grid_search(threads):
@@ -54,15 +54,15 @@ def test_gram_matrices_are_sent_once(client, monkeypatch):
     n_pickled = []
     reduce = Precomputed.__reduce_ex__
 
-    def counting(given, protocol):
+    def counting(obj, protocol):
         n_pickled.append(1)
-        return reduce(given, protocol)
+        return reduce(obj, protocol)
 
     monkeypatch.setattr(Precomputed, "__reduce_ex__", counting)
     with shared(kernel, client):
-        here, there = search(model, np.arange(len(X)), client)
+        local, on_cluster = search(model, np.arange(len(X)), client)
         assert kept_by(client) == [1, 1, 1, 1]
-    assert np.array_equal(here, there)
+    assert np.array_equal(local, on_cluster)
     assert len(n_pickled) == 1
     pickle.loads(pickle.dumps(kernel))
     assert len(n_pickled) == 2

@@ -92,12 +92,12 @@ def test_frames_with_empty_partitions():
 
 def test_unknown_chunk_sizes():
     """An array may have partitions of unknown sizes."""
-    some = COLLECTION.rechunk((70, -1))
-    some = some[some[:, 1] > 0]
-    assert np.isnan(some.chunks[0]).all()
+    filtered = COLLECTION.rechunk((70, -1))
+    filtered = filtered[filtered[:, 1] > 0]
+    assert np.isnan(filtered.chunks[0]).all()
     kept = X[X[:, 1] > 0]
     assert np.array_equal(
-        predict(MODELS["vectors"], some).compute(), MODELS["vectors"].predict(kept)
+        predict(MODELS["vectors"], filtered).compute(), MODELS["vectors"].predict(kept)
     )
 
 

@@ -215,7 +215,7 @@ def test_forests_that_cannot_stay_on_workers(threads):
 
 
 def check_predictions(forest, local):
-    """Compare all predictions with those of a local model."""
+    """Compare all predictions with a local model's."""
     new = chunks(NEW, 30)
     expected = local.predict(NEW)
     found = forest.predict(new)
@@ -273,7 +273,7 @@ def without_second(part):
 
 
 def test_frames_with_categories_and_empty_partitions(threads):
-    """Categories are those of all partitions; an empty partition takes no part."""
+    """Categories come from all partitions; an empty partition takes no part."""
     frame = pd.DataFrame(X, columns=list("abcdef"))
     frame["colour"] = np.where(frame.index < 200, "red", np.resize(["green", "blue"], len(frame)))
     collection = dd.from_pandas(frame, npartitions=5)

@@ -39,8 +39,8 @@ def test_rows_of_weight_zero(threads):
     dataframe = pytest.importorskip("dask.dataframe")
     x = dataframe.from_pandas(frame, npartitions=3)
     y = dataframe.from_pandas(pd.Series(labels), npartitions=3)
-    for given in (weight, da.from_array(weight, chunks=17)):
-        found = fit_remote(model, x, y, given, partitioned=True).to_local()
+    for weights in (weight, da.from_array(weight, chunks=17)):
+        found = fit_remote(model, x, y, weights, partitioned=True).to_local()
         assert_same_trees(found, local, but=("variance",))
         assert found.categories_[-1].tolist() == ["v", "w", "x"]
         assert found.kernel_.classes.tolist() == ["second", "third"]

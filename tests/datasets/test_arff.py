@@ -35,7 +35,7 @@ def test_dense():
 
 
 def test_as_scipy_reads():
-    """The result equals that of SciPy on files that SciPy can read."""
+    """The result equals SciPy's on files that SciPy can read."""
     rng = np.random.default_rng(0)
     rows = "\n".join(",".join(map(str, row)) for row in rng.normal(size=(20, 3)))
     text = (

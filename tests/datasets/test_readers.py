@@ -209,7 +209,7 @@ def test_errors(tmp_path, call, kind, message):
 def test_published_files(data_folder):
     """Readers and loaders read the same from published files."""
     folder = data_folder / "multilabel"
-    for own, fetched in (
+    for read, fetched in (
         (read_multilabel_arff(folder / "yeast.arff.gz"), load_multilabel("yeast")),
         (read_multilabel_arff(folder / "emotions.arff.gz", -6), load_multilabel("emotions")),
         (
@@ -217,11 +217,11 @@ def test_published_files(data_folder):
             load_label_ranking("iris"),
         ),
     ):
-        np.testing.assert_array_equal(own.data, fetched.data)
-        np.testing.assert_array_equal(own.target, fetched.target)
-        assert own.target_names == fetched.target_names
+        np.testing.assert_array_equal(read.data, fetched.data)
+        np.testing.assert_array_equal(read.target, fetched.target)
+        assert read.target_names == fetched.target_names
     files = [data_folder / "hmc" / f"derisi_FUN.{s}.arff.gz" for s in ("train", "valid", "test")]
-    own, fetched = read_hierarchical_arff(*files), load_hierarchical("derisi")
-    np.testing.assert_array_equal(own.target, fetched.target)
+    read, fetched = read_hierarchical_arff(*files), load_hierarchical("derisi")
+    np.testing.assert_array_equal(read.target, fetched.target)
     series = read_ucr(data_folder / "ucr" / "GunPoint_TRAIN.ts.gz")
     np.testing.assert_array_equal(series.data, load_ucr("GunPoint").data[:50])

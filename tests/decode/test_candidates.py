@@ -91,8 +91,8 @@ def test_a_list_for_each_row(decoder):
     lists = [Y[:1], Y[2:7], np.repeat(Y[3:5], 2, axis=0)]
     found = model.predict(Y[:3], candidates=CandidateLists(lists))
     outputs, losses = model.predict_top(Y[:3], k=3, candidates=CandidateLists(lists))
-    for i, own in enumerate(lists):
-        alone = model.predict(Y[i : i + 1], candidates=own)[0]
+    for i, listed in enumerate(lists):
+        alone = model.predict(Y[i : i + 1], candidates=listed)[0]
         assert (found[i] == alone).all()
         assert (outputs[i, 0] == alone).all()
     assert np.isfinite(losses).sum(axis=1).tolist() == [1, 3, 2]

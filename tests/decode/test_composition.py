@@ -71,7 +71,7 @@ def squared_error(true, predicted):
 
 
 def test_power_chosen_out_of_bag():
-    """The losses are those of out-of-bag predictions with each power; the least is chosen."""
+    """The losses are measured on out-of-bag predictions with each power; the least is chosen."""
     X = rng.normal(size=(60, 2))
     y = 5.0 * X[:, 0]
     forest = OKRandomForest(30, oob_score=True, min_samples_leaf=10, random_state=0).fit(X, y)

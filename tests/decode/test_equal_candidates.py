@@ -27,7 +27,7 @@ def distances(W, candidates):
 
 @models
 def test_top_ranks_each_candidate_once(model):
-    """The ranking is that of the different candidates, by brute force."""
+    """The different candidates are ranked as by brute force."""
     model.fit(X, Y)
     expected = distances(model.predict_weights(NEW).toarray(), CANDIDATES)
     order = expected.argsort(axis=1)

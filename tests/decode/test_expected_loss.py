@@ -17,8 +17,8 @@ from okforest.weights import DenseWeights, Span
 
 LABELS = "abcd"
 SETS = [
-    frozenset(some)
-    for some in chain.from_iterable(combinations(LABELS, size) for size in range(len(LABELS) + 1))
+    frozenset(labels)
+    for labels in chain.from_iterable(combinations(LABELS, size) for size in range(len(LABELS) + 1))
 ]
 OVERLAP = FromCallable(lambda a, b: float(len(a & b)), elementwise=True)
 
@@ -80,7 +80,7 @@ def test_squared_and_absolute_errors_have_known_minima():
 
 
 def test_models_use_it():
-    """In fit, predict, predict_top, with other candidates, and with those of each row."""
+    """In fit, predict, predict_top, with other candidates, and with candidates of each row."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
     y = [SETS[5] if row[0] > 0 else SETS[9] for row in X]
@@ -134,7 +134,7 @@ def test_empty_candidates_in_predict(candidates):
 
 @given(seed=st.integers(0, 2**31), negative=st.booleans())
 def test_the_fixed_point_is_nearer_than_training_outputs(seed, negative):
-    """Its distance in feature space is at most that of the nearest training output."""
+    """Its distance in feature space is at most the nearest training output's."""
     rng = np.random.default_rng(seed)
     y = rng.normal(size=(12, 2))
     W = rng.dirichlet(np.ones(12), size=5) - (0.05 if negative else 0.0)

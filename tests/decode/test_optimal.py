@@ -1,6 +1,6 @@
 """Decoders that search, average or vote, and those made of others: optimal by brute force.
 
-Decoders of sets, hierarchies, rankings, strings and curves are in test_structured.py, those of a
+Decoders of sets, hierarchies, rankings, strings and curves are in test_structured.py, decoders of a
 loss and the fixed point in test_expected_loss.py.
 """
 
@@ -65,7 +65,7 @@ def test_searches_are_optimal(data):
     given_ones = data.draw(st.lists(st.sampled_from(space), min_size=1, max_size=6))
     w = data.draw(signed(len(y)))
     span = span_of(kernel, y)
-    support = [own for own, weight in zip(y, w, strict=True) if weight] or y
+    support = [output for output, weight in zip(y, w, strict=True) if weight] or y
     for decoder, allowed in (
         (TrainingSet(), y),
         (Support(), support),
@@ -101,7 +101,7 @@ def test_the_medoid_of_signed_weights_is_optimal(data):
     w = data.draw(signed(len(y)))
     (found,) = Medoid().decode([w], span_of(Linear(), y))
     costs = {c: sum(wi * abs(yi - c) for wi, yi in zip(w, y, strict=True)) for c in y}
-    support = [own for own, weight in zip(y, w, strict=True) if weight] or y
+    support = [output for output, weight in zip(y, w, strict=True) if weight] or y
     assert found in support
     assert costs[found] == pytest.approx(min(costs[c] for c in support), abs=1e-6)
 
@@ -131,7 +131,7 @@ def test_the_hierarchical_f1_score_is_optimal(data):
     span = span_of(kernel, y)
     (found,) = Hierarchical().decode([w], span)
     assert found in closed
-    p = {c: sum(wi for wi, own in zip(w, y, strict=True) if c in own) for c in "abcde"}
+    p = {c: sum(wi for wi, output in zip(w, y, strict=True) if c in output) for c in "abcde"}
     weight = dict(zip(span.kernel.labels, span.kernel.weight_of_classes(), strict=True))
     not_empty = min(max(p["a"] + p["b"], 1e-9), 1.0)
     best = max(slow.hierarchical_f1(c, p, weight, not_empty) for c in closed)

@@ -27,7 +27,7 @@ def spans(rng, n_train):
     A = rng.normal(size=(n_train, 5))
     yield Span(RBF(1.0), y)
     yield Span(Laplacian(2.0), y)
-    yield Span(Precomputed(A @ A.T), np.arange(n_train))  # of low rank
+    yield Span(Precomputed(A @ A.T), np.arange(n_train))  # K has a low rank
     yield Span(RBF(1.0, base=Precomputed(A @ A.T)), np.arange(n_train))
     yield Span(3.0 * RBF(1.0) + Laplacian(1.0), y)
 

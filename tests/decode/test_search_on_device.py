@@ -1,4 +1,4 @@
-"""Predictions on a GPU are those of the CPU: means, losses, and nearest candidates.
+"""Predictions on a GPU are the same as on the CPU: means, losses, and nearest candidates.
 
 They run on the host, with an emulated device, and on a GPU if there is one.
 """
@@ -37,20 +37,20 @@ def both(model, X, y):
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("k", [1, 3])
 def test_candidates(device, name, k):
-    """The nearest candidates are those of the CPU, and so are the losses up to rounding."""
+    """The nearest candidates are the same as on the CPU, and so are losses up to rounding."""
     X, y = data()
     new, candidates = data(60, seed=1)
     candidates = np.concatenate([candidates, candidates[:20], y])  # some are repeated
-    here, there = both(OKExtraTrees(5, kernel=KERNELS[name], random_state=0), X, y)
-    assert_array_equal(there.predict(new, candidates), here.predict(new, candidates))
-    expected, losses = here.predict_top(new, k, candidates)
-    found, found_losses = there.predict_top(new, k, candidates)
+    cpu, gpu = both(OKExtraTrees(5, kernel=KERNELS[name], random_state=0), X, y)
+    assert_array_equal(gpu.predict(new, candidates), cpu.predict(new, candidates))
+    expected, losses = cpu.predict_top(new, k, candidates)
+    found, found_losses = gpu.predict_top(new, k, candidates)
     assert isinstance(found, np.ndarray)
     assert_array_equal(found, expected)
     assert_allclose(found_losses, losses, rtol=1e-9, atol=1e-12)
     on_gpu = device.xp.asarray(candidates)
-    assert_array_equal(there.predict(new, on_gpu), expected[:, 0])
-    assert_array_equal(here.predict(new, on_gpu), expected[:, 0])
+    assert_array_equal(gpu.predict(new, on_gpu), expected[:, 0])
+    assert_array_equal(cpu.predict(new, on_gpu), expected[:, 0])
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -59,21 +59,22 @@ def test_training_outputs_and_scores(device, name):
     X, y = data()
     new, truth = data(60, seed=1)
     model = OKRandomForest(5, kernel=KERNELS[name], min_samples_leaf=3, random_state=0)
-    here, there = both(model, X, y)
-    assert there.span_.on_device is not None
-    assert_allclose(there.predict(new), here.predict(new), rtol=1e-12, atol=1e-14)
-    assert_allclose(there.score(new, truth), here.score(new, truth), rtol=1e-10)
-    found = there.span_.losses(there.weight_matrix(new), truth)
-    assert_allclose(found, here.span_.losses(here.weight_matrix(new), truth), rtol=1e-9, atol=1e-12)
+    cpu, gpu = both(model, X, y)
+    assert gpu.span_.on_device is not None
+    assert_allclose(gpu.predict(new), cpu.predict(new), rtol=1e-12, atol=1e-14)
+    assert_allclose(gpu.score(new, truth), cpu.score(new, truth), rtol=1e-10)
+    found = gpu.span_.losses(gpu.weight_matrix(new), truth)
+    expected = cpu.span_.losses(cpu.weight_matrix(new), truth)
+    assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_numbers(device):
     """Outputs may be numbers, of shape (n,)."""
     X, y = data(q=1)
-    here, there = both(OKExtraTrees(5, kernel=RBF(1.0), random_state=0), X, y[:, 0])
+    cpu, gpu = both(OKExtraTrees(5, kernel=RBF(1.0), random_state=0), X, y[:, 0])
     candidates = np.linspace(-2, 2, 30)
-    assert_array_equal(there.predict(X[:20], candidates), here.predict(X[:20], candidates))
-    assert there.predict(X[:20]).shape == (20,)
+    assert_array_equal(gpu.predict(X[:20], candidates), cpu.predict(X[:20], candidates))
+    assert gpu.predict(X[:20]).shape == (20,)
 
 
 def test_other_decoders(device):
@@ -85,12 +86,13 @@ def test_other_decoders(device):
         OKRandomForest(5, kernel=RBF(2.0), decoder=Sharpened(power=2.0), random_state=0),
         OKRandomForest(5, kernel=Linear() + RBF(2.0), random_state=0),
     ):
-        here, there = both(model, X, y)
-        assert_array_equal(there.predict(X[:20]), here.predict(X[:20]))
-        assert_array_equal(there.predict(X[:20], candidates), here.predict(X[:20], candidates))
+        cpu, gpu = both(model, X, y)
+        assert_array_equal(gpu.predict(X[:20]), cpu.predict(X[:20]))
+        expected = cpu.predict(X[:20], candidates)
+        assert_array_equal(gpu.predict(X[:20], candidates), expected)
     labels = np.where(y[:, 0] > 0, "a", "b")
-    here, there = both(OKRandomForest(5, kernel=Dirac(), random_state=0), X, labels)
-    assert_array_equal(there.predict(X[:20]), here.predict(X[:20]))
+    cpu, gpu = both(OKRandomForest(5, kernel=Dirac(), random_state=0), X, labels)
+    assert_array_equal(gpu.predict(X[:20]), cpu.predict(X[:20]))
 
 
 def test_parts(device, monkeypatch):
@@ -98,29 +100,29 @@ def test_parts(device, monkeypatch):
     X, y = data(60)
     candidates = np.concatenate([data(90, seed=1)[1]] * 2)
     for kernel in (Linear(), RBF(2.0)):
-        here, there = both(OKExtraTrees(5, kernel=kernel, random_state=0), X, y)
-        expected, losses = here.predict_top(X, 4, candidates)
+        cpu, gpu = both(OKExtraTrees(5, kernel=kernel, random_state=0), X, y)
+        expected, losses = cpu.predict_top(X, 4, candidates)
         with monkeypatch.context() as patch:
             patch.setattr(on_device, "ROWS", 25)
             patch.setattr(on_device, "COLUMNS", 17)
             patch.setattr(on_device, "BLOCK_BYTES", 5000)
             patch.setattr("okforest.decode.nearest.ROWS", 40)
             patch.setattr("okforest.decode.search.BLOCK", 40)
-            found, found_losses = there.predict_top(X, 4, candidates)
-            score = there.score(X, y)
+            found, found_losses = gpu.predict_top(X, 4, candidates)
+            score = gpu.score(X, y)
         assert_array_equal(found, expected)
         assert_allclose(found_losses, losses, rtol=1e-9, atol=1e-12)
-        assert_allclose(score, here.score(X, y), rtol=1e-10)
+        assert_allclose(score, cpu.score(X, y), rtol=1e-10)
 
 
 def test_too_few_different_candidates(device):
-    """The error is that of the CPU."""
+    """The error is the same as on the CPU."""
     X, y = data()
-    _, there = both(OKExtraTrees(5, random_state=0), X, y)
+    _, gpu = both(OKExtraTrees(5, random_state=0), X, y)
     with pytest.raises(ValueError, match="there are 2 different candidates"):
-        there.predict_top(X, 3, [[0.0] * 4, [1.0] * 4, [0.0] * 4])
+        gpu.predict_top(X, 3, [[0.0] * 4, [1.0] * 4, [0.0] * 4])
     with pytest.raises(ValueError, match="has 3 values in each output"):
-        there.predict(X, np.zeros((5, 3)))
+        gpu.predict(X, np.zeros((5, 3)))
 
 
 def test_not_enough_memory(monkeypatch):
@@ -131,29 +133,29 @@ def test_not_enough_memory(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", small.xp)
     monkeypatch.setattr(devices, "gpu", lambda: small)
     for kernel in (Linear(), RBF(2.0)):
-        here, there = both(OKExtraTrees(5, kernel=kernel, random_state=0), X, y)
+        cpu, gpu = both(OKExtraTrees(5, kernel=kernel, random_state=0), X, y)
         with pytest.raises(MemoryError, match=r"GiB of the GPU's memory"):
-            there.predict(X, candidates)
-        there.set_params(device="auto")
-        assert_array_equal(there.predict(X, candidates), here.predict(X, candidates))
+            gpu.predict(X, candidates)
+        gpu.set_params(device="auto")
+        assert_array_equal(gpu.predict(X, candidates), cpu.predict(X, candidates))
 
 
 def test_without_a_gpu(monkeypatch, tmp_path):
     """A model for the GPU is saved to the same file, and predicts on a machine without one."""
     monkeypatch.setattr(devices, "gpu", lambda: None)
     X, y = data()
-    here, there = both(OKExtraTrees(5, kernel=RBF(2.0), random_state=0), X, y)
-    save(there, tmp_path / "there.okf")
-    loaded = load(tmp_path / "there.okf")
+    cpu, gpu = both(OKExtraTrees(5, kernel=RBF(2.0), random_state=0), X, y)
+    save(gpu, tmp_path / "model.okf")
+    loaded = load(tmp_path / "model.okf")
     assert loaded.device == "cuda"
-    assert_array_equal(loaded.predict(X), here.predict(X))
-    assert_array_equal(loaded.set_params(device="cpu").predict(X), here.predict(X))
+    assert_array_equal(loaded.predict(X), cpu.predict(X))
+    assert_array_equal(loaded.set_params(device="cpu").predict(X), cpu.predict(X))
 
 
 @pytest.mark.parametrize("k", [1, 2, 7])
 @pytest.mark.parametrize("width", [1, 127, 128, 129, 1000])
 def test_smallest_by_groups(k, width):
-    """The places are those of a sort, the first of equals, with infinite values, too."""
+    """The places are the same as by sorting, the first of equals, with infinite values, too."""
     rng = np.random.default_rng(0)
     values = rng.integers(0, 30, (40, width)).astype(float)
     values[:10] = rng.integers(0, 2, (10, width))
@@ -168,9 +170,9 @@ def test_candidates_given_to_the_decoder(device):
     """Candidates of the decoder may be on the GPU."""
     X, y = data()
     candidates = data(30, seed=1)[1]
-    here, there = both(OKExtraTrees(5, random_state=0), X, y)
-    there.set_params(decoder=Candidates(device.xp.asarray(candidates)))
-    assert_array_equal(there.predict(X), here.predict(X, candidates))
+    cpu, gpu = both(OKExtraTrees(5, random_state=0), X, y)
+    gpu.set_params(decoder=Candidates(device.xp.asarray(candidates)))
+    assert_array_equal(gpu.predict(X), cpu.predict(X, candidates))
 
 
 def test_equal_values_in_different_groups():

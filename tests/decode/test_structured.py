@@ -53,7 +53,7 @@ SETS = st.lists(st.frozensets(st.sampled_from(LABELS)), min_size=1, max_size=6).
 
 
 def weights(n, least=-0.25):
-    """Return weights with sum one; those of boosting may be negative."""
+    """Return weights with sum one; they may be negative, as in boosting."""
     values = st.floats(least, 1.0, width=32).map(lambda w: round(w, 3))
     return arrays(np.float64, n, elements=values)
 
@@ -72,7 +72,7 @@ def test_decoders_of_sets_are_optimal(data):
     candidates = slow.subsets(labels)
 
     def value(score, chosen):
-        return sum(weight * score(chosen, own) for weight, own in zip(w, y, strict=True))
+        return sum(weight * score(chosen, output) for weight, output in zip(w, y, strict=True))
 
     found = ExpectedF1().decode([w], span_of(Dice(), y))[0]
     assert value(slow.f1, found) == pytest.approx(max(value(slow.f1, c) for c in candidates))
@@ -86,7 +86,7 @@ def test_decoders_of_sets_are_optimal(data):
         max(value(lambda a, b: a == b, c) for c in y)
     )
     found = ExpectedJaccard().decode([w], span_of(Hamming(), y))[0]
-    support = [own for own, weight in zip(y, w, strict=True) if weight] or y
+    support = [output for output, weight in zip(y, w, strict=True) if weight] or y
     assert found in support
     assert value(slow.jaccard, found) == pytest.approx(max(value(slow.jaccard, c) for c in support))
     found = Cardinality().decode([w], span_of(Hamming(), y))[0]
@@ -94,7 +94,7 @@ def test_decoders_of_sets_are_optimal(data):
     assert value(lambda a, b: len(a & b), found) == pytest.approx(
         max(value(lambda a, b: len(a & b), c) for c in same_size)
     )
-    expected_size = sum(weight * len(own) for weight, own in zip(w, y, strict=True))
+    expected_size = sum(weight * len(output) for weight, output in zip(w, y, strict=True))
     assert abs(len(found) - np.clip(expected_size, 0, len(labels))) <= 0.5 + 1e-6
 
 
@@ -262,12 +262,12 @@ def test_hierarchical_decoding_is_consistent_and_nearest():
     W = W[np.abs(W).max(axis=1) < 5]
     found = Hierarchical(0.5).decode(W, span)
     assert set(found) <= set(closed)
-    for w, own in zip(W, found, strict=True):
+    for w, nearest in zip(W, found, strict=True):
         distances = {
             c: span.kernel.diag(closed[[i]])[0] - 2 * span.inner([w], closed[[i]])[0, 0]
             for i, c in enumerate(closed)
         }
-        assert distances[own] == pytest.approx(min(distances.values()), abs=1e-6)
+        assert distances[nearest] == pytest.approx(min(distances.values()), abs=1e-6)
 
 
 @given(st.data())
@@ -283,13 +283,13 @@ def test_decoders_of_rankings_are_optimal(data):
         span = span_of(kernel, y)
         found = decoder.decode([w], span)
         inner = span.inner([w], kernel.check(everything))[0]
-        own = span.inner([w], kernel.check(found.tolist()))[0, 0]
-        assert own == pytest.approx(inner.max(), abs=1e-9)
+        value = span.inner([w], kernel.check(found.tolist()))[0, 0]
+        assert value == pytest.approx(inner.max(), abs=1e-9)
 
 
 @given(arrays(np.float64, (1, 10), elements=st.floats(-1, 1, width=16)))
 def test_local_search_cannot_be_improved_by_one_move(signs):
-    """No label has a better place, and the value is at least that of the start."""
+    """No label has a better place, and the value is at least the start's."""
     (M,) = _preferences(signs, 5)
 
     def value(order):
@@ -336,8 +336,8 @@ def test_eulerian_paths_have_the_given_kmers(word, k, boundaries):
     assert found is not None
     assert Counter(kmers(found, k, boundaries)) == counts
     if counts:
-        some = next(iter(counts))
-        broken = counts + Counter({("z",) * (k - 1) + (some[0],): 1, ("y",) * k: 1})
+        kmer = next(iter(counts))
+        broken = counts + Counter({("z",) * (k - 1) + (kmer[0],): 1, ("y",) * k: 1})
         assert eulerian_path(broken, boundaries) is None
 
 
@@ -374,8 +374,8 @@ def test_medoid_and_quantiles_are_optimal(data):
     K = span.kernel(span.outputs)
     d = np.sqrt(np.maximum(np.add.outer(np.diag(K), np.diag(K)) - 2 * K, 0))
     found = Medoid().decode([w], span)[0]
-    own = [i for i in range(n) if (y[i] == found).all()]
-    assert min((d @ w)[own]) == pytest.approx((d @ w).min(), abs=1e-6)
+    indices = [i for i in range(n) if (y[i] == found).all()]
+    assert min((d @ w)[indices]) == pytest.approx((d @ w).min(), abs=1e-6)
     span = span_of(Wasserstein(3), y)
     found = Quantiles().decode([w / w.sum()], span)[0]
     np.testing.assert_allclose(found, w @ np.sort(y, axis=1) / w.sum(), atol=1e-9)
@@ -441,8 +441,8 @@ def test_thresholds_of_folds_that_lack_labels(score):
     y = [{"a"}, {"b"}, {"c"}, {"b", "c"}]
     span = span_of(Hamming(), y)
     W = np.array([[0.7, 0.3], [0.2, 0.8], [0.6, 0.4], [0.1, 0.9]])
-    own = [{"b"}, {"c"}]
-    lacking, whole = span_of(Hamming(), own), span_of(Hamming(labels=["a", "b", "c"]), own)
+    outputs = [{"b"}, {"c"}]
+    lacking, whole = span_of(Hamming(), outputs), span_of(Hamming(labels=["a", "b", "c"]), outputs)
     assert lacking.kernel.labels == ["b", "c"]
     found, expected = (
         Threshold(score).tune([HeldOut(as_weights(W), fold, span.outputs)], span).threshold
@@ -460,7 +460,7 @@ def test_parts_are_tuned_on_the_outputs_of_each_fold():
     parts = Parts(["auto", Threshold("macro_f1")])
     found = parts.tune([HeldOut(W, fold, y)], span).decoders[1].threshold
     sets, fold_sets = (
-        span_of(Hamming(labels=["a", "b"]), [own[1] for own in some]) for some in (y, y[::-1])
+        span_of(Hamming(labels=["a", "b"]), [pair[1] for pair in sets]) for sets in (y, y[::-1])
     )
     held_out = HeldOut(W, fold_sets, sets.outputs)
     expected = Threshold("macro_f1").tune([held_out], sets).threshold
@@ -479,7 +479,7 @@ def test_the_threshold_of_an_open_set_may_be_too_large():
     """The best set is found with a smaller one if no closed set scores as much as the open one."""
     kernel = Hierarchy({"a": None, "b": "a", "c": "b", "d": "b"}, decay=0.5)
     span = span_of(kernel, [{"a"}, {"a", "b"}, {"a", "b", "c"}, {"a", "b", "d"}])
-    # Probabilities are 0.4, -1, -1 and 0.8: the score of {a} is 0.8, and that of {} is 0.6.
+    # Probabilities are 0.4, -1, -1 and 0.8: {a} has the score 0.8, and {} has 0.6.
     assert Hierarchical().decode([[1.4, -0.8, -1.0, 0.8]], span).tolist() == [{"a"}]
 
 

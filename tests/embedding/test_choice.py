@@ -146,7 +146,7 @@ def test_the_centre_of_many_outputs(n, kind):
 
 @pytest.mark.parametrize("kind", ["features", "gram"])
 def test_the_centre_of_sorted_outputs(kind):
-    """It is not that of the first outputs."""
+    """It differs from the centre of the first outputs."""
     y = np.sort(np.random.default_rng(0).normal(size=(3000, 1)), axis=0)
     values = embed(Linear(), y, kind).values
     squares = values.diagonal() if kind == "gram" else (values**2).sum(axis=1)
@@ -246,7 +246,7 @@ def test_nodes_of_equal_rows_of_a_factor_are_not_split(offset):
         rng = np.random.default_rng(seed)
         group = rng.integers(4, size=60)
         y = (rng.normal(size=(4, 33)) + offset)[group]
-        kernel = Precomputed(y @ y.T)  # in which equal outputs differ in the last digit
+        kernel = Precomputed(y @ y.T)  # equal outputs differ in the last digit
         assert embed(kernel, np.arange(60)).kind == "factor"
         for kind in ("auto", "gram"):
             for model in (OKTree(embedding=kind), OKExtraTrees(5, embedding=kind)):
@@ -302,7 +302,7 @@ def test_a_factor_keeps_small_differences(difference):
 @pytest.mark.parametrize("size", [1.0, 1e4, 1e8])
 @pytest.mark.parametrize("degree", [1, 3])
 def test_a_large_output_does_not_hide_the_others(size, degree):
-    """The rank of a Gram matrix is that of all its rows, however small beside the largest."""
+    """All rows count for the rank of a Gram matrix, however small beside the largest."""
     y = Y[:, :2].copy()
     y[3] *= size ** (1 / degree)
     K = (y @ y.T) ** degree
@@ -357,10 +357,10 @@ def test_far_outputs_of_weight_zero_do_not_move_the_centre_of_a_matrix(kind):
 @pytest.mark.parametrize(("kernel", "kind"), [(Linear(), "features"), (RBF(1.0), "gram")])
 def test_outputs_of_weight_zero_do_not_move_the_centre(kernel, kind):
     """Even if they are near it, they might as well not be there."""
-    some = np.arange(60) % 3 > 0
-    found = embed(kernel, Y, kind, weight=some.astype(float)).values[some]
-    expected = embed(kernel, Y[some], kind).values
-    np.testing.assert_allclose(found[:, some] if kind == "gram" else found, expected, atol=1e-12)
+    used = np.arange(60) % 3 > 0
+    found = embed(kernel, Y, kind, weight=used.astype(float)).values[used]
+    expected = embed(kernel, Y[used], kind).values
+    np.testing.assert_allclose(found[:, used] if kind == "gram" else found, expected, atol=1e-12)
 
 
 def test_a_heavy_output_does_not_move_the_centre():

@@ -77,7 +77,7 @@ def test_full_rank_is_exact(kernel, kind):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_random_pivots_are_as_good_as_the_largest(seed):
-    """The residual is close to that of the greedy decomposition, also for clustered outputs."""
+    """The residual is close to the greedy decomposition's, also for clustered outputs."""
     rng = np.random.default_rng(seed)
     for y in (
         rng.normal(size=(300, 5)),

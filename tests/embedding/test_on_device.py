@@ -1,6 +1,6 @@
-"""Outputs on a GPU are embedded there, and trees grown from them are those of the CPU.
+"""Outputs on a GPU are embedded there, and the trees are the same as on the CPU.
 
-They run on the host, with arrays that stand for those of CuPy, and on a GPU if there is one.
+They run on the host, with stand-ins for CuPy arrays, and on a GPU if there is one.
 """
 
 import numpy as np
@@ -38,9 +38,9 @@ def test_embeddings_are_those_of_the_cpu(device, name, kind, n_distinct):
     y, kernel = outputs(n_distinct=n_distinct), KERNELS[name]
     rank = 12 if kind in ("nystrom", "fourier") else None
     expected = embed(kernel, y, kind, rank, seed=3)
-    there = device.xp.asarray(y)
-    found = embed(kernel, there, kind, rank, seed=3)
-    assert isinstance(found.values, type(there))
+    on_device = device.xp.asarray(y)
+    found = embed(kernel, on_device, kind, rank, seed=3)
+    assert isinstance(found.values, type(on_device))
     assert found.kind == expected.kind
     assert_allclose(gram(found), gram(expected), rtol=1e-8, atol=1e-8)
     assert_allclose(found.residual, expected.residual, rtol=1e-8, atol=1e-9)
@@ -49,7 +49,7 @@ def test_embeddings_are_those_of_the_cpu(device, name, kind, n_distinct):
     for search_rank in (None, 3, "auto"):
         one, share = principal_directions(expected, search_rank, weight, 0)
         other, found_share = principal_directions(found, search_rank, weight, 0)
-        assert isinstance(other.values, type(there))
+        assert isinstance(other.values, type(on_device))
         assert_allclose(found_share, share, rtol=1e-8)
         if search_rank is None:
             assert_allclose(gram(other), gram(one), rtol=1e-8, atol=1e-8)
@@ -89,8 +89,8 @@ def test_trees_are_those_of_the_cpu(device, monkeypatch, name, parameters):
 
     monkeypatch.setattr(tree_model, "embed", watched)
     model = OKExtraTrees(3, kernel=KERNELS[name], device="cuda", random_state=0, **parameters)
-    for given in (y, device.xp.asarray(y)):
-        model.fit(X, given)
+    for array in (y, device.xp.asarray(y)):
+        model.fit(X, array)
         on_host = parameters.get("embedding") == "cholesky"
         assert places.pop() is (np.ndarray if on_host else type(device.xp.asarray(y)))
         assert_array_equal(model.trees_.feature, expected.trees_.feature)

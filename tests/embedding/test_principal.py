@@ -24,7 +24,7 @@ def with_spectrum(variances, n=80, seed=0):
 @pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weighted"])
 @given(seed=st.integers(0, 1000), rank=st.integers(1, 6))
 def test_directions_are_the_first_eigenvectors(kind, weighted, seed, rank):
-    """If the spectrum has a gap, the subspace and its variance equal those of eigh."""
+    """If the spectrum has a gap, the subspace and its variance equal eigh's."""
     Y = with_spectrum([10.0] * rank + [0.01] * 30, seed=seed) + 5.0
     weight = np.random.default_rng(seed).integers(0, 3, 80) if weighted else np.ones(80)
     found, share = principal_directions(embed(Linear(), Y, kind), rank, weight.astype(float), seed)
@@ -47,7 +47,7 @@ def test_variance_without_a_gap_is_nearly_the_most(seed):
     centred = found.values - found.values.mean(axis=0)
     assert np.mean((centred**2).sum(axis=1)) == pytest.approx(
         share * (K.diagonal().mean() - K.mean())
-    )  # the share is that of the values returned, not an estimate
+    )  # the share belongs to the values returned, it is no estimate
 
 
 def test_the_search_stays_exact_where_directions_are_few():

@@ -75,11 +75,11 @@ def test_unpickled_forest():
 def test_images():
     """Images of float32 may be misaligned."""
     images = [*rng.random((2, 20, 20, 1), dtype=np.float32)]
-    some = np.array([0, 1], dtype=np.int32)
+    first_two = np.array([0, 1], dtype=np.int32)
     squares = np.array([[0, 0, 20], [3, 4, 9]], dtype=np.int32)
     none = np.zeros(0, dtype=np.float32), np.zeros(0, dtype=bool)
-    expected = cut_subwindows(images, some, squares, *none, size=8)
-    found = cut_subwindows([*map(shifted, images)], some, squares, *none, size=8)
+    expected = cut_subwindows(images, first_two, squares, *none, size=8)
+    found = cut_subwindows([*map(shifted, images)], first_two, squares, *none, size=8)
     np.testing.assert_array_equal(found, expected)
 
 

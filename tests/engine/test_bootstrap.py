@@ -55,7 +55,7 @@ def test_counts_are_multinomial(weight, n_draws):
 @pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
 @pytest.mark.parametrize("n_draws", [30, 10**6])
 def test_moments_of_counts(weight, n_draws):
-    """Means and covariances are those of a multinomial distribution, to five standard errors."""
+    """Means and covariances are multinomial, to five standard errors."""
     n_trees = 20_000
     counts = drawn(weight, n_draws, n_trees=n_trees, seed=2)
     share = weight / weight.sum()
@@ -72,7 +72,7 @@ def test_moments_of_counts(weight, n_draws):
 @pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
 @pytest.mark.parametrize("n_draws", [1, 9, 19])
 def test_few_draws_equal_the_oracle(weight, n_draws):
-    """Below a mean of 10, the counts of every tree equal those of the oracle."""
+    """Below a mean of 10, the counts of every tree equal the oracle's."""
     counts = drawn(weight, n_draws, n_trees=50, seed=3)
     for t in range(50):
         seed = derive(derive(3, t), 0)
@@ -139,7 +139,7 @@ def test_rows_and_trees_are_independent():
     counts = drawn(np.ones(200), 200, n_trees=200, seed=9).astype(float)
     by_row = np.corrcoef(counts[:, :-1].ravel(), counts[:, 1:].ravel())[0, 1]
     by_tree = np.corrcoef(counts[:-1].ravel(), counts[1:].ravel())[0, 1]
-    assert abs(by_row + 1 / 199) < 0.025  # of counts that sum to 200; the standard error is 0.005
+    assert abs(by_row + 1 / 199) < 0.025  # counts sum to 200; the standard error is 0.005
     assert abs(by_tree) < 0.025
 
 

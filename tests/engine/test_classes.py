@@ -1,4 +1,4 @@
-"""Classes as outputs: their trees are those of any other outputs with the same inner products."""
+"""Classes as outputs have the same trees as any other outputs with the same inner products."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def labelled(seed, n_classes, weighted):
 @pytest.mark.parametrize("rules", RULES)
 @given(seed=st.integers(0, 2**32), n_classes=st.sampled_from([2, 3, 7, 30]), weighted=st.booleans())
 def test_classes_equal_the_oracle(rules, seed, n_classes, weighted):
-    """Trees of indicators are those of the oracle, which knows inner products only."""
+    """Trees of indicators equal the oracle's, which knows inner products only."""
     X, phi, weight = labelled(seed, n_classes, weighted)
     n_categories = np.array([0, 5, 0, 0, 0], np.int32)
     rules = RULES[rules]
@@ -101,7 +101,7 @@ def test_bytes_grow_the_trees_of_floats(shape, n_trees, layout):
     floats = X.astype(np.float32)
     if layout == "every second column":
         X = np.repeat(X, 2, axis=1)[:, ::2]
-    elif layout == "between bytes":  # of other rows, at an odd address
+    elif layout == "between bytes":  # a part of other rows, at an odd address
         X = np.pad(X, ((0, 0), (3, 2)))[:, 3:-2]
     else:
         X = np.asarray(X, order=layout)

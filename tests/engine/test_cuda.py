@@ -1,4 +1,4 @@
-"""Trees grown by the kernels of the GPU are those of the CPU.
+"""Trees grown by the kernels of the GPU are the same as on the CPU.
 
 The kernels run on the host, compiled with an emulated device, and on a GPU if there is one.
 """
@@ -103,7 +103,7 @@ def test_few_values(grow_there):
 @pytest.mark.parametrize("n", [150, 300])
 @pytest.mark.parametrize("max_features", [6, 16])
 def test_equal_splits_with_missing_values(grow_there, n, max_features):
-    """Of splits that are equal up to the side of missing values, the choice is that of the CPU."""
+    """Of splits that are equal up to the side of missing values, both devices choose the same."""
     plan = make_plan(n, 8, missing=0.15, max_features=max_features)
     bits = np.where(np.isnan(plan.X), plan.X, plan.X > 0)
     X = np.hstack([bits, 1 - bits]).astype(np.float32)
@@ -130,7 +130,7 @@ def test_further_features_with_missing_values(grow_there, n):
 
 
 def test_outputs_in_clusters(grow_there):
-    """Variances within clusters are exact, though their means are far from that of all rows."""
+    """Variances within clusters are exact, though their means are far from the mean of all rows."""
     plan = make_plan(300)
     cluster = np.arange(300)[:, None] % 2
     X = (plan.X + 10 * cluster).astype(np.float32)

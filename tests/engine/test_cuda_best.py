@@ -1,4 +1,4 @@
-"""Trees with best splits, grown by the kernels of the GPU, are those of the CPU.
+"""Trees with best splits, grown by the kernels of the GPU, are the same as on the CPU.
 
 The kernels run on the host, compiled with an emulated device, and on a GPU if there is one.
 """
@@ -116,12 +116,12 @@ def test_gram_matrix_and_order_of_memory(grow_there):
 
 
 @pytest.mark.parametrize(
-    ("rank", "own", "n_warps"), [(0, 1, 1), (32, 1, 1), (33, 2, 1), (256, 8, 1), (4096, 8, 16)]
+    ("rank", "n_own", "n_warps"), [(0, 1, 1), (32, 1, 1), (33, 2, 1), (256, 8, 1), (4096, 8, 16)]
 )
-def test_teams(rank, own, n_warps):
+def test_teams(rank, n_own, n_warps):
     """A thread has at most eight columns, and a team enough of them."""
     team = Team(rank)
-    assert (team.own, team.n_warps) == (own, n_warps)
+    assert (team.own, team.n_warps) == (n_own, n_warps)
     assert team.width >= rank
 
 

@@ -1,4 +1,4 @@
-"""Predictions by the kernels of the GPU are those of the CPU.
+"""Predictions by the kernels of the GPU are the same as on the CPU.
 
 The kernels run on the host, compiled with an emulated device, and on a GPU if there is one.
 """
@@ -43,9 +43,9 @@ def test_leaves_are_those_of_the_cpu(device, name, dtype):
     new = data(300, seed=1, dtype=dtype)[0]
     expected = apply(trees, new)
     assert_array_equal(device.to_host(cuda.apply_on(device, trees, new)), expected)
-    there = device.xp.asarray(new)
-    found = apply(trees, there)
-    assert type(found) is type(there)
+    on_device = device.xp.asarray(new)
+    found = apply(trees, on_device)
+    assert type(found) is type(on_device)
     assert_array_equal(device.to_host(found), expected)
     assert_array_equal(apply(trees, np.asfortranarray(new), device="cuda"), expected)
 
@@ -106,18 +106,18 @@ def test_blocks_of_rows(device, monkeypatch):
 
 
 def test_sparse_products(device):
-    """Products of some rows of a sparse matrix are those of SciPy; entries may be repeated."""
+    """Products of rows of a sparse matrix equal SciPy's; entries may be repeated."""
     rng = np.random.default_rng(0)
     matrix = sp.random_array((30, 50), density=0.1, random_state=rng, format="csr")
     indices = np.concatenate([matrix.indices, [3, 3]])
     indptr = np.append(matrix.indptr, matrix.nnz + 2)
     matrix = sp.csr_array((np.append(matrix.data, [1.0, 2.0]), indices, indptr), shape=(31, 50))
-    there = cuda.SparseMatrix(device, matrix)
+    sparse = cuda.SparseMatrix(device, matrix)
     for q in (1, 5, 300):
         values = rng.normal(size=(50, q))
-        found = there.multiply(device.xp.asarray(values), slice(4, 31))
+        found = sparse.multiply(device.xp.asarray(values), slice(4, 31))
         assert_allclose(device.to_host(found), matrix[4:] @ values, rtol=1e-12, atol=1e-14)
-    assert_array_equal(device.to_host(there.dense(slice(5, 31))), matrix.toarray()[5:])
+    assert_array_equal(device.to_host(sparse.dense(slice(5, 31))), matrix.toarray()[5:])
 
 
 def test_copies_end_with_the_forest(device):
@@ -156,5 +156,5 @@ def test_subnormal_inputs(device):
     expected = apply(trees, X)
     assert len(np.unique(expected, axis=0)) == 5
     assert_array_equal(device.to_host(cuda.apply_on(device, trees, X)), expected)
-    there = device.xp.asarray(X)
-    assert_array_equal(device.to_host(cuda.apply_on(device, trees, there)), expected)
+    on_device = device.xp.asarray(X)
+    assert_array_equal(device.to_host(cuda.apply_on(device, trees, on_device)), expected)

@@ -1,4 +1,4 @@
-"""Rounds of boosting by the kernels of the GPU are those of the CPU.
+"""Rounds of boosting by the kernels of the GPU are the same as on the CPU.
 
 The kernels run on the host, compiled with an emulated device, and on a GPU if there is one.
 """
@@ -158,7 +158,7 @@ def test_equal_priorities(device):
 
 
 def test_warm_start(device):
-    """Rounds are added to those of another fit, on either device."""
+    """Rounds are added to rounds of another fit, on either device."""
     X, Y = make_data()
     one = boost(X, Y, "cpu")
     other = boost(X, Y, "cuda", warm_start=True)

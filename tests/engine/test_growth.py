@@ -1,4 +1,4 @@
-"""Grown trees equal those of a slow oracle, for both forms of the outputs and all rules."""
+"""Grown trees equal a slow oracle's, for both forms of the outputs and all rules."""
 
 from dataclasses import replace
 
@@ -83,7 +83,7 @@ def test_the_frobenius_rule_equals_the_oracle(rules, unit, seed):
 
 
 def test_the_frobenius_rule_needs_a_gram_matrix_and_numbers():
-    """Its trees differ from those of the variance rule; wrong outputs and features are errors."""
+    """Its trees differ from trees by variance; wrong outputs and features are errors."""
     X, phi = problem(0)
     K = (phi + 0.7) @ (phi + 0.7).T
     rules = GrowthRules(frobenius=True)
@@ -206,7 +206,7 @@ def test_an_outlier_does_not_cost_others_their_digits(q, large):
 @pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
 @pytest.mark.parametrize("q", [1, 9])
 def test_variances_beside_larger_outputs(gram, q):
-    """The sums of a node of little variance are not those of its parent less its sibling's."""
+    """The sums of a node of little variance are not its parent's sums minus its sibling's."""
     for seed in range(6):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(100, 3))

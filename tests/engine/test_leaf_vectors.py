@@ -111,7 +111,7 @@ def test_forests_add_up_kept_means(model, kernel, monkeypatch):
 
 
 def test_trees_added_by_a_warm_start():
-    """The means that are kept are those of the last trees."""
+    """The means of the last trees are kept."""
     X = np.random.default_rng(0).normal(size=(50, 3))
     forest = OKRandomForest(5, random_state=0, warm_start=True).fit(X, X[:, 0])
     forest.predict(X)

@@ -50,9 +50,9 @@ def test_by_level(order, kind):
 def test_a_limit_of_leaves_that_depth_implies(order, random_splits):
     """With room for all leaves of its depth, a tree is the same to the last bit in any order."""
     X, phi, _ = problem(300, "numbers")
-    some = {"random_splits": random_splits, "max_features": 3, "max_depth": 4}
-    expected = grow(X, phi @ phi.T, GrowthRules(**some), gram=True)
-    rules = GrowthRules(order=order, max_leaf_nodes=16, **some)
+    shared = {"random_splits": random_splits, "max_features": 3, "max_depth": 4}
+    expected = grow(X, phi @ phi.T, GrowthRules(**shared), gram=True)
+    rules = GrowthRules(order=order, max_leaf_nodes=16, **shared)
     trees = grow(X, phi @ phi.T, rules, gram=True)
     for name, array in vars(expected).items():
         assert np.array_equal(getattr(trees, name), array), name

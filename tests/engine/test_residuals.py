@@ -26,8 +26,8 @@ def averaging(leaves):
     """Return the matrix A of the leaves' means, and the matrix P of the rows' leaves."""
     A = np.zeros((len(leaves), len(leaves.places)))
     for leaf in range(len(leaves)):
-        own = slice(*leaves.offsets[leaf : leaf + 2])
-        A[leaf, leaves.members[own]] = leaves.weights[own]
+        entries = slice(*leaves.offsets[leaf : leaf + 2])
+        A[leaf, leaves.members[entries]] = leaves.weights[entries]
     return A, np.eye(len(leaves))[leaves.places]
 
 
@@ -94,7 +94,7 @@ def test_coefficients_by_matrices(seed, n, shares, n_threads):
 @pytest.mark.parametrize("size", [1e-100, 1.0, 1e100])
 @pytest.mark.parametrize("offset", [0.0, 1e3])
 def test_sums_do_not_drift(size, offset):
-    """After many rounds, sums are those of the matrix, which has shrunk, at any scale."""
+    """After many rounds, sums equal the sums of the matrix, which has shrunk, at any scale."""
     rng = np.random.default_rng(0)
     values = rng.normal(size=(90, 3)) + offset
     gram = size * (values @ values.T)
@@ -124,8 +124,8 @@ def test_growth_takes_the_sums_of_rows():
     # Sums of centred outputs would be zero: these are wrong, and taken.
     wrong = {"gram": True, "row_sums": np.zeros(50)}
     np.testing.assert_allclose(grow(X, gram, rules, **wrong).variance[0], np.trace(gram))
-    some = np.repeat([1.0, 0.0], [45, 5])
-    for weight in (some, some + 1.0):
+    weights = np.repeat([1.0, 0.0], [45, 5])
+    for weight in (weights, weights + 1.0):
         np.testing.assert_array_equal(
             grow(X, gram, rules, row_weight=weight, **wrong).variance,
             grow(X, gram, rules, row_weight=weight, gram=True).variance,
@@ -173,9 +173,9 @@ def test_rows_are_members_once():
     """Coefficients are refused if a row is twice in the leaves of a tree, in one leaf or in two."""
     places = np.array([0, 0, 1, 1], np.int32)
     offsets, weights = np.array([0, 2, 4]), np.full(4, 0.5)
-    sound = LeafPartition(offsets, np.arange(4, dtype=np.int32), weights, places)
-    leaf_coefficients([(sound, 1.0), (sound, 1.0)], np.full(4, 0.25))
+    valid = LeafPartition(offsets, np.arange(4, dtype=np.int32), weights, places)
+    leaf_coefficients([(valid, 1.0), (valid, 1.0)], np.full(4, 0.25))
     for members in ([0, 0, 2, 3], [0, 1, 1, 3], [3, 1, 2, 3]):
         twice = LeafPartition(offsets, np.array(members, np.int32), weights, places)
         with pytest.raises(ValueError, match="a row is twice in a tree's leaves"):
-            leaf_coefficients([(sound, 1.0), (twice, 1.0)], np.full(4, 0.25))
+            leaf_coefficients([(valid, 1.0), (twice, 1.0)], np.full(4, 0.25))

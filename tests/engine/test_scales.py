@@ -289,7 +289,7 @@ def test_errors_of_outputs():
     assert len(grow(X, y, row_errors=np.full(40, 1e-15), **options | {"gram": False}).left) == 1
     far = y + (np.arange(40)[:, None] < 20)
     tree = grow(X, far, GrowthRules(), row_errors=np.where(np.arange(40) < 20, 1e-15, 0.0))
-    for node in np.flatnonzero(tree.left >= 0):  # errors are those of the rows of a node
+    for node in np.flatnonzero(tree.left >= 0):  # a node has the errors of its rows
         assert (tree.members[tree.begin[node] : tree.end[node]] >= 20).any()
     with pytest.raises(ValueError, match="row_errors has length 39; outputs has length 40"):
         grow(X, y @ y.T, row_errors=np.ones(39), **options)
@@ -366,7 +366,7 @@ def test_tight_clusters_are_split_to_the_end(spread, n_outputs, order):
 @pytest.mark.parametrize("random_splits", [False, True])
 @pytest.mark.parametrize("n_outputs", [2, 40])
 def test_order_of_growth_in_tight_clusters(n_outputs, random_splits):
-    """Rows around a node's own mean, or around that of a node above, have the same splits."""
+    """Rows around a node's own mean, or around the mean of a node above, have the same splits."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         X = np.round(rng.normal(size=(120, 30)))

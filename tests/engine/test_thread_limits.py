@@ -70,7 +70,7 @@ CALLS = (many_trees, one_tree, predictions)
 
 
 def check(limit):
-    """Compare results with those of one thread that could be started."""
+    """Compare results with a fit for which only one thread could be started."""
     expected = [call(1) for call in CALLS]
     limit()
     events, refused = threading.Event(), False

@@ -24,7 +24,7 @@ def grown(request):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_apply_and_weights_equal_the_oracle(grown, dtype, n_threads):
-    """Leaves and weights equal those of following each input by hand."""
+    """Leaves and weights are the same as by following each input by hand."""
     trees, _, X = grown
     X = X.astype(dtype)
     leaves = apply(trees, X, n_threads)
@@ -96,7 +96,7 @@ def test_memory_is_proportional_to_rows_and_nodes(grown):
 
 
 def test_variance_reduction(grown):
-    """The importances of a tree sum to the variance of the root minus that of the leaves."""
+    """The importances of a tree sum to the variance of the root minus the leaves' variance."""
     trees, _, _ = grown
     tree = trees[1]
     leaves = tree.left < 0

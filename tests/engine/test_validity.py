@@ -132,7 +132,7 @@ def categorical(trees):
 
 
 def test_categorical_tests(categorical):
-    """The words of categorical tests must be within those of their tree."""
+    """The words of categorical tests must be within the words of their tree."""
     check_trees(categorical, N_FEATURES)
     words = categorical.subset_words
     for change, problem in (

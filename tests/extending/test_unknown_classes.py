@@ -53,7 +53,7 @@ def test_unknown_classes(tmp_path):
     )
     assert messages == [expected, expected]
     assert first == second == model.predict(np.zeros((1, 3)))[0]
-    # Saved by a script, with classes of __main__, and loaded with those of the module.
+    # Saved by a script, with classes of __main__, and loaded with classes of the module.
     types = [KernelSmoother, HeavyOutputs, CommonSubstrings]
     loaded = okforest.load(path, types=types)
     assert type(loaded) is KernelSmoother

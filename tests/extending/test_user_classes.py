@@ -199,5 +199,5 @@ def test_a_kernel_may_bring_its_decoder():
         default_decoder = HeavyOutputs(1.0)
 
     chosen = KernelSmoother(kernel=Heavy()).fit(X, WORDS)
-    given = KernelSmoother(kernel=CommonSubstrings(), decoder=HeavyOutputs(1.0)).fit(X, WORDS)
-    np.testing.assert_array_equal(chosen.predict(NEW), given.predict(NEW))
+    direct = KernelSmoother(kernel=CommonSubstrings(), decoder=HeavyOutputs(1.0)).fit(X, WORDS)
+    np.testing.assert_array_equal(chosen.predict(NEW), direct.predict(NEW))

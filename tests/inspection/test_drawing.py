@@ -18,7 +18,7 @@ MODEL = OKTree(kernel="rbf", min_samples_leaf=4, random_state=0).fit(X, Y)
 
 
 def boxes(ax):
-    """Return the texts in boxes: those of nodes, not the answers on edges."""
+    """Return the texts in boxes of nodes, not the answers on edges."""
     return [text for text in ax.texts if text.get_text() not in ("yes", "no")]
 
 

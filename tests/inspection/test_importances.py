@@ -31,9 +31,9 @@ def test_importances_sorted():
 def test_spread_over_trees():
     """Forests show the standard deviation over trees, cut off at zero."""
     model = OKBagging(10, max_depth=2, random_state=0).fit(X, Y)
-    _, given = plt.subplots()
-    ax = plot_importances(model, ax=given)
-    assert ax is given
+    _, axes = plt.subplots()
+    ax = plot_importances(model, ax=axes)
+    assert ax is axes
     order = np.argsort(-model.feature_importances_, kind="stable")
     trees = [model.trees_[t].variance_reduction(4) for t in range(10)]
     spread = np.std([tree / tree.sum() for tree in trees], axis=0)[order]

@@ -145,7 +145,7 @@ def test_merging_conditions():
 
 @pytest.mark.parametrize("kernel", [RBF(1.0), "linear"])
 def test_clusters_are_a_partition(kernel):
-    """Every training row is in exactly one cluster, that of the leaf it reaches."""
+    """Every training row is in exactly one cluster: the cluster of the leaf it reaches."""
     model = OKTree(kernel=kernel, min_samples_leaf=4, random_state=0).fit(X, Y)
     clusters = leaf_clusters(model)
     assert sorted(np.concatenate([c.members for c in clusters])) == list(range(60))

@@ -204,7 +204,7 @@ def test_rank(kernel, formula, normalize, rank, size):
 
 
 def test_large_graph():
-    """On graphs too large to be decomposed, entries equal those of SciPy's exponential."""
+    """On graphs too large to be decomposed, entries equal SciPy's exponential."""
     n = 5000
     G = nx.barabasi_albert_graph(n, 2, seed=0)
     A = sp.csr_array(nx.to_scipy_sparse_array(G, dtype=float))

@@ -109,7 +109,7 @@ def test_clones_compute_the_same(kernel, y):
 
 
 def test_known_formulas():
-    """The kernels on vectors equal those of scikit-learn."""
+    """The kernels on vectors equal scikit-learn's."""
     a, b = VECTORS[:5], VECTORS[5:]
     np.testing.assert_allclose(Linear()(a, b), pairwise.linear_kernel(a, b))
     np.testing.assert_allclose(RBF(2.0)(a, b), pairwise.rbf_kernel(a, b, gamma=1 / 8))
@@ -252,7 +252,7 @@ def test_precomputed_is_shared_by_clones():
     assert copy.base.gram is kernel.base.gram
     assert copy.base._checked is None
     kernel.check(POSITIONS)
-    assert clone(kernel).base._checked is GRAM  # and does not check it again
+    assert clone(kernel).base._checked is GRAM  # it is not checked again
     copy.set_params(base__gram=np.eye(3))
     assert kernel.base.gram is GRAM
     with pytest.raises(ValueError, match="position 5"):

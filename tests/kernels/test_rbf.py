@@ -29,12 +29,12 @@ def test_the_median_is_that_of_numpy(monkeypatch, n, sample):
     monkeypatch.setattr(rbf, "MIDDLE_SAMPLE", sample)
     values = np.random.default_rng(n).exponential(size=n) ** 4
     rare = np.where(np.arange(n) % max(1, n // sample) == 0, 9.0, values)
-    for given in (values, np.sort(values), np.round(values), rare):
-        positive = given[given > 0]
+    for distances in (values, np.sort(values), np.round(values), rare):
+        positive = distances[distances > 0]
         expected = np.median(positive) if len(positive) else 1.0
-        assert median_distance(given) == expected
+        assert median_distance(distances) == expected
         expected = np.median(np.sqrt(positive)) if len(positive) else 1.0
-        assert median_distance(given, 2) == expected
+        assert median_distance(distances, 2) == expected
 
 
 @pytest.mark.parametrize("kernel", [RBF(), RBF(1e-200), RBF(base=Precomputed(GRAM * 1e-300))])
@@ -69,7 +69,9 @@ def test_distances_within_the_limits():
         for scale in (1e-140, 1e140):
             assert kernel.resolve(VECTORS * scale).sigma == pytest.approx(width * scale)
         assert kernel.resolve(np.full(7, 3.0)).sigma == 1.0
-    assert RBF(1.0).resolve(VECTORS * 1e-200).sigma == 1.0  # so wide that outputs are equal
+    assert (
+        RBF(1.0).resolve(VECTORS * 1e-200).sigma == 1.0
+    )  # the kernel cannot tell these outputs apart
 
 
 def test_narrow_widths_keep_the_digits_of_distances():

@@ -322,7 +322,7 @@ def test_classes_may_be_tuples():
 
 
 def test_wasserstein_distance():
-    """The squared distance in feature space is that of sorted samples of one size."""
+    """The squared distance in feature space is the distance of sorted samples of one size."""
     kernel = Wasserstein(50)
     rng = np.random.default_rng(0)
     u, v = rng.normal(size=50), 3 + rng.normal(size=50)
@@ -338,10 +338,10 @@ def test_parts_of_tuples_count_alike():
     kernel = Tuples(["linear", "dirac"])
     y = kernel.check(y)
     resolved = kernel.resolve(y)
-    for weight, part, own in zip(
+    for weight, part, outputs_of_part in zip(
         resolved.weights, resolved.parts, resolved.columns(y), strict=True
     ):
-        K = weight * part(own)
+        K = weight * part(outputs_of_part)
         assert np.trace(K) / 50 - K.mean() == pytest.approx(1.0)
 
 

@@ -81,7 +81,7 @@ def test_constant_outputs_and_single_rows():
     model = OKTree().fit(X, np.ones(80))
     assert model.score(X, np.ones(80)) == 1.0
     assert model.score(X, np.full(80, 2.0)) == 0.0
-    assert model.score(X, np.full(80, 1.001)) == 0.0  # whose mean is rounded
+    assert model.score(X, np.full(80, 1.001)) == 0.0  # their mean is rounded
     far = OKTree(random_state=0).fit(X, 1e8 + Y)
     assert far.score(X, 1e8 + Y) == pytest.approx(1.0)
     assert far.score(X, 1e8 + Y[::-1]) < 0.5

@@ -76,7 +76,7 @@ def test_linear_reference_is_the_mean_of_outputs(forest):
 
 
 def test_own_kernel_as_reference_gives_the_own_scores(forest):
-    """With the kernel of a model, the scorers are those of its own space."""
+    """With the kernel of a model, the scorers measure in its own space."""
     for metric, scorer in (
         ("r2", kernel_r2_scorer),
         ("loss", kernel_loss_scorer),
@@ -278,7 +278,7 @@ def test_a_search_of_sigma_by_own_scores_warns():
 
 
 def test_sigma_of_completed_digits():
-    """On digits, own scores prefer the widest kernel, and those of a fixed space do not."""
+    """On digits, own scores prefer the widest kernel, and scores in a fixed space do not."""
     images = load_digits().data[:600] / 16
     upper, lower = images[:, :32], images[:, 32:]
     sigmas = [0.125, 2.0, 128.0]
@@ -300,5 +300,5 @@ def test_sigma_of_completed_digits():
     }
     assert best["own"] == best["own_outputs"] == 128.0
     assert best["fixed_outputs"] == best["outputs"] == 2.0
-    own, fixed = (search.cv_results_[f"mean_test_{name}"] for name in ("own", "fixed"))
-    assert np.ptp(own[1:]) > 5 * np.ptp(fixed[1:])  # the same predictions, judged differently
+    scores = search.cv_results_  # the same predictions, judged differently
+    assert np.ptp(scores["mean_test_own"][1:]) > 5 * np.ptp(scores["mean_test_fixed"][1:])

@@ -66,6 +66,6 @@ def test_scorers_in_cross_validation():
     curves = X @ rng.normal(size=(3, 10))
     forest = OKRandomForest(20, kernel=Curves(), random_state=0)
     scores = cross_val_score(forest, X, curves, scoring=integrated_squared_error_scorer, cv=3)
-    own = make_scorer(integrated_squared_error, greater_is_better=False, points=np.arange(10))
-    assert np.allclose(9 * scores, cross_val_score(forest, X, curves, scoring=own, cv=3))
+    scorer = make_scorer(integrated_squared_error, greater_is_better=False, points=np.arange(10))
+    assert np.allclose(9 * scores, cross_val_score(forest, X, curves, scoring=scorer, cv=3))
     assert (scores < 0).all()

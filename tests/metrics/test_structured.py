@@ -1,4 +1,4 @@
-"""Scores of label sets, rankings and hierarchies: those of scikit-learn and SciPy, and by hand."""
+"""Scores of label sets, rankings and hierarchies, against scikit-learn, SciPy and hand counts."""
 
 import numpy as np
 import pandas as pd

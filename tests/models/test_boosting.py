@@ -49,7 +49,7 @@ FORMS = {
     ids=["best", "by gain", "random", "small", "subsample"],
 )
 def test_all_forms_are_the_algorithms_of_the_paper(form, weight, params):
-    """Trees, weights of every stage, predicted kernels and losses are those of Algorithms 3 and 4.
+    """Trees, weights of every stage, predicted kernels and losses follow Algorithms 3 and 4.
 
     Weights are the same with leaf coefficients and, in a compact model, without them.
     """
@@ -86,7 +86,7 @@ def test_all_forms_are_the_algorithms_of_the_paper(form, weight, params):
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_stages_are_the_models_of_fewer_rounds(form):
-    """Predictions, scores, losses and weights of stage m are those of a model with m rounds."""
+    """Predictions, scores, losses and weights of stage m equal a model's with m rounds."""
     model = OKBoost(6, random_state=0, **form).fit(X, Y)
     stages = zip(
         model.staged_predict(NEW),
@@ -129,7 +129,7 @@ def test_stumps_are_scikit_learns(seed):
 
 @pytest.mark.parametrize("splits", [3, 10])
 def test_growth_by_gain_is_scikit_learns(splits):
-    """Trees that grow by gain are those of scikit-learn with as many leaves; by variance, not."""
+    """Trees that grow by gain equal scikit-learn's with as many leaves; by variance, not."""
     X, y = make_friedman1(200, seed=0)
     theirs = GradientBoostingRegressor(max_depth=None, max_leaf_nodes=splits + 1, random_state=0)
     expected = theirs.fit(X, y).predict(X)
@@ -280,7 +280,7 @@ def test_trees_do_not_fit_rounding_errors(kernel, n_outputs, embedding):
 
 @pytest.mark.parametrize("embedding", ["factor", "gram"])
 def test_nodes_of_equal_outputs_are_not_split(embedding):
-    """The rounding errors of a kernel matrix stay those of its residuals."""
+    """The rounding errors of a kernel matrix stay in proportion to its residuals."""
     for seed in range(10):
         rng = np.random.default_rng(seed)
         group = rng.integers(4, size=60)

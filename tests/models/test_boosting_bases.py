@@ -62,7 +62,7 @@ BASES = {
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("base", BASES)
 def test_averagers_by_the_papers_algorithms(base, kernel):
-    """Weights of every stage are those of Algorithms 3 and 4, with the scales of the rounds."""
+    """Weights of every stage follow Algorithms 3 and 4, with the scales of the rounds."""
     base, weights = BASES[base]
     model = OKBoost(5, kernel=kernel, base=base, learning_rate=0.4)
     model.fit(X, Y)
@@ -138,10 +138,10 @@ def test_sparse_inputs_and_saving(base, tmp_path):
 
 def test_inputs_are_copied():
     """A change of the training array does not change the model."""
-    own = X.copy()
-    model = OKBoost(3, base=OKRidge()).fit(own, Y)
+    inputs = X.copy()
+    model = OKBoost(3, base=OKRidge()).fit(inputs, Y)
     before = model.predict(NEW)
-    own[:] = 0.0
+    inputs[:] = 0.0
     np.testing.assert_array_equal(model.predict(NEW), before)
 
 

@@ -63,7 +63,7 @@ def test_warm_starts_are_checked():
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_warm_start_after_early_stopping(kernel):
-    """No rounds are added, unless the rule changes; then the model is that of a single fit."""
+    """No rounds are added, unless the rule changes; then the model equals a single fit."""
     params = {"kernel": kernel, "learning_rate": 0.1, "random_state": 0}
     model = OKBoost(60, n_iter_no_change=3, tol=0.1, warm_start=True, **params).fit(X, Y)
     stopped = model.n_estimators_
@@ -182,8 +182,8 @@ def test_staged_predictions_by_steps():
     """With step=3, predictions after rounds 3, 6, … and after the last."""
     model = OKBoost(7, random_state=0).fit(X, Y)
     every = list(model.staged_predict(X))
-    some = list(model.staged_predict(X, step=3))
-    for m, predicted in zip((3, 6, 7), some, strict=True):
+    every_third = list(model.staged_predict(X, step=3))
+    for m, predicted in zip((3, 6, 7), every_third, strict=True):
         np.testing.assert_array_equal(predicted, every[m - 1])
 
 

@@ -85,7 +85,7 @@ def test_neither_trees_nor_bases():
 
 
 def test_trees_of_a_different_model():
-    """Their number and their training rows must be those of the model."""
+    """Their number and their training rows must agree with the model."""
     model = OKBoost(3, max_splits=2).fit(X, X)
     for other in (OKBoost(4, max_splits=2).fit(X, X), OKBoost(3, max_splits=2).fit(X[:9], X[:9])):
         model.trees_ = other.trees_

@@ -38,9 +38,9 @@ def test_forms_equal_the_dense_matrix(model, kept_bytes, monkeypatch):
         W = model.weight_matrix(NEW)
         assert isinstance(W, WeightMatrix)
         assert W.shape == (64, 40)
-        for some in values:
-            expected = np.tensordot(dense, some, axes=1)
-            np.testing.assert_allclose(W @ some, expected, atol=1e-11)
+        for vectors in values:
+            expected = np.tensordot(dense, vectors, axes=1)
+            np.testing.assert_allclose(W @ vectors, expected, atol=1e-11)
         for rows in ROWS[:-1]:
             np.testing.assert_allclose(W[rows].tocsr().toarray(), dense[rows], atol=1e-12)
         assert W[ROWS[-1]].shape == (0, 40)
@@ -101,9 +101,9 @@ def test_sums_of_features_belong_to_one_kernel_and_one_set_of_outputs():
     assert W.feature_sums(Span(model.kernel_, model.outputs_)) is W.sums
     np.testing.assert_allclose(W.sums, dense @ Y, atol=1e-12)
     for span in (Span(Linear(), 2 * Y), Span(Linear(), Y), Span(RBF(1.0) + Linear(), Y)):
-        for given in (W, W[5:9]):
-            expected = DenseWeights(given.tocsr().toarray())
-            np.testing.assert_allclose(span.gram(given), span.gram(expected), atol=1e-11)
+        for weights in (W, W[5:9]):
+            expected = DenseWeights(weights.tocsr().toarray())
+            np.testing.assert_allclose(span.gram(weights), span.gram(expected), atol=1e-11)
     np.testing.assert_array_equal(W[5:9].sums, W.sums[5:9])
 
 

@@ -204,7 +204,7 @@ def test_other_kernels():
 
 
 def test_saving(tmp_path):
-    """Classes are those of the kernel, also after loading."""
+    """Classes are the kernel's, also after loading."""
     model = OKRandomForest(5, kernel="dirac", random_state=0).fit(X, NAMES)
     okforest.save(model, tmp_path / "iris.okforest")
     loaded = okforest.load(tmp_path / "iris.okforest")

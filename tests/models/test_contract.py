@@ -247,9 +247,9 @@ def test_inputs_are_not_copied(monkeypatch):
 
     monkeypatch.setattr(module, "grow_function", {"cpu": record}.get)
     for dtype in (np.float32, np.float64):
-        given = np.asfortranarray(X, dtype)
-        OKTree().fit(given, Y)
-        assert np.shares_memory(seen[-1], given)
+        inputs = np.asfortranarray(X, dtype)
+        OKTree().fit(inputs, Y)
+        assert np.shares_memory(seen[-1], inputs)
 
 
 def test_precomputed_predicts_positions():

@@ -26,7 +26,7 @@ def data(n=120, q=4, seed=0):
 @pytest.mark.parametrize("kernel", [Linear(), RBF(2.0), RBF()], ids=["linear", "rbf", "median"])
 @pytest.mark.parametrize("where", ["cpu", "cuda", "auto"])
 def test_fit_and_predict(cp, where, kernel):
-    """Trees and predictions are those of arrays of NumPy, on every device."""
+    """Trees and predictions are the same as for arrays of NumPy, on every device."""
     X, y = data()
     new = data(50, seed=1)[0]
     expected = OKExtraTrees(4, kernel=kernel, random_state=0).fit(X, y)
@@ -35,25 +35,25 @@ def test_fit_and_predict(cp, where, kernel):
     assert isinstance(model.outputs_, np.ndarray)
     assert_array_equal(model.trees_.feature, expected.trees_.feature)
     assert_array_equal(model.trees_.threshold, expected.trees_.threshold)
-    there = cp.asarray(new)
-    for found, own in (
-        (model.apply(there), expected.apply(new)),
-        (model.predict(there), expected.predict(new)),
-        (model.predict_top(there, 3)[0], expected.predict_top(new, 3)[0]),
-        (model.predict_top(there, 3)[1], expected.predict_top(new, 3)[1]),
-        (model.predict(there, candidates=cp.asarray(y[:30])), expected.predict(new, y[:30])),
+    on_device = cp.asarray(new)
+    for found, on_host in (
+        (model.apply(on_device), expected.apply(new)),
+        (model.predict(on_device), expected.predict(new)),
+        (model.predict_top(on_device, 3)[0], expected.predict_top(new, 3)[0]),
+        (model.predict_top(on_device, 3)[1], expected.predict_top(new, 3)[1]),
+        (model.predict(on_device, candidates=cp.asarray(y[:30])), expected.predict(new, y[:30])),
     ):
         assert isinstance(found, cp.ndarray)
-        assert_allclose(found.get(), own, rtol=1e-9, atol=1e-12)
-        assert found.shape == own.shape
+        assert_allclose(found.get(), on_host, rtol=1e-9, atol=1e-12)
+        assert found.shape == on_host.shape
     assert_allclose(model.score(cp.asarray(X), cp.asarray(y)), expected.score(X, y), rtol=1e-9)
     assert isinstance(model.predict(new), np.ndarray)
-    W = model.weight_matrix(there)
+    W = model.weight_matrix(on_device)
     assert_allclose(W.tocsr().toarray(), expected.predict_weights(new).toarray(), rtol=1e-12)
     assert_allclose(W @ y, expected.weight_matrix(new) @ y, rtol=1e-12)
-    assert_allclose(model.tree_kernel(there).get(), expected.tree_kernel(new), rtol=1e-12)
+    assert_allclose(model.tree_kernel(on_device).get(), expected.tree_kernel(new), rtol=1e-12)
     for scheme in ("convolve", "average"):
-        found = model.predict_kernel(there, there, scheme=scheme).get()
+        found = model.predict_kernel(on_device, on_device, scheme=scheme).get()
         assert_allclose(found, expected.predict_kernel(new, scheme=scheme), rtol=1e-9, atol=1e-12)
 
 
@@ -90,7 +90,7 @@ def test_other_models_and_outputs(cp):
     """Labels, single trees, out-of-bag scores, categories, added trees, and models of the CPU."""
     X, y = data()
     labels = (y[:, 0] > 0).astype(int)
-    there = cp.asarray(X)
+    on_device = cp.asarray(X)
     for model in (
         OKExtraTrees(3, kernel=Dirac(), device="cuda", random_state=0),
         OKTree(kernel=Dirac(), splitter="random", device="cuda", random_state=0),
@@ -98,24 +98,25 @@ def test_other_models_and_outputs(cp):
         OKRandomForest(3, kernel=Dirac(), random_state=0),
     ):
         expected = model.fit(X, labels).predict(X)
-        found = model.fit(there, cp.asarray(labels)).predict(there)
+        found = model.fit(on_device, cp.asarray(labels)).predict(on_device)
         assert isinstance(found, cp.ndarray)
         assert_array_equal(found.get(), expected)
-        assert_array_equal(model.predict_proba(there).get(), model.predict_proba(X))
+        assert_array_equal(model.predict_proba(on_device).get(), model.predict_proba(X))
     boost = OKBoost(5, random_state=0)
     expected = boost.fit(X, y).predict(X)
-    assert_allclose(boost.fit(there, cp.asarray(y)).predict(there).get(), expected, rtol=1e-12)
+    found = boost.fit(on_device, cp.asarray(y)).predict(on_device)
+    assert_allclose(found.get(), expected, rtol=1e-12)
     forest = OKExtraTrees(20, bootstrap=True, oob_score=True, device="cuda", random_state=0)
     score = forest.fit(X, y).oob_score_
-    assert_allclose(forest.fit(there, y).oob_score_, score, rtol=1e-9)
-    forest.set_params(warm_start=True, n_estimators=22).fit(there, y)
+    assert_allclose(forest.fit(on_device, y).oob_score_, score, rtol=1e-9)
+    forest.set_params(warm_start=True, n_estimators=22).fit(on_device, y)
     assert len(forest.trees_) == 22
     codes = np.column_stack([X[:, 0], np.arange(len(X)) % 4])
-    some = OKExtraTrees(3, categorical_features=[1], device="auto", random_state=0)
+    categorical = OKExtraTrees(3, categorical_features=[1], device="auto", random_state=0)
     with pytest.warns(UserWarning, match="categorical"):
-        some.fit(cp.asarray(codes), cp.asarray(y))
+        categorical.fit(cp.asarray(codes), cp.asarray(y))
     expected = OKExtraTrees(3, categorical_features=[1], random_state=0).fit(codes, y)
-    assert_array_equal(some.apply(cp.asarray(codes)).get(), expected.apply(codes))
+    assert_array_equal(categorical.apply(cp.asarray(codes)).get(), expected.apply(codes))
 
 
 def test_names_of_outputs(cp):

@@ -27,7 +27,7 @@ MODELS = [OKExtraTrees(10, random_state=0), OKBoost(10, random_state=0), OKNeigh
 
 @pytest.mark.parametrize("kernel", ["linear", RBF(1.0)], ids=repr)
 def test_weights_are_averaged(kernel, tmp_path):
-    """Weights, scores and predictions are those of the weighted mean of the models' weights."""
+    """Weights, scores and predictions follow from the weighted mean of the models' weights."""
     model = OKEnsemble(MODELS, kernel=kernel, weights=[2, 1, 1]).fit(X, Y)
     parts = [part.predict_weights(X).toarray() for part in model.estimators_]
     expected = 0.5 * parts[0] + 0.25 * parts[1] + 0.25 * parts[2]
@@ -63,7 +63,7 @@ def test_compact():
 
 
 def test_frames():
-    """Names of features are those of the models."""
+    """Names of features come from the models."""
     frame = pd.DataFrame(X, columns=list("abc"))
     assert OKEnsemble(MODELS[:2]).fit(frame, Y).feature_names_in_.tolist() == list("abc")
 

@@ -116,7 +116,7 @@ def test_bad_weights():
 
 
 def test_bad_predictions():
-    """Inputs that differ from those of training, and unknown decoders."""
+    """Inputs that differ from the training inputs, and unknown decoders."""
     model = OKTree().fit(X, y)
     for method in (model.predict, model.predict_weights, model.apply, model.tree_kernel):
         with pytest.raises(ValueError, match="X has 2 features, but OKTree is expecting 3"):

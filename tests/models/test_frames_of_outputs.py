@@ -90,7 +90,7 @@ def test_frames_of_polars_come_back_as_such(tmp_path, kernel, y):
     expected = clone(model).fit(X, y.to_pandas()).predict(X[:4])
     assert isinstance(expected, pd.DataFrame)
     np.testing.assert_array_equal(found.to_numpy(), expected.to_numpy())
-    by_name = kernel not in ("linear", POLARS["curves"][0])  # which match columns by their place
+    by_name = kernel not in ("linear", POLARS["curves"][0])  # these match columns by position
     assert (model.score(X, y.select(y.columns[::-1])) == model.score(X, y)) == by_name
     okforest.save(model, tmp_path / "model.okf")
     assert okforest.load(tmp_path / "model.okf").predict(X[:4]).equals(found)
@@ -126,8 +126,8 @@ def test_scores_and_conformal_predictions():
 def test_conformal_sets_of_a_frame_are_frames():
     ranks = FRAME.rank(axis=1)
     model = ConformalSets(OKRandomForest(20, kernel="kendall", random_state=0), method="oob")
-    own = model.fit(X, ranks).predict_sets(X[:4])[0]
-    assert list(own.columns) == list(ranks.columns)
+    first_set = model.fit(X, ranks).predict_sets(X[:4])[0]
+    assert list(first_set.columns) == list(ranks.columns)
     assert isinstance(model.fit(X, ranks.to_numpy()).predict_sets(X[:4])[0], np.ndarray)
 
 

@@ -66,7 +66,7 @@ def test_names(kernel, y, names):
 
 
 def test_they_look_like_methods():
-    """Name, signature and documentation are those of the function; the model is bound."""
+    """Name, signature and documentation come from the function; the model is bound."""
     model = OKTree(kernel=Measured())
     assert str(inspect.signature(model.predict_spread)) == "(X, power=2)"
     assert inspect.getdoc(model.predict_spread) == "Return the weighted variance of the outputs."

@@ -225,7 +225,7 @@ def test_scikit_learn_tools():
         assert cross_val_score(model, X, y, scoring=micro_f1_scorer, cv=3).mean() > 0.4
         assert cross_val_score(model, X, y, scoring=au_prc_scorer, cv=3).mean() > 0.5
         assert np.isfinite(cross_val_score(model, X, y, cv=3)).all()
-    sparse = sp.csr_array(Y)  # which cross_val_score does not take
+    sparse = sp.csr_array(Y)  # cross_val_score does not take it
     assert example_f1_scorer(model.fit(X, sparse), X, sparse) > 0.4
     assert len(cross_val_predict(model, X, SETS, cv=3)) == len(X)
     score = make_output_scorer(lambda a, b: len(a ^ b))
@@ -331,8 +331,8 @@ def test_class_paths_everywhere(kernel):
     assert set(top.ravel()) <= known
     assert set(probabilities(forest, inputs[:1]).outputs) == known
     sets = ConformalSets(forest, random_state=0).fit(inputs, paths).predict_sets(inputs[:4])
-    assert {path for own in sets for path in own} <= known
-    assert [own.tolist() for own in sets[1:3]] == [sets[1].tolist(), sets[2].tolist()]
+    assert {path for one_set in sets for path in one_set} <= known
+    assert [one_set.tolist() for one_set in sets[1:3]] == [sets[1].tolist(), sets[2].tolist()]
     assert make_output_scorer(depth_difference)(forest, inputs, paths) > -0.3
     forest.set_params(decoder=ExpectedLoss(depth_difference))
     assert set(forest.predict(inputs)) <= known

@@ -118,7 +118,7 @@ def test_variances_are_those_of_the_directions(weight):
 
 
 def test_weights_are_repetitions():
-    """Directions are those of the weighted outputs: weight 3 equals three copies of a row."""
+    """Directions depend on weights of the outputs: weight 3 equals three copies of a row."""
     times = rng.integers(0, 4, 150)
     rows = np.repeat(np.arange(150), times)
     options = {"max_depth": 3, "search_rank": 3, "random_state": 0}

@@ -226,10 +226,10 @@ def test_pickle_and_later_parameters():
 
 def test_the_training_rows_are_its_own():
     """Changing the training arrays after fit does not change the model."""
-    given, outputs = X.copy(), Y.copy()
-    model = OKNeighbors(input_kernel="rbf", kernel="rbf").fit(given, outputs)
+    inputs, outputs = X.copy(), Y.copy()
+    model = OKNeighbors(input_kernel="rbf", kernel="rbf").fit(inputs, outputs)
     expected = model.predict_weights(NEW).toarray()
-    given[:] = 0.0
+    inputs[:] = 0.0
     np.testing.assert_array_equal(model.predict_weights(NEW).toarray(), expected)
 
 

@@ -249,9 +249,9 @@ def test_what_follows_from_weights():
     outputs, ranked = model.predict_top(NEW, k=3)
     np.testing.assert_allclose(ranked, np.sort(distances, axis=1)[:, :3], atol=1e-10)
     np.testing.assert_array_equal(outputs[:, 1], Y[distances.argsort(axis=1)[:, 1]])
-    own = losses(model.predict_weights(X).toarray(), K_Y, np.arange(40))
-    assert kernel_loss(model, X, Y) == pytest.approx(own.mean())
-    assert model.score(X, Y) == pytest.approx(1 - own.sum() / (40 - K_Y.mean() * 40))
+    expected = losses(model.predict_weights(X).toarray(), K_Y, np.arange(40))
+    assert kernel_loss(model, X, Y) == pytest.approx(expected.mean())
+    assert model.score(X, Y) == pytest.approx(1 - expected.sum() / (40 - K_Y.mean() * 40))
     candidates = Y[5:9]
     np.testing.assert_array_equal(
         model.predict(NEW, candidates), candidates[distances[:, 5:9].argmin(axis=1)]

@@ -17,7 +17,7 @@ from ridge_data import COUNTS, NEW, WEIGHTS, X, Y, intercepts
 
 rng = np.random.default_rng(0)
 VALUES, VECTORS = np.linalg.eigh(RBF(1.0)(Y))
-FEATURES = VECTORS * np.sqrt(np.maximum(VALUES, 0.0))  # with the inner products of the outputs
+FEATURES = VECTORS * np.sqrt(np.maximum(VALUES, 0.0))  # inner products: the kernel
 
 
 @intercepts

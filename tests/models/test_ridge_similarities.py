@@ -68,7 +68,7 @@ def test_a_large_mean_does_not_make_similarities_worse(intercept):
 
 
 def test_leave_one_out_of_slightly_indefinite_similarities():
-    """The loss is that of the matrix without its negative eigenvalues."""
+    """The loss is measured with the matrix without its negative eigenvalues."""
     S = similarities(-0.005)
     values, vectors = np.linalg.eigh(S)
     clipped = vectors * np.maximum(values, 0.0) @ vectors.T

@@ -53,7 +53,7 @@ def smallest_leaf(trees):
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_survival_leaves_hold_ten_cases(model):
-    """Survival trees have leaves of 10, node for node those of min_samples_leaf=10."""
+    """Survival trees have leaves of 10, and equal trees of min_samples_leaf=10 node for node."""
     forest = small(model, kernel="survival").fit(X, TIMES)
     assert forest.min_samples_leaf_ == 10
     assert smallest_leaf(forest.trees_) >= 10

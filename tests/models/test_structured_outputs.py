@@ -133,7 +133,7 @@ def test_graphs_by_a_function():
 
     def subgraphs(graph):
         hashes = nx.weisfeiler_lehman_subgraph_hashes(graph, iterations=2, node_attr="letter")
-        return Counter(h for own in hashes.values() for h in own)
+        return Counter(h for values in hashes.values() for h in values)
 
     def similarity(a, b):
         first, second = subgraphs(a), subgraphs(b)
@@ -152,7 +152,7 @@ def test_grakel():
     grakel = pytest.importorskip("grakel", reason="GraKeL is not installed")
     graphs = [
         grakel.Graph(
-            {v: list(own) for v, own in graph.adjacency()},
+            {v: list(neighbors) for v, neighbors in graph.adjacency()},
             node_labels=dict(graph.nodes(data="letter")),
         )
         for graph in map(labelled_graph, range(20))
@@ -179,8 +179,8 @@ def test_rdkit():
         return [generator.GetFingerprint(Chem.MolFromSmiles(text)) for text in molecules]
 
     def tanimoto(a, b):
-        own = fingerprints(b)
-        return np.array([DataStructs.BulkTanimotoSimilarity(f, own) for f in fingerprints(a)])
+        second = fingerprints(b)
+        return np.array([DataStructs.BulkTanimotoSimilarity(f, second) for f in fingerprints(a)])
 
     smiles = ["CCO", "CCN", "CCC", "c1ccccc1", "c1ccccc1O", "c1ccncc1"]
     inputs = np.arange(6.0).reshape(-1, 1)

@@ -71,7 +71,7 @@ def test_links_are_found(setting, seed):
 
 
 def test_folds_by_hand():
-    """Scores equal those of a loop; similarities with objects held out are removed."""
+    """Scores are the same as by a loop; similarities with objects held out are removed."""
     rows, columns, Y = make_sides()
     S, T = (np.exp(-((X[:, None] - X) ** 2).sum(axis=2)) for X in (rows, columns))
     result = cross_validate_bipartite(small_model(), S, T, Y, cv=5, similarities=True)
@@ -171,8 +171,8 @@ def test_labels_of_links():
     ):
         np.testing.assert_array_equal(model.predict_links(), expected.predict_links())
     first, second = (
-        cross_validate_bipartite(small_model(), *given, cv=3)
-        for given in ((rows, columns, Y), (*frames, links))
+        cross_validate_bipartite(small_model(), *arguments, cv=3)
+        for arguments in ((rows, columns, Y), (*frames, links))
     )
     np.testing.assert_array_equal(first.auc, second.auc)
     with pytest.raises(ValueError, match=r"the columns of the data frame of links .*: 'x'"):

@@ -26,7 +26,7 @@ def test_clusters_are_leaves(network):
 
 
 def test_counts(network):
-    """Links and pairs equal those counted one by one; p-values equal those of SciPy."""
+    """Links and pairs are counted one by one for comparison; p-values equal SciPy's."""
     tree = OKTree(max_leaf_nodes=4, min_samples_leaf=5, random_state=0)
     model = NetworkCompletion(tree).fit(network.X, network.graph)
     found = vertex_clusters(model)

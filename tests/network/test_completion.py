@@ -104,7 +104,7 @@ def test_forms_of_a_graph_are_equivalent(network):
     in_networkx.add_nodes_from(names[::-1].tolist())
     in_networkx.add_edges_from(edges)
     positions = np.argwhere(np.triu(network.graph.toarray()))
-    for graph, given in (
+    for graph, passed_names in (
         (network.graph.toarray(), None),
         (network.graph.toarray().tolist(), names),
         (in_networkx, names),
@@ -113,7 +113,7 @@ def test_forms_of_a_graph_are_equivalent(network):
         (np.array(edges), names),
         (positions, None),
     ):
-        model = small_model().fit(X, graph, given)
+        model = small_model().fit(X, graph, passed_names)
         np.testing.assert_array_equal(model.predict_links(), expected)
     frame = pd.DataFrame(X, index=names)
     frame.columns = [f"f{i}" for i in range(X.shape[1])]
@@ -137,7 +137,7 @@ def test_labels_of_an_adjacency_frame(network):
     rows, columns = rng.permutation(60), rng.permutation(60)
     A = pd.DataFrame(network.graph.toarray(), index=names, columns=names)
     features = pd.DataFrame(X, index=names, columns=list("abcde"))
-    for given, graph, known in (
+    for inputs, graph, known in (
         (X, A.iloc[rows, columns], names),
         (features, A.iloc[rows, columns], None),
         (features, pd.DataFrame(network.graph.toarray()), None),
@@ -145,7 +145,7 @@ def test_labels_of_an_adjacency_frame(network):
         (X, A, None),
     ):
         np.testing.assert_array_equal(
-            small_model().fit(given, graph, known).predict_links(), expected
+            small_model().fit(inputs, graph, known).predict_links(), expected
         )
     with pytest.raises(
         ValueError, match=r"without features \(1\): 'x'; .*without a label \(1\): 'v00'"
@@ -227,7 +227,7 @@ def test_vertices_without_features_do_not_rank_first(seed):
     """Pairs of vertices without any features rank below pairs predicted by features."""
     network = make_network(90, seed=seed)
     X = network.X.copy()
-    X[::4] = np.nan  # of every group
+    X[::4] = np.nan  # rows of every group
     known, new = np.arange(60), np.arange(60, 90)
     empty = new % 4 == 0
     model = NetworkCompletion(OKExtraTrees(30, min_samples_split=5, random_state=0))

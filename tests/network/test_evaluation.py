@@ -44,7 +44,7 @@ class Recorder(NetworkCompletion):
 
 
 def test_folds_by_hand(network):
-    """The scores equal those of a loop over folds and pairs."""
+    """The scores are the same as by a loop over folds and pairs."""
     result = cross_validate_links(small_model(), network.X, network.graph, cv=4, precision_at=(7,))
     A = network.graph.toarray() > 0
     splits = KFold(4, shuffle=True, random_state=0).split(network.X)
@@ -88,7 +88,7 @@ def test_links_of_new_vertices_do_not_leak(network):
         np.testing.assert_array_equal(one, other)
     assert len(first[0][0]) == 40
     assert not set(network.names[new]) & set(first[0][2])
-    assert (first[1][1] != Recorder.fitted_to[1][1]).any()  # in other folds they are known
+    assert (first[1][1] != Recorder.fitted_to[1][1]).any()  # other folds know them
 
 
 def test_deleted_links(network):

@@ -45,8 +45,8 @@ def test_curves(network, curve):
     area = scores.auc.mean() if curve == "roc" else scores.aupr.mean()
     assert ax.get_legend().get_texts()[0].get_text() == f"trees, {area:.3f}"
     assert ax.get_title() == "known–new pairs"
-    given = plt.subplots()[1]
-    assert plot_curves(results, curve, ax=given) is given
+    axes = plt.subplots()[1]
+    assert plot_curves(results, curve, ax=axes) is axes
     with pytest.raises(TypeError, match="is of type Evaluation; pass a dict of results"):
         plot_curves(results["trees"], curve)
 

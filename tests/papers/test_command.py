@@ -73,7 +73,7 @@ def test_jobs_depend_on_the_data(tmp_path, monkeypatch):
 
 
 def test_interrupted(tmp_path, monkeypatch):
-    """The message names the folder of finished jobs, and the exit code is that of Ctrl-C."""
+    """The message names the folder of finished jobs, and the exit code belongs to Ctrl-C."""
 
     def stop(jobs, cache, workers, finished):
         run(jobs[:3], cache, workers, finished)

@@ -35,7 +35,7 @@ results = run(jobs, Cache(folder / "cache", "test", "1"), workers=int(sys.argv[2
 print([result["number"] for result in results.select("row")])
 """
 ROOT = Path(friedman.__file__).parents[1]
-FOLDER = None  # where the jobs of a test record their calls
+FOLDER = None  # the jobs of a test record their calls in it
 
 
 def numbered(number):
@@ -177,10 +177,10 @@ def test_damaged_files_are_recomputed(tmp_path, monkeypatch):
 def test_processes_give_the_same_results(tmp_path):
     """Results do not depend on the number of processes, nor does their order."""
     jobs = friedman.jobs(friedman.Size(trees=2, rounds=3, splits=(1, 2), samples=1))
-    here = run(jobs, make_cache(tmp_path / "here"))
-    there = run(jobs, make_cache(tmp_path / "there"), workers=2)
-    assert [done.result for done in here] == [done.result for done in there]
-    assert [done.job.row for done in there] == list(friedman.ROWS)
+    in_process = run(jobs, make_cache(tmp_path / "here"))
+    in_workers = run(jobs, make_cache(tmp_path / "there"), workers=2)
+    assert [done.result for done in in_process] == [done.result for done in in_workers]
+    assert [done.job.row for done in in_workers] == list(friedman.ROWS)
 
 
 def fail_after_another_job(cache_folder):

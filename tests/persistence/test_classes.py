@@ -77,7 +77,7 @@ def test_passed_classes(my_module):
     """A class that is passed comes before an imported one."""
     reloaded = make_class()
     assert ClassFinder([reloaded]).find("my_module:MyKernel") is reloaded
-    within = make_class(module="my_module.kernels")  # and exported by my_module
+    within = make_class(module="my_module.kernels")  # my_module exports it
     assert ClassFinder([within]).find("my_module:MyKernel") is within
     for other in (make_class(name="Other"), make_class(module="my_module_2")):
         assert ClassFinder([other]).find("my_module:MyKernel") is my_module.MyKernel
@@ -191,7 +191,7 @@ assert {*sys.modules} == before, {*sys.modules} - before
 
 def test_own_packages_are_imported(monkeypatch):
     """A model of okforest.network is found though nobody has imported okforest.network."""
-    monkeypatch.setattr(okforest, "network", okforest.network)  # to be restored
+    monkeypatch.setattr(okforest, "network", okforest.network)  # restored after the test
     for name in [name for name in sys.modules if name.startswith("okforest.network")]:
         monkeypatch.delitem(sys.modules, name)
     found = ClassFinder([]).find("okforest.network:NetworkCompletion")

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import okforest
 from okforest.persistence import FileFormatError
 
-N_FILES = 500  # of each model
+FILES_PER_MODEL = 500
 SECONDS = 200
 
 rng = np.random.default_rng(0)
@@ -51,7 +51,7 @@ def load_damaged(counts, path, inputs):
     header_size = 32 + int.from_bytes(content[12:20], "little")
     expected = okforest.load(path).predict(inputs)
     found = collections.Counter()
-    for _ in range(N_FILES):
+    for _ in range(FILES_PER_MODEL):
         path.write_bytes(damage(content, header_size, rng))
         for mmap in (False, True):
             try:
@@ -81,7 +81,7 @@ def test_damaged_files(tmp_path, model, inputs):
     process.kill()
     assert process.exitcode == 0
     found = counts.get()
-    assert found["refused", False] + found["loaded", False] == N_FILES
-    assert found["refused", True] + found["loaded", True] == N_FILES
-    assert found["loaded", False] < N_FILES // 50  # faults in the zeros between arrays only
-    assert found["refused", True] > N_FILES // 2
+    assert found["refused", False] + found["loaded", False] == FILES_PER_MODEL
+    assert found["refused", True] + found["loaded", True] == FILES_PER_MODEL
+    assert found["loaded", False] < FILES_PER_MODEL // 50  # faults in the zeros between arrays only
+    assert found["refused", True] > FILES_PER_MODEL // 2

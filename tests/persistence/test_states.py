@@ -73,7 +73,7 @@ def test_precomputed_distances():
     ids=["text", "positions"],
 )
 def test_outputs_fit_the_kernel(model, y, outputs):
-    """The kernel checks the outputs of a file as it checks those of a user."""
+    """The kernel checks outputs of a file as it checks outputs of a user."""
     model = model.fit(X, y)
     model.check_state()
     model.outputs_ = outputs

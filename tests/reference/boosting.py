@@ -41,14 +41,14 @@ def tree_learner(X, rules, weight, seed, drawn=lambda m: 1.0):
     """Return a base learner that grows reference trees, on the rows that a round draws."""
 
     def learn(K, m):
-        own = weight * drawn(m)
-        root = grow_tree(X, K, rules, own, np.maximum(own, 1.0), derive(seed, m))
+        drawn_weight = weight * drawn(m)
+        root = grow_tree(X, K, rules, drawn_weight, np.maximum(drawn_weight, 1.0), derive(seed, m))
 
         def weights(inputs):
             W = np.zeros((len(inputs), len(X)))
             for i, x in enumerate(inputs):
                 rows = leaf_rows(root, x)
-                W[i, rows] = own[rows] / own[rows].sum()
+                W[i, rows] = drawn_weight[rows] / drawn_weight[rows].sum()
             return W
 
         return weights

@@ -16,14 +16,14 @@ def bootstrap_counts(weight, n_draws, seed):
     counts = np.zeros(len(weight), dtype=np.int64)
     for position, i in enumerate(np.flatnonzero(weight)):
         left = n_draws - counts.sum()
-        own, later = weight[i], weight[i + 1 :].sum()
+        this, later = weight[i], weight[i + 1 :].sum()
         u = Rng(derive(seed, position)).uniform()
         if later == 0:
             counts[i] = left
-        elif own <= later:
-            counts[i] = stats.binom.ppf(u, left, own / (own + later))
+        elif this <= later:
+            counts[i] = stats.binom.ppf(u, left, this / (this + later))
         else:
-            counts[i] = left - stats.binom.ppf(u, left, later / (own + later))
+            counts[i] = left - stats.binom.ppf(u, left, later / (this + later))
     return counts
 
 

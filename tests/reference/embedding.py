@@ -6,7 +6,7 @@ import numpy as np
 def principal_gram(K, weight, rank):
     """Gram matrix of the outputs in their first principal directions, and the variance kept.
 
-    Outputs are centred at their weighted mean; directions are those of the weighted covariance.
+    Outputs are centred at their weighted mean; directions belong to the weighted covariance.
     """
     w = weight / weight.sum()
     centre = np.eye(len(K)) - np.outer(np.ones(len(K)), w)

@@ -35,7 +35,7 @@ def average_precision(relevant):
 def reach(tree, row):
     """Return the number of the leaf, from left to right, that a row reaches in a tree of nodes.
 
-    ``tree`` has arrays left, feature and threshold, as those of the engine.
+    ``tree`` has arrays left, feature and threshold, as in the engine.
     """
 
     def leaves_below(node):

@@ -52,9 +52,9 @@ def spread(shape, covered, values):
     ``covered`` has, for each segment, a boolean array of the given shape.
     """
     total, count = np.zeros(shape), np.zeros(shape)
-    for own, value in zip(covered, values, strict=True):
-        total[own] += value
-        count[own] += 1
+    for inside, value in zip(covered, values, strict=True):
+        total[inside] += value
+        count[inside] += 1
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
@@ -63,8 +63,8 @@ def object_weights(segment_weights, query_owner, training_owner, shares=None):
     n, n_train = max(query_owner) + 1, max(training_owner) + 1
     W = np.zeros((n, n_train))
     for s, i in enumerate(query_owner):
-        own = sum(1 for k in query_owner if k == i)
-        share = 1 / own if shares is None else shares[s]
+        n_own = sum(1 for k in query_owner if k == i)
+        share = 1 / n_own if shares is None else shares[s]
         for t, j in enumerate(training_owner):
             W[i, j] += share * segment_weights[s, t]
     return W

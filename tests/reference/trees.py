@@ -52,7 +52,7 @@ def gram_rounding(variance, scale, n):
 
 
 def factor_rounding(variance, scale, n):
-    """Return those of a variance and of gains from vectors, relative to the mean if it is small."""
+    """Return rounding errors of a variance and of gains from vectors, relative to a small mean."""
     unit = 64 * np.finfo(float).eps
     variance = max(variance, 0.0)
     small = 50 * (280 * 2.0**-24) ** 2  # kLoss of the core
@@ -259,7 +259,7 @@ def thresholds_of(node):
 
 
 def engine_thresholds(tree, node=0):
-    """List those of a tree of the engine."""
+    """List the thresholds of a tree of the engine."""
     if tree.left[node] < 0:
         return []
     below = [t for side in (0, 1) for t in engine_thresholds(tree, tree.left[node] + side)]

@@ -28,13 +28,13 @@ def distance(kernel, outputs, w, c):
 
 def score(name, kernel, outputs, w, c, candidates):
     """Return the conformity score of the output c, an array of one entry."""
-    own = distance(kernel, outputs, w, c)
+    to_output = distance(kernel, outputs, w, c)
     if name == "distance":
-        return own
+        return to_output
     if name == "normalized":
         uniform = np.full(len(outputs), 1.0 / len(outputs))
         floor = 0.01 * variance(kernel, outputs, uniform)
-        return own / (variance(kernel, outputs, w) + floor)
+        return to_output / (variance(kernel, outputs, w) + floor)
     if name == "votes":
         return -sum(weight for weight, y in zip(w, outputs, strict=True) if np.array_equal(y, c[0]))
     others = [
@@ -42,7 +42,7 @@ def score(name, kernel, outputs, w, c, candidates):
         for j in range(len(candidates))
         if not np.array_equal(candidates[j], c[0])
     ]
-    return own - min(others)
+    return to_output - min(others)
 
 
 def p_value(value, known):

@@ -84,7 +84,7 @@ def test_operator(seed, adjust):
 
 @given(st.integers(0, 1000), st.sampled_from(["leaves", "outputs", "both"]))
 def test_newton_is_optimal(seed, adjust):
-    """The duality gap closes, and the objective is Clarabel's and that of the definition."""
+    """The duality gap closes, and the objective equals Clarabel's and the definition."""
     pytest.importorskip("clarabel", reason="Clarabel is not installed")
     B, f0, lower, upper, weight = programme(seed, adjust)
     found = minimise(B, f0, IntervalLoss(lower, upper, weight), tol=1e-9, max_iter=100)
@@ -126,7 +126,7 @@ def test_laplacian_term(seed):
 
 @pytest.mark.parametrize("adjust", ["leaves", "outputs", "both"])
 def test_linear_programme(adjust):
-    """With L1 norms the objective is that of HiGHS, and of the definition."""
+    """With L1 norms the objective equals HiGHS's and the definition."""
     pytest.importorskip("clarabel", reason="Clarabel is not installed")
     B, f0, lower, upper, weight = programme(3, adjust)
     columns = (array[:, None] for array in (f0, lower, upper, weight))
@@ -153,7 +153,7 @@ def test_linear_programme(adjust):
 
 @pytest.mark.parametrize("adjust", ["leaves", "outputs"])
 def test_large_penalty_is_the_forest(adjust):
-    """As the penalty grows, predictions become those of the forest."""
+    """As the penalty grows, predictions approach the forest's."""
     huge = CensoredForest(FOREST, adjust=adjust, leaf_penalty=1e12, output_penalty=1e12).fit(X, Y)
     scaled = huge.estimator_.predict(X)
     np.testing.assert_allclose(-huge.predict_risk(X), scaled, atol=1e-9)

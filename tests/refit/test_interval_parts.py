@@ -63,7 +63,7 @@ PROGRAMMES = {
 
 @pytest.mark.parametrize(("parameters", "weight"), PROGRAMMES.values(), ids=PROGRAMMES)
 def test_objective_by_definition(parameters, weight):
-    """The objective of a fit is that of its parameters, by every solver."""
+    """The objective of a fit equals the objective of its parameters, by every solver."""
     if "l1" in parameters.values() or "priors" in parameters:
         pytest.importorskip("clarabel", reason="Clarabel is not installed")
     model = CensoredForest(FOREST, scale=None, **parameters).fit(X, Y, weight)
@@ -97,7 +97,7 @@ def test_training_leaves(bootstrap):
 
 
 def test_root_penalties():
-    """The norm of the scaled adjustments is that of the changes, times their penalties."""
+    """The norm of the scaled adjustments is the norm of the changes times their penalties."""
     forest = clone(FOREST).fit(X, Y.time)
     expansion = LeafExpansion(forest.trees_)
     B = Adjustments.create(expansion.rows(forest.apply(X)), expansion.means, "both", 2.0, 0.1)

@@ -188,7 +188,7 @@ def test_completed_means(forest):
 
 @pytest.mark.parametrize("adjust", ["leaves", "outputs"])
 def test_weights_with_totally_randomised_trees(adjust):
-    """Trees that are grown without outputs average those of labelled rows by weight."""
+    """Trees that are grown without outputs average outputs of labelled rows by weight."""
     weight = np.where(np.arange(150) % 3 == 0, 0.0, WEIGHT)
     y = np.where(np.arange(150) < 40, X[:, 0], np.nan)
     model = SemiSupervisedForest(TREES, adjust=adjust)

@@ -108,7 +108,7 @@ def test_equal_rows():
 
 
 def test_number_of_neighbours():
-    """The parameter n_neighbors is that of the function."""
+    """The parameter n_neighbors is passed to the function."""
     for model, y in ((SemiSupervisedForest(FOREST), Y), (CensoredForest(), X[:, 0])):
         named = model.set_params(laplacian="knn", n_neighbors=3).fit(X, y)
         values = named.predict(X)

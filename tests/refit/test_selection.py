@@ -1,4 +1,4 @@
-"""The path of penalties: the scores are those of separate fits."""
+"""The path of penalties has the scores of separate fits."""
 
 from itertools import pairwise
 

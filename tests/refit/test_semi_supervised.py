@@ -31,9 +31,9 @@ def moons(seed, n=300, n_labels=10):
     inputs, moon = make_moons(n, noise=0.08, random_state=seed)
     rng = np.random.default_rng(seed)
     half = n_labels // 2
-    some = [rng.choice(np.flatnonzero(moon == k), half, replace=False) for k in (0, 1)]
+    labelled = [rng.choice(np.flatnonzero(moon == k), half, replace=False) for k in (0, 1)]
     y = np.full(n, -1)
-    y[np.concatenate(some)] = moon[np.concatenate(some)]
+    y[np.concatenate(labelled)] = moon[np.concatenate(labelled)]
     return inputs, moon, y
 
 
@@ -159,7 +159,7 @@ def test_the_origin_does_not_matter(adjust):
 
 
 def test_large_penalty_is_the_forest():
-    """As the penalty grows, predictions are those of the forest of the labelled rows."""
+    """As the penalty grows, predictions approach the forest of the labelled rows."""
     for forest in (FOREST, OKRandomForest(15, kernel="dirac", random_state=0)):
         huge = SemiSupervisedForest(forest, leaf_penalty=1e12, regrow=False).fit(X, Y)
         plain = huge.estimator_.predict_weights(X).toarray()
@@ -185,7 +185,7 @@ def test_two_moons():
 
 
 def test_new_rows_of_classes_follow_the_transduction():
-    """Weights are those of a forest of all rows, whose outputs are one labelled row each."""
+    """Weights belong to a forest of all rows, whose outputs are one labelled row each."""
     trees = OKTotallyRandomTrees(20, kernel="dirac", random_state=0)
     model = SemiSupervisedForest(trees, laplacian_penalty=1.0).fit(X, Y)
     assigned = model.regrown_on_.toarray()
@@ -375,7 +375,7 @@ class LargeLeaves(Linear):
 
 
 def test_leaves_of_the_regrown_forest():
-    """They are as large as those of the first forest, although its kernel is another one."""
+    """They are as large as the first forest's, although its kernel differs."""
     y = np.where(np.arange(150) < 60, X[:, 0], np.nan)
     forest = OKExtraTrees(5, kernel=LargeLeaves(), random_state=0)
     model = SemiSupervisedForest(forest, regrow=True).fit(X, y)

@@ -15,7 +15,7 @@ from reference.retrieval import make_images, scores_by_name
 
 
 def test_merging_in_chunks(monkeypatch):
-    """Postings that are merged a part at a time are those of all subwindows at once."""
+    """Postings merged a part at a time equal postings of all subwindows at once."""
     monkeypatch.setattr(postings, "POSTINGS_PER_CHUNK", 50)
     rng, n_leaves = np.random.default_rng(0), 400_000
     leaf = rng.integers(0, n_leaves, 600).astype(np.uint64)
@@ -87,7 +87,7 @@ def test_names_with_equal_hashes(build, images, monkeypatch):
 
 
 def test_progress_counts_skipped_images(build, images):
-    """The last number that the callback gets is that of all images."""
+    """The last number that the callback gets is the number of all images."""
     seen = []
     build([]).add([images[0], np.zeros((9, 9)), images[1]], callback=seen.append)
     assert seen[-1] == 3
@@ -166,14 +166,14 @@ def test_images_from_a_generator(tmp_path, images, vocabulary):
 
 def test_images_that_are_left_out(tmp_path, images, vocabulary):
     """Build warns of images that cannot be read."""
-    given = [images[0], np.zeros((9, 9)), np.zeros((9, 9, 4), np.uint8)]
+    added = [images[0], np.zeros((9, 9)), np.zeros((9, 9, 4), np.uint8)]
     with pytest.warns(UserWarning, match="2 of 3 images were left out; the first: .* float64"):
-        index = SubwindowIndex.build(tmp_path / "index", given, vocabulary=vocabulary)
+        index = SubwindowIndex.build(tmp_path / "index", added, vocabulary=vocabulary)
     assert len(index) == 1
 
 
 def test_automatic_names(build, images):
-    """They are not those of other images, in the index or in the same call."""
+    """They differ from names of other images, in the index or in the same call."""
     index = build([])
     index.add(images[:3], names=["image-3", "image-4", "z"])
     index.add(images[3:6])
@@ -297,14 +297,14 @@ def test_sites_with_the_same_names(tmp_path, vocabulary):
         indexes.append(
             SubwindowIndex.build(tmp_path / f"index {k}", tmp_path / site, vocabulary=vocabulary)
         )
-    here, there = indexes
-    expected = there.picture("cat/1.png")
-    here.merge([there])
+    index, other = indexes
+    expected = other.picture("cat/1.png")
+    index.merge([other])
     name = str(tmp_path / "there" / "cat" / "1.png")
-    assert {row.name for row in here.rows()} >= {"cat/0.png", "cat/1.png", name}
-    assert np.array_equal(here.picture(name), expected)
-    assert here.row(name).label == "cat"
-    assert here.add(tmp_path / "there")[:3] == (0, 0, 2)
+    assert {row.name for row in index.rows()} >= {"cat/0.png", "cat/1.png", name}
+    assert np.array_equal(index.picture(name), expected)
+    assert index.row(name).label == "cat"
+    assert index.add(tmp_path / "there")[:3] == (0, 0, 2)
 
 
 def test_pickle(build, images):

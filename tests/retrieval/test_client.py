@@ -267,7 +267,7 @@ def test_compressed_answers():
     ids=range(5),
 )
 def test_reasons_of_refusals(content, reason):
-    """The reason is that of the server, or the words of the status."""
+    """The server's reason is shown, or the words of the status."""
     with (
         hostile(answering(content, "418 Teapot")) as (url, _),
         pytest.raises(RemoteError, match=rf"refused the request \(418\): {reason}"),

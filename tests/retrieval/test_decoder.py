@@ -64,17 +64,17 @@ def test_pixels_are_the_same(decoder, tmp_path):
 
 
 def test_errors_are_the_same(decoder, tmp_path):
-    """The messages are those of this process; the decoder goes on."""
+    """The messages are the same as in this process; the decoder goes on."""
     good = encoded(make_images()[0][0])
     (tmp_path / "é.png").touch()
     sources = [b"text", good[:-200], PPM, b"\x89PNG\r\n\x1a\n", b"GIF89a" + bytes(20)]
     sources += [tmp_path / "missing.png", *tmp_path.iterdir(), tmp_path, "\0"]
     for source in sources:
-        with pytest.raises(PictureError) as here:
+        with pytest.raises(PictureError) as in_process:
             read_picture(source, Limits())
-        with pytest.raises(PictureError) as there:
+        with pytest.raises(PictureError) as in_decoder:
             read_picture(source, Limits(), decoder=decoder)
-        assert str(there.value).split(" at 0x")[0] == str(here.value).split(" at 0x")[0]
+        assert str(in_decoder.value).split(" at 0x")[0] == str(in_process.value).split(" at 0x")[0]
     process = decoder.process
     assert read_picture(good, Limits(), decoder=decoder).shape == (24, 20, 1)
     assert decoder.process is process

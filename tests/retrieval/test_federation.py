@@ -62,7 +62,7 @@ class Restless:
 
 
 def test_changes_between_the_steps(build, images):
-    """The search starts again if an index has changed; scores are those of one state."""
+    """The search starts again if an index has changed; scores belong to one state."""
     index = build()
     hits = FederatedIndex([Restless(index, 2)]).search(images[3])
     assert by_name(hits) == by_name(index.search(images[3]))

@@ -96,7 +96,7 @@ def test_fully_grown_trees(tmp_path):
 
 
 def test_removed_leaves_do_not_count(build, images):
-    """After a removal, scores are those of an index that never had the image."""
+    """After a removal, scores are the same as in an index that never had the image."""
     index, without = build(), build(range(1, 12), "without")
     index.remove(["0"])
     for query in images[:3]:
@@ -181,8 +181,8 @@ def test_hits(build, images):
     """Hits are ranked and have what the table has; a filter keeps the scores."""
     index = build()
     hits = index.search(images[2], k=5)
-    own = next(hit for hit in hits if hit.id == 2)
-    assert own == Hit(2, "2", "class 2", own.score, 24, 20)
+    hit = next(hit for hit in hits if hit.id == 2)
+    assert hit == Hit(2, "2", "class 2", hit.score, 24, 20)
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert {hit.label for hit in hits[:3]} == {"class 2"}
     filtered = index.search(images[2], k=20, labels=["class 0", "unknown"])
@@ -265,7 +265,7 @@ def test_average_precision(relevant):
 
 
 def test_info(build):
-    """Numbers are those of the images that are not removed."""
+    """Numbers belong to images that are not removed."""
     index = build()
     index.remove([3])
     info = index.info()
@@ -323,7 +323,7 @@ def test_empty_index(build, images):
 
 @given(seed=st.integers(0, 999), n_leaves=st.integers(1, 200_000), n=st.integers(0, 300))
 def test_merging_postings(seed, n_leaves, n):
-    """Merged postings are those of all subwindows at once, in any number of buckets."""
+    """Merged postings equal postings of all subwindows at once, in any number of buckets."""
     rng = np.random.default_rng(seed)
     leaf = rng.integers(0, n_leaves, n).astype(np.uint64)
     image = rng.integers(0, 9, n).astype(np.uint64)

@@ -104,7 +104,7 @@ def wait_for_hits(page):
 
 def shot(page, name):
     if SHOTS:
-        page.wait_for_timeout(500)  # for the thumbnails
+        page.wait_for_timeout(500)  # thumbnails are loading
         picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
         picture.quantize(256).save(Path(SHOTS) / f"search_{name}.png", optimize=True)
 

@@ -94,7 +94,7 @@ def test_labels_of_removed_images(build):
 
 
 def test_bytes_per_subwindow_and_tree(build):
-    """They are those of the postings and of the trees."""
+    """They are the sizes of the postings and of the trees."""
     info = build().info()
     total = info["posting_bytes"] + info["tree_bytes"]
     assert info["tree_bytes"] == 8 * (info["leaves"] - info["trees"])

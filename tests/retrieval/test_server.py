@@ -40,7 +40,7 @@ def test_search(files, serving):
 
 
 def test_explain(files, serving):
-    """The pairs of boxes are those of the index."""
+    """The pairs of boxes equal the index's."""
     index, images = files
     url = serving(index)
     hit = index.search(images[1])[0]

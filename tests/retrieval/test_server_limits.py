@@ -241,7 +241,7 @@ def test_hostile_json(url, caplog, path, body, status):
 
 
 def test_large_json(url):
-    """It is refused by its length, which is smaller than that of pictures, before it is sent."""
+    """It is refused by its length, before it is sent; the limit is smaller than for pictures."""
     place = urlsplit(url)
     with socket.create_connection((place.hostname, place.port), timeout=20) as client:
         client.sendall(

@@ -175,7 +175,7 @@ def test_uploads_at_the_same_time(build, serving, monkeypatch):
     from okforest.retrieval.web import server
 
     made, make = [], server.Uploads
-    monkeypatch.setattr(server, "Uploads", lambda *given: made.append(make(*given)) or made[-1])
+    monkeypatch.setattr(server, "Uploads", lambda *args: made.append(make(*args)) or made[-1])
     url = serving(build(range(2)), max_bytes=64_000, max_body_bytes=60_000)
     slow = b"POST /api/search HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n" + bytes(59_999)
     small, large = encoded(make_images()[0][0]), bytes(60_000)

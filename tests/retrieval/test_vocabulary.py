@@ -41,7 +41,7 @@ def test_threads_do_not_matter(vocabulary, images):
     ("nodes", "offsets"),
     [
         ([[0, 0]], [0, 1]),  # the right subtree begins at the node itself
-        ([[0, 2]], [0, 1]),  # beyond the end
+        ([[0, 2]], [0, 1]),  # it ends beyond the array
         ([[5 << 8, 1]], [0, 1]),  # an unknown feature
         ([[0, 1]], [0, 2]),
         ([[0, 1]], [1, 1]),

@@ -21,7 +21,7 @@ from okforest.segments.annotator import _best_threshold
 
 IMAGES, MAPS = make_textures(60, size=40, seed=0)
 SETS = [set(labels.ravel().tolist()) for labels in MAPS]
-MATRIX = np.array([[int(c in own) for c in range(4)] for own in SETS])
+MATRIX = np.array([[int(c in labels) for c in range(4)] for labels in SETS])
 CUT = RandomSubwindows(60, side_range=(0.3, 0.4), size=12)
 
 
@@ -33,8 +33,8 @@ def model():
 def test_labels_of_images(model, tmp_path):
     """Present labels rank above absent ones; sets and matrices are the same problem."""
     predicted = model.predict(IMAGES[45:])
-    assert all(isinstance(own, set) for own in predicted)
-    indicator = np.array([[int(c in own) for c in range(4)] for own in predicted])
+    assert all(isinstance(labels, set) for labels in predicted)
+    indicator = np.array([[int(c in labels) for c in range(4)] for labels in predicted])
     assert roc_auc_score(MATRIX[45:], model.predict_proba(IMAGES[45:])) > 0.75
     other = SegmentAnnotator(CUT, random_state=0).fit(IMAGES[:45], MATRIX[:45])
     np.testing.assert_array_equal(other.predict(IMAGES[45:]), indicator)

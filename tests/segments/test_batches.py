@@ -32,7 +32,7 @@ SMALL = OKExtraTrees(2, min_samples_leaf=5)
 MODELS = {
     "classifier": (SegmentClassifier(WINDOWS, SMALL), np.arange(24) % 2),
     "regressor": (SegmentRegressor(WINDOWS, SMALL), TEXTURES.mean(axis=(1, 2))),
-    "annotator": (SegmentAnnotator(WINDOWS, SMALL), [set(own.ravel().tolist()) for own in MAPS]),
+    "annotator": (SegmentAnnotator(WINDOWS, SMALL), [set(m.ravel().tolist()) for m in MAPS]),
     "pixels": (PixelClassifier(WINDOWS, SMALL, grid=4), MAPS),
 }
 
@@ -57,11 +57,11 @@ def test_batches_are_bounded(monkeypatch, recorded):
     model = SegmentClassifier(CUT, random_state=0).fit(SERIES, LABELS)
     model.predict(SERIES)
     assert max(sizes) <= 2000
-    assert np.median(sizes) > 1000  # and batches are not much smaller than they may be
+    assert np.median(sizes) > 1000  # batches are not much smaller than the limit
 
 
 def test_batches_of_unequal_objects_are_bounded(monkeypatch, recorded):
-    """A short object does not let long ones into its batch: sizes are those of the objects."""
+    """A short object does not let long ones into its batch: every object counts by its size."""
     monkeypatch.setattr("okforest.segments.model.BATCH_BYTES", 20_000)
     sizes = recorded(KmerWindows, "cut", lambda _, cut: cut.values.nbytes)
     sequences = ["abb", *("ab" * 100, "aab" * 70) * 10]
@@ -74,9 +74,7 @@ def test_batches_of_unequal_objects_are_bounded(monkeypatch, recorded):
 def test_files_of_a_batch_are_bounded(monkeypatch, recorded, tmp_path):
     """Few files are in memory at a time, even if their segments are small."""
     monkeypatch.setattr("okforest.segments.model.BATCH_BYTES", 50_000)
-    held = recorded(
-        RandomSubwindows, "cut", lambda given, _: sum(i.nbytes for i in given["objects"])
-    )
+    held = recorded(RandomSubwindows, "cut", lambda args, _: sum(i.nbytes for i in args["objects"]))
     paths = [tmp_path / f"{i}.png" for i in range(20)]
     for path in paths:
         Image.fromarray(rng.integers(0, 256, (100, 100)).astype(np.uint8)).save(path)
@@ -87,7 +85,7 @@ def test_files_of_a_batch_are_bounded(monkeypatch, recorded, tmp_path):
 
 def test_deep_files_beside_bytes(recorded, tmp_path):
     """Files of 8 and 16 bits in one list: no pixel wraps around, whichever file is first."""
-    seen = recorded(OKExtraTrees, "fit", lambda given, _: np.asarray(given["X"]))
+    seen = recorded(OKExtraTrees, "fit", lambda args, _: np.asarray(args["X"]))
     paths = [tmp_path / f"{i}.png" for i in range(6)]
     for i, path in enumerate(paths):
         pixels = rng.integers(0, 256, (8, 8))
@@ -105,7 +103,7 @@ def test_deep_files_beside_bytes(recorded, tmp_path):
 @pytest.mark.parametrize("most", [None, 60])
 def test_bytes_stay_bytes(recorded, most):
     """Subwindows of uint8 images reach the estimator as uint8, a byte a value."""
-    seen = recorded(OKExtraTrees, "fit", lambda given, _: given["X"].dtype)
+    seen = recorded(OKExtraTrees, "fit", lambda args, _: args["X"].dtype)
     images = rng.integers(0, 256, (10, 8, 8)).astype(np.uint8)
     model = SegmentClassifier(RandomSubwindows(20), max_segments=most, random_state=0)
     model.fit(images, np.arange(10) % 2)
@@ -124,17 +122,17 @@ def test_some_segments_are_spread_evenly():
 def test_fit_is_bounded_by_default(fitted, monkeypatch, recorded):
     """The estimator of any model gets no more segments than the default bound, with a warning."""
     monkeypatch.setattr("okforest.segments.model.AUTO_SEGMENTS", 100)
-    sizes = recorded(OKExtraTrees, "fit", lambda given, _: len(given["X"]))
+    sizes = recorded(OKExtraTrees, "fit", lambda args, _: len(args["X"]))
     for n in (12, 24):
         with pytest.warns(UserWarning, match=r"Set max_segments=100 to .*, or max_segments=None"):
             fitted(n)
         assert sizes[-1] == 96  # 8 of 12 images, 4 of 24
-    assert max(sizes) <= 100  # in the folds of the annotator too
+    assert max(sizes) <= 100  # this holds in the folds of the annotator, too
 
 
 def test_a_bound_of_the_user_causes_no_warning(fitted, recorded):
     """The number is kept, and the same seed gives the same model."""
-    sizes = recorded(OKExtraTrees, "fit", lambda given, _: len(given["X"]))
+    sizes = recorded(OKExtraTrees, "fit", lambda args, _: len(args["X"]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         first, again = fitted(max_segments=100), fitted(max_segments=100)
@@ -156,7 +154,7 @@ def test_a_bound_that_is_not_reached_changes_nothing(fitted, monkeypatch):
 def test_more_objects_than_the_default_bound(fitted, monkeypatch, recorded):
     """The default bound never refuses objects: there is one segment of each."""
     monkeypatch.setattr("okforest.segments.model.AUTO_SEGMENTS", 5)
-    sizes = recorded(OKExtraTrees, "fit", lambda given, _: len(given["X"]))
+    sizes = recorded(OKExtraTrees, "fit", lambda args, _: len(args["X"]))
     with pytest.warns(UserWarning, match="fitted to at most 1 of each"):
         fitted()
     assert sizes[-1] == 24
@@ -204,11 +202,11 @@ def test_peak_memory_is_bounded(name, monkeypatch):
 
 def test_label_maps_belong_to_the_chosen_subwindows(recorded):
     """Bounded or not, a subwindow and its label map stay together."""
-    seen = recorded(OKExtraTrees, "fit", lambda given, _: (given["X"], np.asarray(given["y"])))
+    seen = recorded(OKExtraTrees, "fit", lambda args, _: (args["X"], np.asarray(args["y"])))
     turning = RandomSubwindows(30, size=6, rotate=True, mirror=True)
     for most in (None, 100):
         PixelClassifier(turning, max_segments=most, random_state=0).fit(TEXTURES, MAPS)
-    (S, targets), (some, labels) = seen
+    (S, targets), (segments, labels) = seen
     rows = some_of_each(np.repeat(np.arange(24), 30), 4)
-    np.testing.assert_array_equal(some, S[rows])
+    np.testing.assert_array_equal(segments, S[rows])
     np.testing.assert_array_equal(labels, targets[rows])

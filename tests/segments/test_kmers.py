@@ -55,8 +55,8 @@ def test_random_windows_depend_on_the_sequence_alone():
     segmenter = KmerWindows(3, 50).resolve(sequences)
     together = segmenter.cut(sequences[::-1], 7)
     for i, sequence in enumerate(sequences[::-1]):
-        own = segmenter.cut([sequence], 7)
-        np.testing.assert_array_equal(own.places, together.places[50 * i : 50 * (i + 1)])
+        alone = segmenter.cut([sequence], 7)
+        np.testing.assert_array_equal(alone.places, together.places[50 * i : 50 * (i + 1)])
     assert set(segmenter.cut(["abcabca"], 7).places[:, 0]) == set(range(5))
     assert segmenter.count(sequences) == 150
     assert KmerWindows(3).count(sequences) == 5 + 7 + 1

@@ -61,15 +61,15 @@ def test_weights_within_a_class():
     model.fit(SERIES, LABELS, sample_weight=weight)
     W, P = model.predict_weights(NEW).toarray(), model.predict_proba(NEW)
     for c, label in enumerate(model.classes_):
-        own = label == LABELS
-        expected = np.outer(P[:, c], weight[own] / weight[own].sum())
-        np.testing.assert_allclose(W[:, own], expected, rtol=1e-9)
+        in_class = label == LABELS
+        expected = np.outer(P[:, c], weight[in_class] / weight[in_class].sum())
+        np.testing.assert_allclose(W[:, in_class], expected, rtol=1e-9)
 
 
 def test_search_rank_of_the_estimator(recorded):
     """Trees on segments search splits in as many dimensions as search_rank says."""
     forest = OKExtraTrees(3, kernel="rbf", search_rank=2)
-    seen = recorded(OKExtraTrees, "fit", lambda given, _: np.shape(given["y"]))
+    seen = recorded(OKExtraTrees, "fit", lambda args, _: np.shape(args["y"]))
     SegmentModel(CUT, forest, random_state=0).fit(SERIES, CURVES)
     assert seen == [(240, 2)]
 
@@ -91,8 +91,8 @@ def test_state_of_learners(estimator):
 
 def test_memory_of_vectors_is_checked(monkeypatch):
     """Vectors that stand for outputs may be larger than the segments."""
-    size = 240 * 14 * 4  # of the segments
-    monkeypatch.setattr("okforest._utils.resources.machine_memory", lambda: 4 * size)
+    segment_bytes = 240 * 14 * 4
+    monkeypatch.setattr("okforest._utils.resources.machine_memory", lambda: 4 * segment_bytes)
     with pytest.raises(MemoryError, match="Set search_rank=32 of the estimator"):
         SegmentModel(CUT, OKExtraTrees(3, kernel="rbf")).fit(SERIES, CURVES)
 
@@ -100,7 +100,7 @@ def test_memory_of_vectors_is_checked(monkeypatch):
 @pytest.mark.parametrize("rank", [None, 2])
 def test_equal_outputs_are_equal_vectors(recorded, rank):
     """To the last bit, so that trees do not tell them apart."""
-    seen = recorded(OKExtraTrees, "fit", lambda given, _: np.array(given["y"]))
+    seen = recorded(OKExtraTrees, "fit", lambda args, _: np.array(args["y"]))
     curves = CURVES[np.arange(len(CURVES)) % 7]
     forest = OKExtraTrees(3, kernel="rbf", search_rank=rank)
     SegmentModel(CUT, forest, random_state=0).fit(SERIES, curves)

@@ -126,7 +126,7 @@ def test_whole_objects_are_the_model_itself():
 
 
 def test_probabilities_are_means_of_segments():
-    """A classifier of scikit-learn: probabilities are means of those of segments."""
+    """A classifier of scikit-learn: probabilities are means over segments."""
     forest = RandomForestClassifier(5, random_state=0)
     model = SegmentClassifier(CUT, forest, random_state=0).fit(SERIES, LABELS)
     segments = model.segmenter_.cut(model.segmenter_.check(NEW), model.seed_)
@@ -279,11 +279,11 @@ def test_leaves_filled_with_all_segments(segmenter, weight):
     training = model.segmenter_.cut(model.segmenter_.check(SERIES), model.seed_)
     segments = model.segmenter_.cut(model.segmenter_.check(NEW), model.seed_)
     inner = model.learner_.estimator_
-    own, other = inner.apply(training.values), inner.apply(segments.values)
+    known_leaves, other = inner.apply(training.values), inner.apply(segments.values)
     weight = np.ones(40) if weight is None else weight
-    W = np.zeros((len(other), len(own)))
+    W = np.zeros((len(other), len(known_leaves)))
     for t in range(3):
-        same = (other[:, t, None] == own[:, t]) * weight[training.owner]
+        same = (other[:, t, None] == known_leaves[:, t]) * weight[training.owner]
         W += same / same.sum(axis=1, keepdims=True) / 3
     expected = object_weights(W, segments.owner, training.owner)
     np.testing.assert_allclose(model.predict_weights(NEW).toarray(), expected, atol=1e-12)

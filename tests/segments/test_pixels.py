@@ -20,7 +20,7 @@ CUT = RandomSubwindows(80, side_range=(0.3, 0.4), size=12)
 
 @pytest.mark.parametrize("rotate", [False, True])
 def test_cells_are_subwindows_of_the_label_map(rotate):
-    """The label of a cell is that of the pixel at its centre."""
+    """The label of a cell is the label of the pixel at its centre."""
     segmenter = RandomSubwindows(30, side_range=(0.2, 0.9), rotate=rotate, mirror=rotate)
     labels = np.arange(40 * 40).reshape(40, 40)
     squares = segmenter.cut([IMAGES[0][:, :, None]], 3).places
@@ -30,8 +30,8 @@ def test_cells_are_subwindows_of_the_label_map(rotate):
     for k, square in enumerate(squares):
         angle = angles[k] if rotate else None
         centre = subwindow(positions, square, 4, angle, mirrored[k])  # interpolated positions
-        own = np.stack([cells[k] // 40, cells[k] % 40], axis=2)
-        assert np.abs(own - centre).max() <= 0.5 + 1e-4
+        places = np.stack([cells[k] // 40, cells[k] % 40], axis=2)
+        assert np.abs(places - centre).max() <= 0.5 + 1e-4
 
 
 @pytest.mark.parametrize("target", ["map", "center"])
@@ -51,11 +51,11 @@ def test_votes_equal_the_oracle(target):
     votes = model.estimator_.predict(segments.values).reshape(n, grid, grid, 4)
     row, col = 17, 23
     covered, values = [], []
-    for (top, left, side), own in zip(segments.places, votes, strict=True):
+    for (top, left, side), votes_of_square in zip(segments.places, votes, strict=True):
         inside = top <= row < top + side and left <= col < left + side
         covered.append(np.array([inside]))
         i, j = (row - top) * grid // side, (col - left) * grid // side
-        values.append(own[i, j, 0] if inside else 0.0)
+        values.append(votes_of_square[i, j, 0] if inside else 0.0)
     np.testing.assert_allclose(P[row, col, 0], spread((1,), covered, values)[0])
 
 
@@ -77,7 +77,7 @@ def test_forms(tmp_path):
     for estimator in (OKExtraTrees(3), ExtraTreesRegressor(3)):
         model = PixelClassifier(CUT, estimator, grid=4, random_state=0).fit(images[:6], maps[:6])
         predicted = model.predict(images[6:])
-        assert [own.shape for own in predicted] == [own.shape for own in maps[6:]]
+        assert [m.shape for m in predicted] == [m.shape for m in maps[6:]]
         assert set(np.unique(predicted[0])) <= set(names)
         assert model.score(images[6:], maps[6:]) > 0.3
         same = pickle.loads(pickle.dumps(model)).predict(images[6:7])
@@ -134,7 +134,7 @@ def test_no_images():
 
 def test_label_maps_turn_with_subwindows(recorded):
     """Targets of turned and mirrored subwindows are turned and mirrored as their pixels are."""
-    seen = recorded(OKExtraTrees, "fit", lambda given, _: (given["X"], np.asarray(given["y"])))
+    seen = recorded(OKExtraTrees, "fit", lambda args, _: (args["X"], np.asarray(args["y"])))
     image = np.zeros((40, 40), np.uint8)
     image[5:22, 9:31] = 255
     cut = RandomSubwindows(100, side_range=(0.3, 0.9), size=5, rotate=True, mirror=True)

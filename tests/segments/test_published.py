@@ -1,4 +1,4 @@
-"""Errors on published data sets, beside those of nearest neighbours in the guides."""
+"""Errors on published data sets; the guides have nearest neighbours beside them."""
 
 import numpy as np
 import pytest

@@ -54,8 +54,8 @@ def test_intervals_begin_everywhere():
     segments = RandomSubseries(4000, length_range=(0.5, 0.8)).cut([np.arange(5.0)[None]], 1)
     begin, length = segments.places.T
     assert set(length) == {3, 4}
-    for own, n_places in ((3, 3), (4, 2)):
-        counts = np.bincount(begin[length == own])
+    for n_points, n_places in ((3, 3), (4, 2)):
+        counts = np.bincount(begin[length == n_points])
         np.testing.assert_allclose(counts, counts.sum() / n_places, rtol=0.15)
         assert len(counts) == n_places
 
@@ -66,8 +66,8 @@ def test_segments_depend_on_the_series_alone():
     segmenter = RandomSubseries(7)
     together = segmenter.cut(series[::-1], 3)
     for i, item in enumerate(series[::-1]):
-        own = segmenter.cut([item], 3)
-        np.testing.assert_array_equal(own.values, together.values[7 * i : 7 * (i + 1)])
+        alone = segmenter.cut([item], 3)
+        np.testing.assert_array_equal(alone.values, together.values[7 * i : 7 * (i + 1)])
 
 
 def test_options():

@@ -92,7 +92,7 @@ def test_equals_scipy():
 
 @given(st.integers(0, 2**64 - 1))
 def test_random_numbers_equal_the_oracle(seed):
-    """The numbers of an object are those of the core's generator."""
+    """The numbers of an object come from the core's generator."""
     drawn = uniforms(np.array([seed], np.uint64), 3, 2).ravel()
     assert drawn.tolist() == [uniform(seed, k) for k in range(6)]
 
@@ -103,10 +103,10 @@ def test_segments_depend_on_the_object_alone():
     segmenter = RandomSubwindows(300, rotate=True, mirror=True)
     all_at_once = segmenter.cut(pixels, 5)
     for i, image in enumerate(pixels):
-        own = segmenter.cut([image], 5, n_threads=3)
+        alone = segmenter.cut([image], 5, n_threads=3)
         rows = slice(300 * i, 300 * (i + 1))
-        np.testing.assert_array_equal(own.values, all_at_once.values[rows])
-        np.testing.assert_array_equal(own.places, all_at_once.places[rows])
+        np.testing.assert_array_equal(alone.values, all_at_once.values[rows])
+        np.testing.assert_array_equal(alone.places, all_at_once.places[rows])
     assert not np.array_equal(segmenter.cut(pixels, 6).places, all_at_once.places)
     fewer = RandomSubwindows(10).cut(pixels[:1], 5)
     np.testing.assert_array_equal(fewer.places, all_at_once.places[:10])
@@ -174,17 +174,17 @@ def test_spreading_equals_the_oracle(seed, grid):
     means = spread_maps((9, 12), squares, maps)
     for v in range(2):
         covered, values = [], []
-        for (row, col, side), own in zip(squares, maps, strict=True):
+        for (row, col, side), label_map in zip(squares, maps, strict=True):
             for i in range(side):
                 for j in range(side):
                     covered.append(np.zeros((9, 12), bool))
                     covered[-1][row + i, col + j] = True
-                    values.append(own[i * grid // side, j * grid // side, v])
+                    values.append(label_map[i * grid // side, j * grid // side, v])
         np.testing.assert_allclose(means[:, :, v], spread((9, 12), covered, values))
 
 
 def test_colors_equal_the_standard_library():
-    """HSV is that of colorsys, grey levels are the luma, and grey images become RGB."""
+    """HSV agrees with colorsys, grey levels are the luma, and grey images become RGB."""
     import colorsys
 
     rgb = np.random.default_rng(0).integers(0, 256, (5, 5, 3)).astype(np.uint8)
@@ -264,7 +264,7 @@ def test_other_scale_of_pixels(X):
     with pytest.warns(UserWarning, match="Multiply these images by what they were divided by"):
         model.evidence(BYTES[0] / 255)
     model.predict(BYTES)
-    for dark in (BYTES[0] // 128, np.zeros((8, 8))):  # not on another scale
+    for dark in (BYTES[0] // 128, np.zeros((8, 8))):  # dark images are no sign of another scale
         model.predict([dark])
     model.fit(X / 255, LABELS).predict([BYTES[0] / 250])
     with pytest.warns(UserWarning, match="Divide these images by what the training images"):
@@ -294,13 +294,13 @@ def test_hostile_arrays_are_refused():
             cut_subwindows([image], first, np.array([square], np.int32), *NONE, 4)
         with pytest.raises(ValueError, match="not within its image"):
             spread_maps((5, 5), np.array([square], np.int32), np.zeros((1, 1, 1, 1)))
-    sound = np.array([[0, 0, 5]], np.int32)
+    valid = np.array([[0, 0, 5]], np.int32)
     with pytest.raises(ValueError, match="belongs to no image"):
-        cut_subwindows([image], first + 1, sound, *NONE, 4)
+        cut_subwindows([image], first + 1, valid, *NONE, 4)
     with pytest.raises(ValueError, match="inconsistent"):
-        cut_subwindows([image], np.zeros(2, np.int32), sound, *NONE, 4)
+        cut_subwindows([image], np.zeros(2, np.int32), valid, *NONE, 4)
     with pytest.raises(ValueError, match="different numbers of channels"):
-        cut_subwindows([image, np.zeros((5, 5, 3), np.uint8)], first, sound, *NONE, 4)
+        cut_subwindows([image, np.zeros((5, 5, 3), np.uint8)], first, valid, *NONE, 4)
 
 
 def test_hsv_of_floats():
@@ -315,7 +315,7 @@ def test_hsv_of_floats():
 
 
 def test_dark_first_image():
-    """The scale of the pixels is that of all training images, not of a black first one."""
+    """The scale of the pixels is learnt from all training images, not from a black first one."""
     images = BYTES[:4].astype(float)
     images[0] = 0.0
     model = SegmentClassifier(RandomSubwindows(3), random_state=0).fit(images, [0, 1, 0, 1])

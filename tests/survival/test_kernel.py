@@ -73,7 +73,7 @@ def test_turnbull_is_kaplan_meier_without_intervals(rows):
 
 @given(st.lists(st.tuples(small_times, st.integers(0, 3)), min_size=3, max_size=10))
 def test_turnbull_of_intervals(rows):
-    """The likelihood of the estimate is that of plain self-consistency iterations."""
+    """The likelihood of the estimate is the same as by plain self-consistency iterations."""
     y = np.array([(low - width, low) if width else (low, low) for low, width in rows])
     y[0, 1] = INF
     points, mass = reference.turnbull(y, 3000)
@@ -95,7 +95,7 @@ def test_turnbull_of_intervals(rows):
     )
 )
 def test_curves(rows):
-    """Curves are those of the definition for every kind of censoring."""
+    """Curves follow the definition for every kind of censoring."""
     y = np.array([*rows, (1.0, 1.0), (3.0, 3.0)], dtype=float)
     kernel = Survival().resolve(y)
 

@@ -93,7 +93,7 @@ def test_concordance_ipcw():
 
 
 def test_brier_score():
-    """The scores are those of the definition, for functions and for arrays."""
+    """The scores follow the definition, for functions and for arrays."""
     functions = [StepFunction([5.0, 15.0], [a, a / 2]) for a in rng.random(60)]
     times = np.array([3.0, 5.0, 11.0, 20.0])
     scores = brier_score(TRAIN, TEST, functions, times).scores
@@ -107,7 +107,7 @@ def test_brier_score():
 
 
 def test_scikit_survival():
-    """All four metrics equal those of scikit-survival."""
+    """All four metrics equal scikit-survival's."""
     peer = pytest.importorskip("sksurv.metrics", reason="scikit-survival is not installed")
     test = TEST[TEST.time < TRAIN.time[TRAIN.event].max()]
     risk = RISK[90:][TEST.time < TRAIN.time[TRAIN.event].max()]
@@ -256,7 +256,7 @@ def test_ipcw_scorer_uses_the_training_times():
 
 
 def test_scorers_take_pipelines():
-    """The scorers of a pipeline are those of its last step."""
+    """A pipeline has the scorers of its last step."""
     X = np.column_stack([TIME, RISK])
     model = make_pipeline(StandardScaler(), OKTree(kernel="survival", max_depth=3)).fit(X, Y)
     for scorer in (concordance_scorer, concordance_ipcw_scorer, integrated_brier_scorer):

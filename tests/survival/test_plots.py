@@ -63,7 +63,7 @@ def test_calibration():
 
 
 def test_greenwood():
-    """Without censoring, the standard error is that of a share."""
+    """Without censoring, the standard error is the binomial one."""
     y = np.rec.fromarrays([np.ones(200, bool), TIME], names="event,time")
     tree = OKTree(kernel="survival", max_depth=1).fit(X, y)
     ax = plot_calibration(tree, X, y, time=3.0, n_groups=2)

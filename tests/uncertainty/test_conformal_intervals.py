@@ -55,9 +55,9 @@ def test_intervals_by_definition(name, monkeypatch):
         for fitted, (_, left) in zip(cross.estimators_, folds.split(X[:40]), strict=True):
             lower, upper, scale = bounds(fitted, name, x)
             for j in left:
-                own = score(fitted, name, X[[j]], Y[j])
-                lowers.append(lower - own * scale)
-                uppers.append(upper + own * scale)
+                strangeness = score(fitted, name, X[[j]], Y[j])
+                lowers.append(lower - strangeness * scale)
+                uppers.append(upper + strangeness * scale)
         np.testing.assert_allclose(crossed[i], reference.cv_plus(lowers, uppers, 0.8))
 
 

@@ -37,7 +37,7 @@ def oracle(fitted, calibration, new, name, candidates):
             strange.append(model)
     values = []
     for j in range(len(candidates)):
-        own = {
+        own_scores = {
             id(model): reference.score(
                 name,
                 model.kernel_,
@@ -49,7 +49,7 @@ def oracle(fitted, calibration, new, name, candidates):
             for model, _, _ in calibration
         }
         pairs = zip(known, strange, strict=True)
-        count = sum(score >= own[id(model)] - 1e-9 for score, model in pairs)
+        count = sum(score >= own_scores[id(model)] - 1e-9 for score, model in pairs)
         values.append((1 + count) / (len(known) + 1))
     return values
 
@@ -94,13 +94,13 @@ def test_sets_hold_outputs_of_high_p_values():
     sizes = []
     for coverage in (0.3, 0.6, 0.9):
         sets = model.predict_sets(X, coverage)
-        for own, row in zip(sets, values, strict=True):
-            assert set(own) == set(model.candidates_[row > 1 - coverage + 1e-12])
-            order = [row[model.candidates_.tolist().index(label)] for label in own]
+        for members, row in zip(sets, values, strict=True):
+            assert set(members) == set(model.candidates_[row > 1 - coverage + 1e-12])
+            order = [row[model.candidates_.tolist().index(label)] for label in members]
             assert order == sorted(order, reverse=True)
-        contained = [y in own for y, own in zip(LABELS, sets, strict=True)]
+        contained = [y in members for y, members in zip(LABELS, sets, strict=True)]
         assert sets.contain(LABELS).tolist() == contained
-        assert sets.sizes.tolist() == [len(own) for own in sets]
+        assert sets.sizes.tolist() == [len(members) for members in sets]
         sizes.append(sets.sizes.sum())
     assert sizes == sorted(sizes)
     assert repr(sets).startswith("<PredictionSets of 60 rows, coverage 0.9, mean size")
@@ -226,7 +226,7 @@ def test_objects_pipelines_and_saving(tmp_path):
     pipeline = make_pipeline(StandardScaler(), OKNeighbors(5, kernel=kernel))
     model = ConformalSets(pipeline, method="cross", random_state=0).fit(X, y)
     sets = model.predict_sets(X[:4], 0.8)
-    assert all(isinstance(output, frozenset) for own in sets for output in own)
+    assert all(isinstance(output, frozenset) for members in sets for output in members)
     assert model.n_features_in_ == 2
     model = ConformalSets(OKTree(kernel="dirac", max_depth=3), random_state=0).fit(X, LABELS)
     okforest.save(model, tmp_path / "model.okforest")
@@ -290,8 +290,8 @@ def test_sets_are_ordered_by_their_scores():
     model = ConformalSets(tree, conformity_score="distance", random_state=0).fit(X, y)
     sets = model.predict_sets(X[:20], 0.8)
     assert (sets.sizes > 1).all()
-    for own, mean in zip(sets, model.predict(X[:20]), strict=True):
-        assert (np.diff(np.abs(own - mean)) >= -1e-9).all()
+    for members, mean in zip(sets, model.predict(X[:20]), strict=True):
+        assert (np.diff(np.abs(members - mean)) >= -1e-9).all()
 
 
 def test_votes_for_outputs_that_are_not_candidates():
@@ -307,7 +307,7 @@ def test_votes_for_outputs_that_are_not_candidates():
 
 
 def test_normalized_scores_where_the_variance_is_zero():
-    """A tree with one output in every leaf has no spread; the scores are those of the distance."""
+    """A tree with one output in every leaf has no spread; the scores equal those by distance."""
     tree = OKTree(kernel=RBF(1.0), random_state=0).fit(X[:30], ROUNDED[:30])
     scores = {}
     for name in ("distance", "normalized"):

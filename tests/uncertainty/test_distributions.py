@@ -170,7 +170,7 @@ def test_bands_contain_a_share_of_the_weights(seed, coverage):
 
 
 def test_bands_of_curves_with_a_large_mean():
-    """Their width is that of the same curves without the mean."""
+    """They are as wide as bands of the same curves without the mean."""
     curves = CURVES * 1e-4
     W = rng.dirichlet(np.ones(40), size=3)
     expected = bands(Given().fit(None, curves), W)

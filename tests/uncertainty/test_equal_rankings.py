@@ -44,10 +44,10 @@ PERMUTATIONS = list(itertools.permutations(LABELS))
 FORMS = {"text": as_text, "orders": list, "frame": as_frame}
 
 
-@pytest.mark.parametrize("given", FORMS)
+@pytest.mark.parametrize("candidate_form", FORMS)
 @pytest.mark.parametrize("form", FORMS)
-def test_candidates_in_any_form_are_those_of_the_training_form(X, orders, form, given):
-    y, candidates = FORMS[form](orders), FORMS[given](PERMUTATIONS)
+def test_candidates_in_any_form_are_those_of_the_training_form(X, orders, form, candidate_form):
+    y, candidates = FORMS[form](orders), FORMS[candidate_form](PERMUTATIONS)
     model = ConformalSets(forest(), method="oob", candidates=candidates).fit(X, y)
     same = ConformalSets(forest(), method="oob", candidates=FORMS[form](PERMUTATIONS)).fit(X, y)
     assert model.achievable_coverage_ == 1.0

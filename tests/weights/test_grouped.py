@@ -1,4 +1,4 @@
-"""Grouping and stacking weights: of objects, from those of segments."""
+"""Grouping and stacking weights: weights of segments become weights of objects."""
 
 from itertools import pairwise
 

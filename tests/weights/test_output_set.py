@@ -84,7 +84,7 @@ def test_collisions_of_hashes_are_noticed(monkeypatch):
 
 
 def test_types_are_compared():
-    """Width and text are like those of the training outputs."""
+    """Width and text are the same as for the training outputs."""
     with pytest.raises(
         ValueError, match="y has 3 values in each output; the training outputs have 2"
     ):
@@ -139,7 +139,7 @@ def test_some_of_the_outputs():
 
 
 def test_taken_outputs_keep_their_own_squares():
-    """Squared norms of some of the outputs are theirs, not those of the first ones."""
+    """A selection of the outputs keeps its squared norms; it does not get the first ones'."""
     kernel = FromCallable(lambda a, b: a * b, elementwise=True)
     taken = OutputSet(kernel, objects([1.0, 1.0, 2.0, 3.0, 4.0])).take(np.array([1, 3]))
     assert taken.outputs.tolist() == [2.0, 4.0]
