@@ -61,7 +61,7 @@ def test_maps_without_boundaries():
 
 def test_errors():
     """Maps must have the same sizes."""
-    with pytest.raises(ValueError, match=r"map 0 of y_true has shape \(2, 2\) and that of y_pred"):
+    with pytest.raises(ValueError, match=r"map 0 has shape \(2, 2\) in y_true and \(2, 3\)"):
         boundary_f1([np.zeros((2, 2))], [np.zeros((2, 3))])
     with pytest.raises(ValueError, match="expected a list of maps"):
         intersection_over_union(np.zeros((2, 2)), np.zeros((2, 2)))

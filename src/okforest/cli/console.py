@@ -1,4 +1,4 @@
-"""What the commands share: output, errors, progress and options (docs/command_line.md)."""
+"""Parts that commands share: output, errors, progress and options (docs/command_line.md)."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""``okforest index``: what an index of images holds; its removals and merges; its server."""
+"""``okforest index``: the content of an index of images; removals, merges; its server."""
 
 import os
 from collections.abc import Iterable

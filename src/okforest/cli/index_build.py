@@ -38,7 +38,7 @@ Sample = Annotated[int, typer.Option(min=2, help="Subwindows that trees are grow
 CommitEvery = Annotated[int | None, typer.Option(min=1, help="Images that are written at a time.")]
 
 GROWTH = ("trees", "subwindows", "size", "smallest", "color", "min_split", "sample", "seed")
-FORGOTTEN = ("min_split", "sample")  # an index does not know how its trees were grown
+FORGOTTEN = ("min_split", "sample")  # an index does not store how its trees were grown
 
 
 def build(

@@ -23,7 +23,7 @@ ATTEMPTS = 3
 WARN_EVERY = 10.0
 
 CANCELLED = "okforest cancelled the rest"
-# Seconds to wait until the scheduler knows all tasks that are to be cancelled.
+# Seconds to wait until the scheduler has received all tasks that are to be cancelled.
 CANCEL_TIMEOUT = 5.0
 
 MORE_MEMORY = "give workers more memory (memory_limit), or see their logs."
@@ -70,7 +70,7 @@ def find_client(client: Any = None) -> Any:
 
 
 def workers_of(client: Any) -> dict[str, Any]:
-    """Return what the scheduler knows about its workers, by address; wait for one that runs.
+    """Return the scheduler's information on its workers, by address; wait for one that runs.
 
     There may be none for a moment, while the only one is restarted or paused.
     """
@@ -104,7 +104,7 @@ def patience() -> Any:
 
 
 def workers_now(client: Any) -> dict[str, Any]:
-    """Return what the scheduler knows about its workers; at times none, by a refresh of Dask's."""
+    """Return the scheduler's information on its workers; at times none, while Dask refreshes it."""
     workers: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
     return workers
 

@@ -150,7 +150,7 @@ def aligned_blocks(values: Any, name: str, X: Any) -> list[Any]:
 
 
 def bare(model: TreeModel) -> TreeModel:
-    """Return what workers need of a model: its parameters, and what it knows about inputs."""
+    """Return a model with the parts that workers need: parameters, and the form of inputs."""
     shell: TreeModel = clone(model)
     if hasattr(shell, "callback"):
         shell.callback = None  # it is called here, and may not be sent

@@ -1,4 +1,4 @@
-"""What workers compute for predictions and scores.
+"""Predictions and scores, computed on workers.
 
 :func:`predict` sends a fitted model to the workers. The parts of a
 :class:`~okforest.dask.RemoteForest` stay on them: each contributes its share, and the shares are
@@ -348,7 +348,7 @@ class Truth(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What the rows of a partition contribute to the kernel R².
+    """The contribution of the rows of a partition to the kernel R².
 
     ``loss`` and ``square`` are weighted sums of ‖φ(y) − F(x)‖² and ‖φ(y)‖². With explicit features,
     ``mean`` is the weighted mean of φ(y), and ``spread`` the weighted sum of squares around it.

@@ -50,7 +50,7 @@ from okforest.weights import Span
 
 # The share of a worker's free memory that samples may take at a time.
 SAMPLE_SHARE = 0.6
-# What the scheduler is sent at a time, at most: pieces of samples, and numbers of rows.
+# Largest number of pieces of samples, and of row numbers, in one message to the scheduler.
 TASKS = 10_000
 ROW_NUMBERS = 2**23
 
@@ -60,7 +60,7 @@ Sample = tuple[Any, list[Outputs]]
 
 @dataclass(frozen=True)
 class Recipe:
-    """What every tree is grown from, besides its rows.
+    """Everything that trees are grown from, besides their rows.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class SampleSize:
 
     @property
     def held(self) -> int:
-        """What a worker holds to grow the tree."""
+        """The bytes that a worker holds to grow the tree."""
         return self.sent + self.embedded
 
 

@@ -1,4 +1,4 @@
-"""What a fit learns from rows in partitions: a summary of each, and a map from outputs to numbers.
+"""Information on rows in partitions: a summary of each, and a map from outputs to numbers.
 
 A :class:`Summary` has the columns, types, categories and labels; an :class:`OutputMap` is a map
 that any worker can apply to any outputs.
@@ -39,7 +39,7 @@ FLOAT = np.dtype(np.float64)
 
 @dataclass(frozen=True)
 class Summary:
-    """What a fit needs to know about one partition.
+    """Properties of one partition that a fit needs.
 
     Parameters
     ----------

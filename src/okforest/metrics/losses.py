@@ -310,6 +310,6 @@ def _centred(K: Any, name: str) -> Floats:
         raise ValueError(f"{name} has shape {matrix.shape}; a Gram matrix is square.")
     means = matrix.mean(axis=0)
     centred = matrix - means - matrix.mean(axis=1)[:, None] + means.mean()
-    # What rounding leaves of a constant is not a kernel.
+    # The rounding errors of a constant are not a kernel.
     size = np.abs(matrix).max() * len(matrix)
     return centred if np.linalg.norm(centred) > 1e-13 * size else np.zeros_like(centred)

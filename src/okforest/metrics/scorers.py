@@ -234,7 +234,7 @@ def make_output_scorer(
 
 
 class _Scorer(ABC):
-    """What scikit-learn expects of a scorer."""
+    """The interface that scikit-learn expects of a scorer."""
 
     _request: bool | str | None = None
 

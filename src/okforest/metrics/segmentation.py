@@ -130,5 +130,5 @@ def _pairs(y_true: Any, y_pred: Any) -> tuple[Maps, Maps]:
                 "(height, width)."
             )
         if a.shape != b.shape:
-            raise ValueError(f"map {i} of y_true has shape {a.shape} and that of y_pred {b.shape}.")
+            raise ValueError(f"map {i} has shape {a.shape} in y_true and {b.shape} in y_pred.")
     return true, predicted

@@ -72,7 +72,7 @@ class LeafExpansion:
         return sp.csr_array(parts, shape=(len(leaf), len(trees.row_weight)))
 
     def means_over(self, L: sp.csr_array, weight: Floats | None = None) -> sp.csr_array:
-        """Return the operator from other rows, which reach leaves as L says, to means of leaves.
+        """Return the operator from other rows, whose leaves are in L, to means of leaves.
 
         Leaves that none of the rows (of positive weight) reach have a row of zeros.
         """

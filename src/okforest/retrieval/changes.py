@@ -33,7 +33,7 @@ KEYS_PER_SEGMENT = 2**23  # subwindows times trees that are held in memory, 8 by
 
 
 class Added(NamedTuple):
-    """What became of the images that were to be added.
+    """The outcome of adding images.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ class Adder:
         try:
             status = source.path.stat()
         except OSError:
-            return False  # reading it tells why
+            return False  # reading it raises the error
         row = found[1]
         unchanged = (row.file_bytes, row.file_time, row.label) == (
             status.st_size,

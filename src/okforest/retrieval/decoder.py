@@ -22,7 +22,7 @@ MOST_HEADER = 2**16  # bytes
 
 
 class PictureError(ValueError):
-    """A picture that cannot be read; the message says why.
+    """A picture that cannot be read; the message gives the reason.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def decode(
         raise PictureError(
             f"{name} has too many pixels; at most {max_pixels} are read. Make it smaller."
         ) from error
-    # What Pillow raises for damaged files is not documented; none of it may end a server.
+    # The errors of Pillow for damaged files are not documented; none may end a server.
     except Exception as error:
         raise PictureError(
             f"{name} cannot be read as a picture ({type(error).__name__}: {error}). It may be "

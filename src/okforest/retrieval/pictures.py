@@ -29,7 +29,7 @@ BATCH_SIZE = 64  # images read at a time
 
 @dataclass(frozen=True)
 class Limits:
-    """What is refused before it is decoded.
+    """Limits of pictures, which are checked before decoding.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class Source:
 
     @property
     def title(self) -> str:
-        """What errors call it: its name or, without one, its place."""
+        """Its name in errors or, without a name, its place."""
         return shown(self.name) or f"images[{self.position}]"
 
     def label_after(self, known: str | None) -> str:

@@ -122,7 +122,7 @@ class IndexReader:
         return self.snapshot.manifest.generation != before.manifest.generation
 
     def row(self, image: int | str | Hit) -> Row:
-        """Return what the index knows of an image.
+        """Return the record of an image in the index.
 
         Parameters
         ----------

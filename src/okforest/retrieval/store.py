@@ -54,7 +54,7 @@ class IndexBusyError(OSError):
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an index consists of.
+    """The parts of an index.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class Snapshot:
         return s, position - int(self.starts[s])
 
     def row(self, position: int) -> Row:
-        """Return what the index knows of an image."""
+        """Return the record of an image in the index."""
         s, i = self.locate(position)
         return self.segments[s].table[i]
 

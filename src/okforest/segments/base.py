@@ -268,7 +268,7 @@ def is_vector(X: Any) -> bool:
 
 
 def listed(X: Any, kind: str) -> list[Any]:
-    """Return objects as a list, or raise a ValueError that says what they should be."""
+    """Return objects as a list, or raise a ValueError that names the expected form."""
     try:
         return list(X)
     except TypeError:

@@ -270,7 +270,7 @@ class SegmentRegressor(RegressorMixin, TaskModel):
         return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
 
     def evidence(self, item: Any, output: int | None = None) -> Evidence:
-        """Explain a predicted number: what each segment predicts, and where it is.
+        """Explain a predicted number by the predictions of segments, and their places.
 
         Parameters
         ----------

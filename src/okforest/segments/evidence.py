@@ -22,7 +22,7 @@ CLASSES_IN_MESSAGE = 10
 
 @dataclass(frozen=True, repr=False)
 class Evidence:
-    """How much each segment of an object speaks for an output.
+    """How much each segment of an object supports an output.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Evidence:
 
 
 def read_output(span: Span, output: Any) -> Outputs:
-    """Return an output as an array of one in canonical form, or say why evidence has none of it."""
+    """Return an output as an array of one in canonical form, or raise an error with the reason."""
     try:
         read = span.kernel.check([output])
     except ValueError as error:

@@ -161,7 +161,7 @@ class KmerWindows(Segmenter):
             )
 
     def resolve(self, objects: Objects) -> "KmerWindows":
-        """Return a copy that knows the alphabet.
+        """Return a copy that has learnt the alphabet.
 
         Parameters
         ----------

@@ -322,7 +322,7 @@ class SegmentModel(WrapperModel):
         return stack_rows(parts)
 
     def evidence(self, item: Any, output: Any = None) -> Evidence:
-        """Explain a prediction: which segments speak for an output, and where they are.
+        """Explain a prediction: which segments support an output, and where they are.
 
         Parameters
         ----------

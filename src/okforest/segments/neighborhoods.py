@@ -37,7 +37,7 @@ class Graph(NamedTuple):
 
 
 class Neighborhoods(Segmenter):
-    """Balls around random vertices of graphs: what is within one step, within two, and so on.
+    """Balls around random vertices of graphs: all vertices within one step, within two, and so on.
 
     The features of a ball of each radius are its numbers of vertices and of edges, and the means
     over its vertices of the degree and of the vertices' own features. Graphs are a list of networkx
@@ -154,7 +154,7 @@ class Neighborhoods(Segmenter):
         return _canonical(adjacency, table, name)
 
     def resolve(self, objects: Objects) -> "Neighborhoods":
-        """Return a copy that knows the number of features per vertex.
+        """Return a copy that has learnt the number of features per vertex.
 
         Parameters
         ----------

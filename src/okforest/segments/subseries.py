@@ -153,7 +153,7 @@ class RandomSubseries(Segmenter):
         return series
 
     def resolve(self, objects: Objects) -> "RandomSubseries":
-        """Return a copy that knows the number of variables.
+        """Return a copy that has learnt the number of variables.
 
         Parameters
         ----------

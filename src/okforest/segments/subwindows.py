@@ -160,7 +160,7 @@ class RandomSubwindows(Segmenter):
         return tuple(int(side) for side in shape)
 
     def resolve(self, objects: Objects) -> "RandomSubwindows":
-        """Return a copy that knows the number of channels and the scale of the pixels.
+        """Return a copy that has learnt the number of channels and the scale of the pixels.
 
         Parameters
         ----------

@@ -232,7 +232,7 @@ def conditional_curves(times: Floats, survival: Floats, a: Outputs) -> Floats:
 
 
 def survival_kernel(kernel: OutputKernel) -> Survival | None:
-    """Return the kernel, or the first part of a composed kernel, that knows survival curves."""
+    """Return the kernel, or the first part of a composed kernel, that has survival curves."""
     if isinstance(kernel, Survival):
         return kernel
     parts = kernel.get_params(deep=False).values()
@@ -282,7 +282,7 @@ class SurvivalTime(Decoder):
     """
 
     def check(self, span: Span) -> None:
-        """Check that the kernel knows survival curves."""
+        """Check that the kernel has survival curves."""
         if survival_kernel(span.kernel) is None:
             raise ValueError(
                 f"decoder 'survival_time' needs kernel=Survival(), and the kernel is "

@@ -1,4 +1,4 @@
-"""What protects a server: its settings, bounded bodies, a bounded queue, a token, headers."""
+"""Protection of a server: its settings, bounded bodies, a bounded queue, a token, headers."""
 
 import asyncio
 import hmac
@@ -93,7 +93,7 @@ class ServerSettings:
 
     @property
     def limits(self) -> Limits:
-        """What is refused before it is decoded."""
+        """The limits of pictures."""
         return Limits(self.max_bytes, self.max_pixels, self.formats)
 
 

@@ -1,4 +1,4 @@
-"""What servers and clients send each other: queries, hits and leaves; the description of each.
+"""Messages between servers and clients: queries, hits and leaves; the description of each.
 
 Scores travel as JSON numbers in Python's shortest form, which is read back to the same bits.
 """
@@ -117,7 +117,7 @@ class WireExplanation:
 
 @dataclass
 class WireInfo:
-    """What the index of a server holds."""
+    """The content of a server's index."""
 
     images: Count
     labels: Annotated[list[StrictStr], Field(fail_fast=True)]
@@ -164,7 +164,7 @@ class WireWords:
 
 @dataclass
 class WireAdded:
-    """What became of an image that was to be added."""
+    """The outcome of adding an image."""
 
     added: Count
     replaced: Count

@@ -1,4 +1,4 @@
-"""What a server does for each request: pictures and leaves in, answers out."""
+"""The answers of a server to requests with pictures or leaves."""
 
 import time
 from collections.abc import Callable
@@ -24,7 +24,7 @@ MAX_MERGED_IMAGES = 1000  # larger segments are not rewritten
 
 
 class SearchService:
-    """What the server does for each request.
+    """The answers of a server to each request.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class SearchService:
         )
 
     def _indexed(self, decoder: Decoder, image: int, read: Callable[..., Picture]) -> Picture:
-        """Return the pixels of an image of the index; errors do not tell where its file is."""
+        """Return the pixels of an image of the index; errors do not reveal where its file is."""
         row = self.index.row(image)
         try:
             return read(self.index.snapshot, row, decoder)
@@ -173,7 +173,7 @@ class SearchService:
 
 
 def _wire_hit(hit: Hit) -> schemas.WireHit:
-    """Return a hit whose name does not tell where files outside the root folder are."""
+    """Return a hit whose name does not reveal paths outside the root folder."""
     values = asdict(hit) | {"name": _shown_name(hit.name)}
     del values["shard"]
     return schemas.WireHit(**values)
