@@ -22,10 +22,10 @@ from okforest.network.graphs import (
     NEW_NEW,
     Positions,
     count_rows,
-    given_names,
     name_new,
     name_rows,
     order_frame,
+    row_names_of,
 )
 from okforest.network.links import (
     RankedLinks,
@@ -290,8 +290,8 @@ def read_links(
 ) -> sp.csr_array:
     """Return the links in the order of rows and columns; raise an error if they are wrong."""
     n_rows, n_columns = count_rows(X_rows, "X_rows"), count_rows(X_columns, "X_columns")
-    links = order_frame(links, given_names(X_rows, row_names), n_rows, axis=0)
-    links = order_frame(links, given_names(X_columns, column_names), n_columns, axis=1)
+    links = order_frame(links, row_names_of(X_rows, row_names), n_rows, axis=0)
+    links = order_frame(links, row_names_of(X_columns, column_names), n_columns, axis=1)
     refuse_masked(links, "links")
     check_sparse(links, "links")
     array: Any = links if sp.issparse(links) else np.asarray(links)

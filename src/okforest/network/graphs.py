@@ -36,7 +36,7 @@ def read_graph(graph: Any, X: Any, names: Any = None) -> Graph:
     of a networkx graph that are not integers are the rows in order.
     """
     refuse_masked(graph, "the graph")
-    n_rows, names = count_rows(X), given_names(X, names)
+    n_rows, names = count_rows(X), row_names_of(X, names)
     if all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
         return _align(Vertices(graph), names, n_rows)
     if not sp.issparse(graph):
@@ -117,12 +117,12 @@ def order_frame(frame: Any, names: Any, n_names: int, axis: int) -> Any:
 
 def name_rows(X: Any, names: Any = None) -> Outputs:
     """Return one name per row: the given ones, the index of a data frame, or positions."""
-    return _check_names(given_names(X, names), count_rows(X))
+    return _check_names(row_names_of(X, names), count_rows(X))
 
 
 def name_new(X: Any, names: Any, known: Outputs) -> Outputs:
     """Return the names of new vertices; raise an error if some of them are known ones."""
-    listed = given_names(X, names)
+    listed = row_names_of(X, names)
     new_names = _check_names(listed, count_rows(X))
     taken = set(known.tolist())
     repeated = [] if listed is None else [name for name in new_names.tolist() if name in taken]
@@ -154,7 +154,7 @@ def count_rows(X: Any, name: str = "X") -> int:
     return int(shape[0])
 
 
-def given_names(X: Any, names: Any) -> Any:
+def row_names_of(X: Any, names: Any) -> Any:
     """Return the given names, or the index of a data frame, or None."""
     return X.index if names is None and nw.dependencies.is_pandas_like_dataframe(X) else names
 
