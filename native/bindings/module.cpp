@@ -5,6 +5,7 @@ namespace okforest {
 void bind_decode(nanobind::module_& m);
 void bind_files(nanobind::module_& m);
 void bind_grow(nanobind::module_& m);
+void bind_histograms(nanobind::module_& m);
 void bind_postings(nanobind::module_& m);
 void bind_predict(nanobind::module_& m);
 void bind_prune(nanobind::module_& m);
@@ -17,6 +18,7 @@ NB_MODULE(_core, m) {
   okforest::bind_decode(m);
   okforest::bind_files(m);
   okforest::bind_grow(m);
+  okforest::bind_histograms(m);
   okforest::bind_postings(m);
   okforest::bind_predict(m);
   okforest::bind_prune(m);

@@ -31,6 +31,13 @@ inline double least_equal_of(double largest, double noise) {
   return std::max(0.0, largest * (1.0 - kTie) - noise);
 }
 
+// Rounds to about nine digits, so that priorities of nodes that differ by rounding errors tie.
+inline double coarse(double value) {
+  int exponent;
+  const double mantissa = std::frexp(value, &exponent);
+  return std::ldexp(std::nearbyint(mantissa * 0x1p30), exponent - 30);
+}
+
 // The largest of some numbers; kUnknown if there are none. Eight running maxima do not wait for
 // each other.
 inline double largest_of(std::span<const double> numbers) {

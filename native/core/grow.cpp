@@ -16,6 +16,7 @@
 #include "core/grower.hpp"
 #include "core/hybrid.hpp"
 #include "core/parallel.hpp"
+#include "core/rowset.hpp"
 
 namespace okforest {
 
@@ -32,30 +33,6 @@ constexpr std::int64_t kLeastHybridRows = 8;
 // Branches are grown from these nodes, by any thread.
 constexpr std::size_t kStems = 16;
 constexpr std::size_t kLeastStem = 2048;
-
-// The rows of all trees, or those drawn for one of them: what a Sample views.
-struct Rowset {
-  std::vector<std::int32_t> rows;     // of positive weight
-  std::vector<double> weight, count;  // weights are divided by 2^exponent
-  int exponent = 0;
-  bool plain = false;  // whether every weight and count is one
-};
-
-// The largest weight is scaled to [1, 2), exactly: squares of large or small weights would overflow
-// or vanish.
-Rowset rowset_of(std::span<const double> row_weight) {
-  Rowset all;
-  std::frexp(*std::ranges::max_element(row_weight), &all.exponent);
-  --all.exponent;
-  for (std::size_t i = 0; i < row_weight.size(); ++i) {
-    if (row_weight[i] > 0.0) all.rows.push_back(static_cast<std::int32_t>(i));
-    all.weight.push_back(std::ldexp(row_weight[i], -all.exponent));
-    // In stopping rules, a row of weight 3 counts as three rows, and a row of weight 0.1 as one.
-    all.count.push_back(std::max(1.0, row_weight[i]));
-  }
-  all.plain = std::ranges::all_of(row_weight, [](double w) { return w == 1.0; });
-  return all;
-}
 
 // The weight and the count of a row are how often it was drawn.
 Rowset draw_rows(const Bootstrap& bootstrap, std::int32_t n_draws, std::uint64_t seed) {
@@ -84,11 +61,7 @@ void finish(Tree& tree, const std::optional<Rowset>& drawn, int exponent) {
     }
     return;
   }
-  if (exponent == 0) return;
-  for (TreeNode& node : tree.nodes) {
-    node.weight = std::ldexp(node.weight, exponent);
-    node.variance = std::ldexp(node.variance, exponent);
-  }
+  scale_sums(tree, exponent);
 }
 
 // Grows trees with one scorer per thread, from `make_scorer`.

@@ -159,13 +159,6 @@ class Grower {
     return a.priority != b.priority ? a.priority < b.priority : a.node.id > b.node.id;
   }
 
-  // Rounds to about nine digits, so that priorities that differ by rounding errors tie.
-  static double coarse(double value) {
-    int exponent;
-    const double mantissa = std::frexp(value, &exponent);
-    return std::ldexp(std::nearbyint(mantissa * 0x1p30), exponent - 30);
-  }
-
   void split(const Candidate& candidate) {
     const Node& node = candidate.node;
     const std::int32_t middle = partition(node, candidate.split);

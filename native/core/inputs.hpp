@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -255,6 +256,14 @@ struct Test {
     return (words[code / 64] >> (code % 64)) & 1;
   }
 };
+
+// The threshold between two neighbouring values of a feature: a number t with below <= t < above;
+// infinite if `above` is.
+inline double threshold_between(double below, double above) {
+  const double middle = below / 2 + above / 2;
+  const bool between = middle < above || above == std::numeric_limits<double>::infinity();
+  return middle >= below && between ? middle : below;
+}
 
 inline std::int64_t n_words(std::int32_t n_categories) { return (n_categories + 63) / 64; }
 

@@ -134,19 +134,12 @@ class Sweep {
   // The values on both sides of a cut; `above` is infinite if only missing values are there.
   struct Edge {
     T below, above;
-
-    // A threshold t with below <= t < above; infinite if `above` is.
-    double threshold() const {
-      const double a = below, b = above;
-      const double middle = a / 2 + b / 2;
-      return middle >= a && (middle < b || b == std::numeric_limits<double>::infinity()) ? middle
-                                                                                         : a;
-    }
   };
 
   Cut cut(const Listing& listing, std::size_t k) const {
     const bool left = k < listing.first_cut + listing.n_left;
-    return {gains_[k], edges_[k].threshold(), left ? weights_[k] : gain_.weight - weights_[k]};
+    return {gains_[k], threshold_between(edges_[k].below, edges_[k].above),
+            left ? weights_[k] : gain_.weight - weights_[k]};
   }
 
   template <class F>

@@ -21,13 +21,19 @@ from okforest._utils.arrays import (
 )
 from okforest._utils.resources import fitting_threads
 from okforest.engine.plan import GrowthPlan, GrowthRules
-from okforest.engine.trees import LeafPartition, Trees, check_arrays
+from okforest.engine.trees import GrownRound, LeafPartition, Trees, check_arrays
 
 FROBENIUS = "a tree grown by criterion='frobenius'"
 FROBENIUS_ADVICE = (
     "Limit the leaves by min_samples_leaf, max_leaf_nodes or max_depth, or use "
     "criterion='variance'."
 )
+
+# Bins pay off from this number of rows on, and up to this number of output columns, if there are
+# so many rows for each of them.
+LEAST_BINNED_ROWS = 1000
+MOST_BINNED_COLUMNS = 32
+BINNED_ROWS_PER_COLUMN = 100
 
 SIMD_LEVELS = ("avx512", "avx2", "baseline")
 
@@ -315,6 +321,74 @@ def subtract_means_from_gram(
     Return the sums of the rows of the new matrix.
     """
     return _core.subtract_means_from_gram(gram, *leaves.arrays(), scale, n_threads)
+
+
+class BinnedRounds:
+    """Grows trees on binned inputs, one after the other, and subtracts their predictions.
+
+    A tree is the one that :func:`grow` returns for the numbers of the bins in place of the values,
+    with thresholds halfway between the values on both sides of a split.
+
+    Parameters
+    ----------
+    plan : GrowthPlan
+        The data, with the residuals as outputs, which are changed in place, and the seed. Bins are
+        quantiles of the rows of positive weight; later weights may be zero for more rows.
+    learning_rate : float
+        The factor of the means of the leaves.
+    max_bins : int
+        Maximum number of bins of a feature, from 2 to 255, besides that of missing values.
+    n_threads : int
+        Number of threads; it does not change the result.
+    """
+
+    def __init__(self, plan: GrowthPlan, learning_rate: float, max_bins: int, n_threads: int = 1):
+        self.plan, self.learning_rate = plan, learning_rate
+        self._rounds = _core.BinnedRounds(
+            aligned(plan.X), aligned(plan.row_weight), max_bins, plan.seed, n_threads
+        )
+        n = len(plan.outputs)
+        self._errors = np.zeros(n) if plan.row_errors is None else plan.row_errors
+
+    @staticmethod
+    def supports(plan: GrowthPlan) -> bool:
+        """Return whether this plan can be grown on bins, and is so large that they pay off."""
+        n, q = plan.outputs.shape
+        return (
+            isinstance(plan.X, np.ndarray)
+            and not plan.gram
+            and not plan.rules.random_splits
+            and not plan.rules.frobenius
+            and not plan.n_draws
+            and not plan.n_categories.any()
+            and 1 <= q <= MOST_BINNED_COLUMNS
+            and n >= max(LEAST_BINNED_ROWS, BINNED_ROWS_PER_COLUMN * q)
+        )
+
+    def squares(self) -> Floats:
+        """Return the squared norms of the residuals."""
+        return np.einsum("ij,ij->i", self.plan.outputs, self.plan.outputs)
+
+    def grow(self, number: int, rules: GrowthRules, row_weight: Floats) -> GrownRound:
+        """Grow a tree on rows of these weights, and subtract its predictions from all rows."""
+        arrays, places, means = self._rounds.grow(
+            values=self.plan.outputs,
+            row_weight=row_weight,
+            row_errors=self._errors,
+            seed=self.plan.seed,
+            number=number,
+            scale=self.learning_rate,
+            by_gain=rules.order == "gain",
+            max_features=rules.max_features,
+            max_depth=rules.max_depth,
+            max_leaf_nodes=rules.max_leaf_nodes,
+            min_samples_split=rules.min_samples_split,
+            min_samples_leaf=rules.min_samples_leaf,
+            min_impurity_decrease=rules.min_impurity_decrease,
+            stop_when_pure=rules.stop_when_pure,
+        )
+        tree = Trees(**arrays, row_weight=row_weight, n_categories=self.plan.n_categories)
+        return GrownRound(tree, places, means)
 
 
 def leaf_coefficients(

@@ -33,15 +33,28 @@ def _grow_where_possible(
     return cpu.grow(plan, trees, n_threads=n_threads, progress=progress)
 
 
-def start_rounds(device: DeviceName, plan: GrowthPlan, learning_rate: float) -> cuda.Rounds | None:
-    """Start rounds of boosting on a device, if they are grown there, else return None.
+def start_rounds(
+    device: DeviceName,
+    plan: GrowthPlan,
+    learning_rate: float,
+    *,
+    max_bins: int | None = None,
+    n_threads: int = 1,
+) -> cuda.Rounds | cpu.BinnedRounds | None:
+    """Start rounds of boosting on a GPU, or on binned inputs where they are supported.
 
-    The outputs of the plan are the first residuals.
+    Otherwise return None. The outputs of the plan are the first residuals; on the CPU they are
+    changed in place.
     """
-    if device == "cpu":
-        return None
-    start = partial(cuda.start_rounds, plan, learning_rate)
-    return start() if device == "cuda" else _where_possible(cuda.unsupported_rounds(plan), start)
+    rounds = None
+    if device != "cpu":
+        start = partial(cuda.start_rounds, plan, learning_rate)
+        rounds = (
+            start() if device == "cuda" else _where_possible(cuda.unsupported_rounds(plan), start)
+        )
+    if rounds is None and max_bins is not None and cpu.BinnedRounds.supports(plan):
+        return cpu.BinnedRounds(plan, learning_rate, max_bins, n_threads)
+    return rounds
 
 
 def _where_possible(reason: str | None, call: Callable[[], Result]) -> Result | None:

@@ -198,6 +198,25 @@ class LeafPartition:
         return sp.csr_array(parts, shape=(len(self), len(self.places)))
 
 
+@dataclass(frozen=True)
+class GrownRound:
+    """A tree of a round of boosting.
+
+    Parameters
+    ----------
+    tree : Trees
+        The tree.
+    places : ndarray of shape (n,)
+        The leaf that each row reaches. Leaves are numbered in the order of their members.
+    means : ndarray of shape (n_leaves, rank)
+        What was subtracted from the rows of each leaf.
+    """
+
+    tree: Trees
+    places: Ints
+    means: Floats
+
+
 INT32, INT64, UINT64 = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.uint64)
 FLOAT64, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 

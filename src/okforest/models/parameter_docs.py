@@ -146,6 +146,14 @@ BOOSTING = {
         values need more rounds and usually predict better.""",
     "max_splits": """int, default=10
         Maximum number J of splits of a tree, which then has one leaf more.""",
+    "max_bins": """int or None, default=255
+        Maximum number of bins of a feature, from 2 to 255, between which best splits are searched.
+        Bins are quantiles of the training rows (of 200,000 of them at most); a feature of fewer
+        values has a bin for each, and its splits are exact. None searches every threshold, which
+        takes many times longer and is rarely more accurate. Splits are exact in any case with fewer
+        than 1,000 rows or 100 rows for each dimension of the outputs, with outputs of more than 32
+        dimensions or a Gram matrix of them, sparse inputs, categorical features and
+        ``splitter="random"``.""",
     "growth": """{"variance", "gain"}, default="variance"
         Which node of a tree is split next: the one with the largest total variance, or the one
         whose split reduces it most.""",

@@ -5,13 +5,12 @@ from okforest.engine.cuda.best import grow_best_on
 from okforest.engine.cuda.device import Device, NoDeviceError
 from okforest.engine.cuda.growing import grow_on, unsupported
 from okforest.engine.cuda.predicting import SparseMatrix, apply_on, check_fits, leaf_means_on
-from okforest.engine.cuda.rounds import GrownRound, Rounds, unsupported_rounds
+from okforest.engine.cuda.rounds import Rounds, unsupported_rounds
 from okforest.engine.plan import GrowthPlan
 from okforest.engine.trees import Trees
 
 __all__ = [
     "Device",
-    "GrownRound",
     "NoDeviceError",
     "Rounds",
     "SparseMatrix",

@@ -27,7 +27,7 @@ from okforest.engine.cuda.transfers import (
     rule_values,
 )
 from okforest.engine.plan import GrowthPlan, GrowthRules
-from okforest.engine.trees import Trees
+from okforest.engine.trees import GrownRound, Trees
 
 MOST_SPLITS = 255
 MOST_CUTS = 512
@@ -155,25 +155,6 @@ class RoundSizes:
             "sum_items": sides + pool_bytes(4 * parts, 8 * parts, 8 * parts, 8 * warps),
             "choose_for_items": sides + pool_bytes(8 * self.sizes.width, 8 * warps),
         }
-
-
-@dataclass(frozen=True)
-class GrownRound:
-    """A tree of a round.
-
-    Parameters
-    ----------
-    tree : Trees
-        The tree.
-    places : ndarray of shape (n,)
-        The leaf that each row reaches. Leaves are numbered in the order of their members.
-    means : ndarray of shape (n_leaves, rank)
-        What was subtracted from the rows of each leaf.
-    """
-
-    tree: Trees
-    places: Ints
-    means: Floats
 
 
 def unsupported_rounds(plan: GrowthPlan) -> str | None:

@@ -136,6 +136,7 @@ class OKBoost(BoostedModel):
         **TreeMethods._parameter_constraints,
         "learning_rate": [Interval(Real, 0.0, None, closed="neither")],
         "max_splits": [Interval(Integral, 1, None, closed="left")],
+        "max_bins": [Interval(Integral, 2, 255, closed="both"), None],
         "growth": [StrOptions({"variance", "gain"})],
         "subsample": [Interval(Real, 0.0, 1.0, closed="right")],
         "base": "no_validation",  # check_base has better messages
@@ -151,6 +152,7 @@ class OKBoost(BoostedModel):
         kernel: Any = "linear",
         learning_rate: float = 0.05,
         max_splits: int = 10,
+        max_bins: int | None = 255,
         splitter: Literal["best", "random"] = "best",
         max_features: Any = None,
         growth: Literal["variance", "gain"] = "variance",
@@ -176,6 +178,7 @@ class OKBoost(BoostedModel):
         self.kernel = kernel
         self.learning_rate = learning_rate
         self.max_splits = max_splits
+        self.max_bins = max_bins
         self.splitter = splitter
         self.max_features = max_features
         self.growth = growth
@@ -310,6 +313,7 @@ class OKBoost(BoostedModel):
                 rules=partial(self._rules, plan.inputs.n_features),
                 learning_rate=self.learning_rate,
                 max_splits=self.max_splits,
+                max_bins=self.max_bins,
                 n_threads=thread_count(self.n_jobs),
                 device=self.device,
             )

@@ -6,9 +6,9 @@ Weights over the training outputs are computed only where they are needed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -124,9 +124,9 @@ class BoostPlan:
         Explicit features do not show all of an output that differs from the training outputs, such
         as a new class; the rest is part of its loss.
         """
-        total = self.validation_weight.sum()
-        if total == 0:
+        if self.stopping is None:
             return np.nan
+        total = self.validation_weight.sum()
         return float(self.validation_weight @ squares) / total + self._hidden_loss
 
     @cached_property
@@ -138,15 +138,17 @@ class BoostPlan:
         squares = hidden_squares(self.kernel, self.outputs[rows])
         return float(np.average(squares, weights=self.validation_weight[rows]))
 
-    def oob_improvement(self, reduction: Floats, weight: Floats) -> float:
-        """Return the mean reduction of the loss of rows that have no weight in a round.
+    def oob_improvement(self, before: Floats, after: Floats, weight: Floats) -> float:
+        """Return the mean reduction of the loss ‖φ − F‖² of rows that have no weight in a round.
 
         NaN if there are none.
         """
+        if weight is self.row_weight:
+            return np.nan
         unseen = (weight == 0) & (self.row_weight > 0)
         if not unseen.any():
             return np.nan
-        return float(np.average(reduction[unseen], weights=self.row_weight[unseen]))
+        return float(np.average((before - after)[unseen], weights=self.row_weight[unseen]))
 
 
 def hold_out(weight: Floats, fraction: float, seed: int) -> tuple[Floats, Floats]:
@@ -318,7 +320,7 @@ class Rounds(ABC):
         assert span.features is not None
         mean, vectors = self.initial @ span.features, self.feature_vectors(span.features)
         for m, sums in enumerate(self._staged_sums(mean, vectors, coordinates), start=1):
-            yield FeatureWeights(BoostedWeights(self, coordinates[:m]), span, sums)
+            yield FeatureWeights(partial(BoostedWeights, self, coordinates[:m]), span, sums)
 
     def _staged_sums(
         self, mean: Floats, vectors: Iterator[Floats], coordinates: list[Any]
@@ -452,26 +454,31 @@ class FeatureWeights(WeightMatrix):
 
     Parameters
     ----------
-    weights : BoostedWeights
-        The weights.
+    compute : callable
+        Returns the weights, which are computed when they are needed.
     span : Span
         The kernel and the training outputs that the features belong to.
     sums : ndarray of shape (n, n_features)
         The weighted sums.
     """
 
-    weights: BoostedWeights
+    compute: Callable[[], BoostedWeights]
     span: Span
     sums: Floats
+
+    @cached_property
+    def weights(self) -> BoostedWeights:
+        """The weights."""
+        return self.compute()
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of predictions and of training outputs."""
-        return self.weights.shape
+        return len(self.sums), len(self.span)
 
     def select_rows(self, rows: slice) -> FeatureWeights:
         """Return some of the rows."""
-        return FeatureWeights(self.weights.take(rows), self.span, self.sums[rows])
+        return FeatureWeights(lambda: self.weights.take(rows), self.span, self.sums[rows])
 
     def multiply(self, values: Floats) -> Floats:
         """Return weighted sums of values of the training outputs."""
@@ -596,7 +603,7 @@ def run_rounds(
         validation_losses.append(plan.validation_loss(squares))
         curve.train_loss.append(float(initial @ squares))
         curve.validation_loss.append(validation_losses[-1])
-        curve.oob_improvement.append(plan.oob_improvement(before - squares, weight))
+        curve.oob_improvement.append(plan.oob_improvement(before, squares, weight))
         if progress is not None:
             progress(m + 1 - first)
     return Boosted(learner.rounds(), curve)

@@ -5,7 +5,7 @@ The leaves of a tree are numbered in the order of their members.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -145,7 +145,7 @@ class TreeRounds(Rounds):
         if self.leaf_means is None or span.features is None:
             return weights
         sums = self._leaf_sums(self.leaf_means, coordinates) + self.initial @ span.features
-        return FeatureWeights(weights, span, sums)
+        return FeatureWeights(lambda: weights, span, sums)
 
     def staged_weights(self, coordinates: list[LeafNumbers], span: Span) -> Iterator[WeightMatrix]:
         """Yield the weights after each round, with sums of features if leaf means are kept."""
@@ -198,7 +198,9 @@ class TreeLearner(RoundLearner):
     max_splits : int
         Maximum number of splits of a tree.
     n_threads : int
-        Number of threads that update large residuals.
+        Number of threads.
+    max_bins : int, optional
+        Maximum number of bins of a feature; None for exact splits.
     device : {"cpu", "cuda", "auto"}
         Where trees are grown. On a GPU, the residuals stay there from the first new round on.
     """
@@ -211,6 +213,7 @@ class TreeLearner(RoundLearner):
         learning_rate: float,
         max_splits: int,
         n_threads: int,
+        max_bins: int | None = None,
         device: DeviceName = "cpu",
     ):
         embedding = plan.embedding
@@ -228,29 +231,36 @@ class TreeLearner(RoundLearner):
         self.number_type = np.min_scalar_type(min(max_splits, len(plan.row_weight)))
         self.layouts = Layouts(plan.inputs.X)
         self.trees: list[Trees] = []
+        self.n_replayed = 0  # of the previous fit
         self.training_leaves: list[LeafNumbers] = []
         self.leaf_vectors: list[Floats] = []
         self.steps: list[LeafRound] = []  # whose coefficients are computed at the end
-        self.device: DeviceName = device
-        self.on_device: Any = None  # rounds there, once they have started
+        # Rounds on a GPU or on bins, once they have started.
+        self.started: Any = None
+        self.start = partial(
+            start_rounds,
+            device,
+            learning_rate=learning_rate,
+            max_bins=max_bins,
+            n_threads=n_threads,
+        )
 
     def squares(self) -> Floats:
         """Return the squared norms of the residuals."""
-        return super().squares() if self.on_device is None else self.on_device.squares()
+        return super().squares() if self.started is None else self.started.squares()
 
     def add(self, m: int, weight: Floats) -> None:
         """Grow tree m on rows of these weights, and subtract the means of its leaves."""
         growth = self._growth(weight)
-        if self.device != "cpu":
-            self.on_device = start_rounds(self.device, growth, self.learning_rate)
-            self.device = "cpu"  # chosen only once
-        if self.on_device is None:
+        if len(self.trees) == self.n_replayed:
+            self.started = self.start(replace(growth, row_weight=self.plan.row_weight))
+        if self.started is None:
             tree = self._own_weights(grow(growth, range(m, m + 1)))
             leaves = leaf_partition(tree, self._reached(tree))
             self._subtract(LeafRound(self.learning_rate, leaves, self.n_threads))
             numbers: LeafNumbers = leaves.places
         else:
-            grown = self.on_device.grow(m, growth.rules, weight)
+            grown = self.started.grow(m, growth.rules, weight)
             tree, numbers = self._own_weights(grown.tree), grown.places
             self._keep(self.learning_rate, grown.means)
         self.trees.append(tree)
@@ -270,7 +280,7 @@ class TreeLearner(RoundLearner):
             X=self.layouts.columns,
             outputs=self.residuals.values,
             gram=self.residuals.is_gram,
-            rules=self.rules(sample_count(weight)),
+            rules=self._rules_of(weight),
             row_weight=weight,
             n_categories=self.n_categories,
             seed=self.plan.seed,
@@ -278,10 +288,19 @@ class TreeLearner(RoundLearner):
             row_errors=self.residuals.row_errors,
         )
 
+    def _rules_of(self, weight: Floats) -> GrowthRules:
+        if weight is not self.plan.row_weight:
+            return self.rules(sample_count(weight))
+        return self._all_rules
+
+    @cached_property
+    def _all_rules(self) -> GrowthRules:
+        return self.rules(sample_count(self.plan.row_weight))
+
     def replay(self, rounds: TreeRounds) -> None:
         """Subtract the trees of a previous fit, and keep them."""
         self.trees = [rounds.trees[m] for m in range(len(rounds))]
-        self.training_leaves = [*rounds.training_leaves]
+        self.training_leaves, self.n_replayed = [*rounds.training_leaves], len(rounds)
         for m in range(len(rounds)):
             self._subtract(replace(rounds[m], n_threads=self.n_threads))
 
