@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from okforest import OKBoost
+from okforest.decode import as_decoder
 
 
 def friedman(n, seed=0, n_values=None, q=1):
@@ -101,6 +102,20 @@ def test_fitted_models_agree_with_themselves(params, missing):
         warm.fit(X, y).set_params(n_estimators=20).fit(X, y)
         np.testing.assert_array_equal(warm.trees_.threshold, model.trees_.threshold)
         np.testing.assert_allclose(warm.predict(X), model.predict(X))
+
+
+def test_predictions_add_up_means_of_leaves():
+    """The sum of leaf means is that of the weights, also after attributes have been set."""
+    X, y = friedman(1200, q=3)
+    model = boost(X, y)
+    for rows in (X[:1], X[:700]):
+        W = model.weight_matrix(rows)
+        span = model.span_
+        expected = as_decoder("auto", span.kernel).decode(W, span)
+        np.testing.assert_allclose(model.predict(rows), expected, rtol=1e-12)
+    model.leaf_means_ = 2.0 * model.leaf_means_
+    mean = y.mean(axis=0)
+    np.testing.assert_allclose(model.predict(X[:9]) - mean, 2.0 * (expected[:9] - mean))
 
 
 @pytest.mark.parametrize("bins", [1, 256, 3.5])

@@ -25,11 +25,11 @@ from okforest.kernels import OutputKernel
 from okforest.metrics.losses import check_score_weight, check_truth, loss_r2
 from okforest.models.base import OKModel
 from okforest.models.boosting.bases import BaseRounds, DirectionBase
-from okforest.models.boosting.rounds import Rounds
-from okforest.models.boosting.trees import TreeRounds
+from okforest.models.boosting.rounds import BoostedWeights, FeatureWeights, Rounds
+from okforest.models.boosting.trees import LeafSums, TreeRounds
 from okforest.models.outputs import accuracy, has_classes
 from okforest.models.tree_methods import TreeMethods
-from okforest.weights import WeightMatrix
+from okforest.weights import Span, WeightMatrix
 
 
 def check_rounds(model: Any) -> None:
@@ -138,6 +138,34 @@ class BoostedModel(TreeMethods):
         """
         rounds, coordinates = self._rounds_at(X)
         return rounds.weights(coordinates, self.span_)
+
+    def _weights_of(self, X: Any) -> WeightMatrix:
+        """Return the weights; where sums of leaf means predict, they are computed when needed."""
+        span = self.span_
+        overridden = type(self).weight_matrix is not BoostedModel.weight_matrix
+        if overridden or not hasattr(self, "leaf_means_") or span.features is None:
+            return self.weight_matrix(X)
+        X = check_inputs(self, X)
+        n_threads = self._prediction_threads(X.shape[0])
+
+        def weights() -> BoostedWeights:
+            rounds = self._rounds()
+            return BoostedWeights(rounds, rounds.coordinates(X, n_threads))
+
+        return FeatureWeights(weights, span, self._leaf_sums(span)(X, n_threads))
+
+    def _leaf_sums(self, span: Span) -> LeafSums:
+        """Return what adds up means of leaves, which the span keeps for later predictions."""
+        kept: LeafSums = span.kept("leaf sums", lambda: self._make_leaf_sums(span))
+        if kept.vectors.trees is not self.trees_ or kept.vectors.vectors is not self.leaf_means_:
+            return self._make_leaf_sums(span)  # attributes were set after the fit
+        return kept
+
+    def _make_leaf_sums(self, span: Span) -> LeafSums:
+        assert span.features is not None
+        assert isinstance(self.trees_, Trees)
+        start = self.row_weight_ / self.row_weight_.sum() @ span.features
+        return LeafSums.of(self.trees_, self.leaf_means_, start)
 
     def staged_weights(self, X: Any) -> Iterator[sp.csr_array]:
         """Yield the weights after each round.

@@ -3,6 +3,8 @@
 The leaves of a tree are numbered in the order of their members.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
@@ -20,6 +22,7 @@ from okforest.engine import (
     GrowthPlan,
     GrowthRules,
     LeafPartition,
+    LeafVectors,
     Trees,
     apply,
     grow,
@@ -327,6 +330,34 @@ class TreeLearner(RoundLearner):
                 leaf_coefficients(steps, self.initial, self.n_threads) if steps else None
             ),
         )
+
+
+@dataclass(frozen=True)
+class LeafSums:
+    """Sums of the vectors of leaves, added up while rows walk.
+
+    Parameters
+    ----------
+    vectors : LeafVectors
+        The vectors of the leaves of all trees.
+    start : ndarray of shape (q,)
+        The sum before the first tree.
+    """
+
+    vectors: LeafVectors
+    start: Floats
+
+    @classmethod
+    def of(cls, trees: Trees, leaf_means: Floats, start: Floats) -> LeafSums:
+        """Return the sums for vectors in the order of trees, leaves and members."""
+        offsets, numbers = number_leaves(trees)
+        first = np.repeat(offsets[:-1], np.diff(trees.node_offsets))
+        places = np.where(numbers >= 0, first + numbers, 0).astype(np.int32)
+        return cls(LeafVectors(trees, places, leaf_means, leaf_means[:0]), start)
+
+    def __call__(self, X: Inputs, n_threads: int) -> Floats:
+        """Return the sum of each row."""
+        return self.vectors.sums(X, self.start, 1.0, n_threads)
 
 
 def _keeps_coefficients(embedding: Embedding, n_rounds: int, max_splits: int) -> bool:
