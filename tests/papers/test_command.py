@@ -104,7 +104,7 @@ def test_without_data(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     data.load_yeast.cache_clear()
     output = reproduce("network", "--out", tmp_path / "out", code=2)
-    assert output.startswith("error: there is no file yeast_ppi/nodes.csv.gz")
+    assert output.startswith("error: There is no file yeast_ppi/nodes.csv.gz")
     assert "OKFOREST_DATA" in output
     assert not (tmp_path / "out").exists()
 
