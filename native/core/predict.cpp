@@ -23,6 +23,9 @@ constexpr std::int64_t kNodesPerRow = 64;
 // Rows that walk a tree together, at two steps each between checks whether all have arrived.
 constexpr std::int64_t kRowsTogether = 8;
 
+// Trees that a row walks together if there are few rows.
+constexpr std::int64_t kTreesTogether = 16;
+
 // The bits of a number as an integer.
 template <class T>
 using Bits = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
@@ -80,21 +83,27 @@ bool pack(const ForestView& forest, std::int64_t tree, std::vector<PackedNode<T>
   return signs < 0;
 }
 
-// Walks a row from the root to a leaf, which it returns, and counts the steps.
+// Walks a row from the roots of n trees to their leaves, and returns the number of steps. The walks
+// are independent, so that memory latencies overlap.
 template <class Inputs>
-std::int32_t walk(const Inputs& X, const ForestView& forest, std::int64_t tree, std::int64_t i,
-                  std::int64_t& n_steps) {
-  const std::int64_t root = forest.node_offsets[tree];
-  std::int32_t node = 0;
-  ++n_steps;
-  for (std::int32_t left; (left = forest.left[root + node]) >= 0; ++n_steps) {
-    node = left + !forest.test(tree, node).left(X(i, forest.feature[root + node]));
+std::int64_t walk(const Inputs& X, const ForestView& forest, std::int64_t tree, std::int64_t n,
+                  std::int64_t i, std::int32_t* node) {
+  std::fill(node, node + n, 0);
+  std::int64_t n_steps = 0;
+  for (bool moved = true; moved; n_steps += n) {
+    moved = false;
+    for (std::int64_t t = 0; t < n; ++t) {
+      const std::int64_t k = forest.node_offsets[tree + t] + node[t];
+      const std::int32_t left = forest.left[k];
+      if (left < 0) continue;
+      node[t] = left + !forest.test(tree + t, node[t]).left(X(i, forest.feature[k]));
+      moved = true;
+    }
   }
-  return node;
+  return n_steps;
 }
 
-// The same for kRowsTogether rows and a packed tree: their steps are independent, so that memory
-// latencies overlap.
+// Walks kRowsTogether rows to the leaves of a packed tree, and returns the number of steps.
 template <bool has_missing, class Inputs, class T>
 std::int64_t walk_together(const Inputs& X, std::span<const PackedNode<T>> nodes,
                            std::int64_t first, std::span<std::int32_t, kRowsTogether> node) {
@@ -125,11 +134,22 @@ bool has_missing(const DenseInputs<Stored>& X, std::int64_t begin, std::int64_t 
   return false;
 }
 
-// Calls reach(tree, i, leaf) for some rows and all trees: tree by tree, rows ascending. X is a
-// function of row and feature.
+// Calls reach(tree, i, leaf) for some rows and all trees; the trees of a row come in their order. X
+// is a function of row and feature.
 template <bool has_missing, class Inputs, class Reach>
 void walk_rows(const Inputs& X, const ForestView& forest, std::int64_t begin, std::int64_t end,
                const Reach& reach, Pace& pace) {
+  if (end - begin < kRowsTogether) {
+    for (std::int64_t t = 0; t < forest.n_trees(); t += kTreesTogether) {
+      const std::int64_t n = std::min(kTreesTogether, forest.n_trees() - t);
+      for (std::int64_t i = begin; i < end; ++i) {
+        std::int32_t leaves[kTreesTogether];
+        pace.advance(walk(X, forest, t, n, i, leaves));
+        for (std::int64_t k = 0; k < n; ++k) reach(t + k, i, leaves[k]);
+      }
+    }
+    return;
+  }
   std::vector<PackedNode<decltype(X(0, 0))>> nodes;
   for (std::int64_t t = 0; t < forest.n_trees(); ++t) {
     const std::int64_t n_nodes = forest.node_offsets[t + 1] - forest.node_offsets[t];
@@ -144,9 +164,9 @@ void walk_rows(const Inputs& X, const ForestView& forest, std::int64_t begin, st
       for (std::int64_t k = 0; k < kRowsTogether; ++k) reach(t, i + k, leaves[k]);
     }
     for (; i < end; ++i) {
-      std::int64_t n_steps = 0;
-      reach(t, i, walk(X, forest, t, i, n_steps));
-      pace.advance(n_steps);
+      std::int32_t leaf;
+      pace.advance(walk(X, forest, t, 1, i, &leaf));
+      reach(t, i, leaf);
     }
   }
 }

@@ -155,7 +155,8 @@ class OKModel(NestedParametersMixin, FittedState, ABC):
         X : array-like of shape (n, p)
             Inputs.
         candidates : array-like, optional
-            Outputs to choose from, of the type that the kernel takes, or
+            Outputs to choose from, of the type that the kernel takes,
+            :class:`okforest.decode.Candidates`, which prepare them for several calls, or
             :class:`okforest.decode.CandidateLists` with other outputs for each row; by default
             ``decoder`` decides.
 
@@ -281,13 +282,14 @@ class OKModel(NestedParametersMixin, FittedState, ABC):
     @property
     def span_(self) -> Span:
         """The span of the training outputs, in which predictions lie."""
-        check_is_fitted(self)
-        if not hasattr(self, "outputs_"):
+        known = vars(self)
+        if "outputs_" not in known:
+            check_is_fitted(self)
             raise ValueError(
                 f"this {type(self).__name__} was fitted without y: it has weights, leaves and a "
                 "tree kernel, but no outputs. Fit it with y."
             )
-        span: Span | None = self.__dict__.get("_span")
+        span: Span | None = known.get("_span")
         if span is None or span.kernel is not self.kernel_ or span.outputs is not self.outputs_:
             return Span(self.kernel_, self.outputs_, self.device)
         return span if span.device == self.device else span.moved(self.device)

@@ -3,6 +3,7 @@
 Kernels and decoders may be classes of a user. Decoders are tuned on out-of-bag predictions.
 """
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,11 @@ def has_classes(model: Any) -> bool:
     return isinstance(_kernel(model), Dirac)
 
 
+@cache
+def _named(kernel: str) -> OutputKernel:
+    return as_kernel(kernel)  # which no model shares
+
+
 def accuracy(true: Outputs, predicted: Any, sample_weight: Floats) -> float:
     """Return the weighted fraction of rows whose class is predicted."""
     return float(np.average(to_host(predicted) == true, weights=sample_weight))
@@ -120,7 +126,8 @@ def has_numbers(model: Any) -> bool:
 
 def _kernel(model: Any) -> Any:
     try:
-        return as_kernel(model.kernel)
+        kernel = model.kernel
+        return _named(kernel) if isinstance(kernel, str) else as_kernel(kernel)
     except ValueError:  # fit raises an error that explains it
         return None
 

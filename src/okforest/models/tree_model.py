@@ -306,7 +306,8 @@ class TreeModel(TreeMethods):
         """Return the weights; their leaves are found when they are needed, if at all."""
         if self.device != "cpu" or type(self).weight_matrix is not TreeModel.weight_matrix:
             return self.weight_matrix(X)
-        check_is_fitted(self, "trees_")
+        if "trees_" not in vars(self):
+            check_is_fitted(self, "trees_")
         X = check_inputs(self, X)
         return LeafWeights(self.trees_, n_threads=self._prediction_threads(X.shape[0]), inputs=X)
 
