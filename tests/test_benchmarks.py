@@ -71,6 +71,7 @@ def test_scikit_learn(tmp_path, name, task):
     ("name", "package", "task"),
     [
         ("versus_catboost", "catboost", "a forest"),
+        ("versus_specialists", "quantile_forest", "quantiles"),
         pytest.param("versus_drforest", "drforest", "MMD", marks=pytest.mark.slow),
         pytest.param(
             "versus_structured_predictions", "stpredictions", "bagging", marks=pytest.mark.slow
@@ -98,6 +99,7 @@ def test_every_peer_is_tested():
         "versus_catboost",
         "versus_drforest",
         "versus_scikit_learn",
+        "versus_specialists",
         "versus_structured_predictions",
     ]
 

@@ -1,5 +1,7 @@
 """Many candidates: in parts, ranked, without repetition; and a list for each prediction."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -132,3 +134,94 @@ def test_generators_are_refused():
     model = OKTree().fit([[0.0], [1.0]], [0.0, 1.0])
     with pytest.raises(ValueError, match=r"pass list\(candidates\)"):
         model.predict([[0.0]], candidates=(y for y in [0.0, 1.0]))
+
+
+@pytest.fixture
+def by_float64(monkeypatch):
+    """Count the blocks that are searched in float64."""
+    blocks = []
+    search = search_module.search_all
+    monkeypatch.setattr(
+        search_module, "search_all", lambda *args: blocks.append(len(args[2])) or search(*args)
+    )
+    return blocks
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    n=st.integers(1, 300),
+    d=st.integers(1, 9),
+    k=st.integers(1, 5),
+    digits=st.integers(0, 12),
+    offset=st.sampled_from([0.0, 1.0, 1e4, -1e9]),
+    scale=st.sampled_from([1e-200, 1e-30, 1.0, 1e15, 1e60, 1e100]),
+)
+def test_prepared_candidates_are_searched_as_others(seed, n, d, k, digits, offset, scale):
+    """The choice is that of float64: near-ties, equal candidates, offsets and any scale."""
+    rng = np.random.default_rng(seed)
+    outputs = (rng.normal(size=(12, d)).round(digits) + offset) * scale
+    candidates = (rng.normal(size=(n, d)).round(min(digits, 2)) + offset) * scale
+    span = Span(Linear(), outputs)
+    W = DenseWeights(rng.dirichlet(np.ones(12), size=4))
+    k = min(k, len(np.unique(candidates, axis=0)))
+    prepared = Candidates(candidates)
+    for _ in range(2):
+        found, losses = prepared.top(W, span, k)
+        plain, expected = prepared.once().top(W, span, k)
+        size = np.square(np.abs(outputs).max() + np.abs(candidates).max()) * d
+        np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-13 * size)
+        differs = (found != plain).any(axis=2)  # only where costs differ by rounding
+        assert (np.abs(losses - expected)[differs] <= 1e-13 * size).all()
+
+
+def test_prepared_candidates_take_float32(by_float64):
+    """Hardly any candidate is compared in float64, and an overflow is noticed."""
+    candidates = Candidates(np.random.default_rng(1).normal(size=(5000, 2)))
+    span = Span(Linear(), Y)
+    candidates.top(DenseWeights(W), span, 3)
+    assert by_float64 == []
+    far = Candidates(1e100 * candidates.outputs)
+    found, _ = far.top(DenseWeights(W), span, 1)
+    assert by_float64
+    best = np.square(far.outputs).sum(axis=1).argmin()
+    np.testing.assert_array_equal(found[:, 0], np.repeat(far.outputs[[best]], len(W), axis=0))
+
+
+@pytest.mark.parametrize("kernel", [RBF(1.0), Linear()], ids=repr)
+def test_candidates_are_prepared_once(kernel, monkeypatch):
+    """For each kernel, whatever reads them; the copies of a decoder forget it."""
+    sizes = []
+    check = type(kernel).check
+    monkeypatch.setattr(
+        type(kernel), "check", lambda self, y: sizes.append(len(y)) or check(self, y)
+    )
+    candidates = Candidates(np.random.default_rng(1).normal(size=(500, 2)))
+    model = OKTree(kernel=kernel, max_depth=2).fit(Y, Y)
+    model.predict(Y[:2], candidates=candidates)
+    assert 500 in sizes
+    sizes.clear()
+    expected = model.predict(Y, candidates=candidates)
+    assert max(sizes, default=0) < 500
+    np.testing.assert_array_equal(model.predict(Y, candidates=candidates.outputs), expected)
+    copied = pickle.loads(pickle.dumps(candidates))
+    assert vars(copied).keys() == {"outputs"}
+    np.testing.assert_array_equal(model.predict(Y, candidates=copied), expected)
+    copied.set_params(outputs=candidates.outputs[:9])
+    assert (model.predict(Y, candidates=copied)[:, None] == copied.outputs).all(axis=2).any(1).all()
+
+
+def test_prepared_labels_and_new_classes():
+    """Candidates that are no numbers, some unlike any training output."""
+    y = np.array(["a", "b", "b", "c"])
+    model = OKTree(kernel="dirac", max_depth=1).fit([[0], [1], [1], [0]], y)
+    candidates = Candidates(["z", "b", "c", "y", "b"])
+    for k in (1, 2):
+        found, losses = model.predict_top([[0], [1]], k, candidates=candidates)
+        plain, expected = model.predict_top([[0], [1]], k, candidates=candidates.outputs)
+        assert found.tolist() == plain.tolist()
+        np.testing.assert_allclose(losses, expected)
+    sets = [{"x"}, {"x", "y"}, set(), {"y"}]
+    model = OKTree(kernel="hamming", max_depth=1).fit([[0], [1], [2], [3]], sets)
+    prepared = Candidates(sets)
+    found = model.predict([[0], [3]], candidates=prepared)
+    assert [*found] == [*model.predict([[0], [3]], candidates=sets)]

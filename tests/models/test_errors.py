@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from okforest import OKBagging, OKExtraTrees, OKRandomForest, OKTotallyRandomTrees, OKTree
-from okforest.decode import Candidates
+from okforest.decode import Candidates, ExpectedLoss, Support
 from okforest.kernels import FromCallable, Precomputed
 
 rng = np.random.default_rng(0)
@@ -155,15 +155,16 @@ def test_decoders_are_checked_before_growing():
 
 @pytest.mark.parametrize("method", ["predict", "predict_top"])
 def test_decoders_are_not_candidates(method):
-    """The outputs of the decoder are."""
+    """Only Candidates are, where the nearest are searched; its outputs are for other decoders."""
     X, Y = np.arange(6.0).reshape(-1, 1), np.arange(6.0)
     tree = OKTree().fit(X, Y)
     decoder = Candidates(Y[:2])
-    with pytest.raises(
-        ValueError, match=r"decoder Candidates; pass outputs, candidates=candidates"
-    ):
+    with pytest.raises(ValueError, match="decoder Support; pass outputs, candidates=outputs"):
+        getattr(tree, method)(X, candidates=Support())
+    np.testing.assert_array_equal(tree.predict(X, candidates=decoder), [0, 1, 1, 1, 1, 1])
+    tree.set_params(decoder=ExpectedLoss(lambda y, c: abs(y - c)))
+    with pytest.raises(ValueError, match="decoder Candidates; pass outputs, candidates=candidates"):
         getattr(tree, method)(X, candidates=decoder)
-    np.testing.assert_array_equal(tree.predict(X, candidates=decoder.outputs), [0, 1, 1, 1, 1, 1])
 
 
 def test_probabilities_need_classes():

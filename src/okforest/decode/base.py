@@ -82,13 +82,14 @@ class Decoder(ABC, BaseEstimator):
         """Return the decoder of ``predict(X, candidates=...)``, which takes one of these outputs.
 
         By default this is the candidate nearest to the prediction in feature space. A decoder that
-        minimises something else over candidates overrides it.
+        minimises something else over candidates overrides it. :class:`Candidates` that a user has
+        made are prepared for later calls.
         """
         from okforest.decode.search import CandidateLists, Candidates, PerQuery
 
         if isinstance(candidates, CandidateLists):
             return PerQuery(self, candidates)
-        return Candidates(candidates)
+        return candidates if isinstance(candidates, Candidates) else Candidates(candidates).once()
 
 
 class TunableDecoder(Decoder):

@@ -1,4 +1,7 @@
-"""Searching candidates for those nearest to predictions: all of them, with bounds, or on a GPU."""
+"""Searching candidates for those nearest to predictions: all of them, prepared, or on a GPU.
+
+Prepared candidates are searched in float32, the training outputs with bounds if that pays off.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from math import prod
@@ -10,6 +13,7 @@ import scipy.sparse as sp
 
 from okforest._utils.arrays import Floats, Outputs, namespace, on_gpu
 from okforest._utils.distinct import distinct
+from okforest.engine import near_candidates
 from okforest.weights import OutputSet, Span, WeightMatrix
 from okforest.weights.on_device import GROUP, SpanOnDevice, Sums, candidates_at_once
 from okforest.weights.span import BLOCK_BYTES
@@ -271,6 +275,123 @@ class Found(NamedTuple):
                 f"k={k!r}; there are {found} different candidates, so pass an integer from 1 to "
                 f"{found}."
             )
+
+
+PANEL = 64  # vectors that are together, as the core expects
+MOST = 1024  # candidates of a prediction that are compared in float64 at most, apart from 2k
+REPEATED = 4  # times as many are looked for if some of the nearest are equal
+AT_ONCE = 256  # predictions for which candidates are looked for
+
+
+class PreparedVectors:
+    """Candidates as vectors of float32, for searches that decide in float64.
+
+    Explicit features and squares are computed once; only features of the few candidates that may be
+    among the nearest, by a bound on the rounding of float32, are computed again.
+
+    Parameters
+    ----------
+    n : int
+        Number of candidates.
+    span : Span
+        The span of the training outputs, whose kernel has explicit features.
+    blocks : iterable of OutputSet
+        The candidates.
+    take : callable
+        Returns the candidates at some positions, in canonical form.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        span: Span,
+        blocks: Iterable[OutputSet],
+        take: Callable[[Positions], Outputs],
+    ):
+        assert span.features is not None
+        self.kernel, self.take = span.kernel, take
+        n_panels, d = -(-n // PANEL), span.features.shape[1]
+        norm = float(np.sqrt(np.einsum("ij,ij->i", span.features, span.features).max()))
+        self.exponent = int(np.frexp(norm)[1])  # so that norms are near one
+        self.panels = np.zeros((n_panels, d, PANEL), dtype=np.float32)
+        self.half_squares = np.full(n_panels * PANEL, np.inf, dtype=np.float32)
+        squares = np.zeros(n_panels * PANEL)
+        start = 0
+        for block in blocks:
+            end = start + len(block.given)
+            squares[start:end] = self._fill(start, block.given)
+            start = end
+        with np.errstate(over="ignore"):
+            self.half_squares[:n] = 0.5 * squares[:n]
+        self.reach = np.sqrt(squares.reshape(n_panels, PANEL).max(axis=1))
+
+    def _fill(self, start: int, outputs: Outputs) -> Floats:
+        """Copy the features of some candidates, and return their squared norms."""
+        vectors = np.ldexp(self.kernel.features(outputs), -self.exponent)
+        norms = np.einsum("ij,ij->i", vectors, vectors)
+        panel, lane = np.divmod(np.arange(start, start + len(outputs)), PANEL)
+        with np.errstate(over="ignore"):  # the core hears of infinity by the norms
+            self.panels[panel, :, lane] = vectors
+        # A new class has a component that explicit features leave out.
+        return np.maximum(norms, np.ldexp(self.kernel.diag(outputs), -2 * self.exponent))
+
+    def search(
+        self, F: Floats, k: int, n_threads: int = 1
+    ) -> tuple[Positions, Floats, npt.NDArray[np.bool_]]:
+        """Return the k nearest different candidates of every row of F, their costs, and success.
+
+        Costs are ‖φ(c) − F‖² − ‖F‖². A row fails if float32 does not tell its candidates apart, or
+        if fewer than k of those that it leaves differ.
+        """
+        nearest = np.zeros((len(F), k), dtype=np.intp)
+        costs = np.zeros((len(F), k))
+        done = np.zeros(len(F), dtype=bool)
+        for start in range(0, len(F), AT_ONCE):
+            rows = np.arange(start, min(start + AT_ONCE, len(F)))
+            for wanted in (k, REPEATED * k):
+                found = self._found(F[rows], k, wanted, n_threads)
+                best = rows[found[2]]
+                nearest[best], costs[best], done[best] = found[0], found[1], True
+                rows = rows[~found[2]]
+                if k == 1 or not len(rows):
+                    break
+        return nearest, costs, done
+
+    def _found(
+        self, F: Floats, k: int, wanted: int, n_threads: int
+    ) -> tuple[Positions, Floats, npt.NDArray[np.bool_]]:
+        """Return the k nearest for the rows that have as many, their costs, and these rows."""
+        offsets, found = near_candidates(
+            np.ldexp(F, -self.exponent),
+            *(self.panels, self.half_squares, self.reach),
+            *(wanted, MOST + 2 * wanted, n_threads),
+        )
+        row = np.repeat(np.arange(len(F)), np.diff(offsets))
+        positions, where = np.unique(found, return_inverse=True)
+        if not len(positions):
+            return np.zeros((0, k), dtype=np.intp), np.zeros((0, k)), np.zeros(len(F), dtype=bool)
+        outputs = self.take(positions)
+        costs = self._costs(F, outputs, row, where)
+        if k > 1:  # equal candidates count once
+            group = distinct(outputs).group[where]
+            first = np.unique(row * len(positions) + group, return_index=True)[1]
+            row, found, costs = row[first], found[first], costs[first]
+        order = np.lexsort((found, costs, row))
+        counts = np.bincount(row, minlength=len(F))
+        done = counts >= k
+        best = order[(np.cumsum(counts) - counts)[done, None] + np.arange(k)]
+        return found[best], costs[best], done
+
+    def _costs(self, F: Floats, outputs: Outputs, row: Positions, where: Positions) -> Floats:
+        """Return k(c, c) − 2⟨φ(c), F⟩ of some pairs of a row and an output."""
+        vectors, squares = self.kernel.features(outputs), self.kernel.diag(outputs)
+        costs = np.empty(len(row))
+        size = max(1, BLOCK_BYTES // (8 * F.shape[1]))
+        for start in range(0, len(row), size):
+            pairs = slice(start, start + size)
+            inner = np.einsum("ij,ij->i", F[row[pairs]], vectors[where[pairs]])
+            costs[pairs] = squares[where[pairs]] - 2.0 * inner
+        return costs
 
 
 ROWS = 2**16  # predictions searched at a time

@@ -1,5 +1,6 @@
 """Outputs by search over candidates: training outputs, outputs of the user, a list for each row."""
 
+import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,9 +12,11 @@ import scipy.sparse as sp
 from okforest._utils.arrays import Floats, Outputs, check_sparse, on_gpu
 from okforest._utils.distinct import check_same_type
 from okforest._utils.parameters import COUNT, check_arguments
+from okforest._utils.resources import machine_memory
 from okforest.decode.base import Decoder, Need
 from okforest.decode.nearest import (
     Found,
+    PreparedVectors,
     bounds_pay_off,
     is_kept,
     search_all,
@@ -25,6 +28,8 @@ from okforest.weights import OutputSet, Span, WeightMatrix, as_weights
 
 BLOCK = 2**16  # candidates that are read at a time
 ROWS = 4096  # predictions searched at a time, by blocks of candidates
+PREPARED_FRACTION = 0.25  # largest copy of candidates that is kept, relative to RAM
+_preparing = threading.Lock()
 
 
 class CandidateSearch(Decoder):
@@ -216,8 +221,15 @@ class Support(TrainingSet):
 class Candidates(SearchDecoder):
     """Searches outputs given by the user, which need not occur in the training set.
 
-    More than 65,536 candidates are read and searched in parts: an array that is memory-mapped from
-    a file may be larger than the memory.
+    The candidates are prepared in the first search, for later ones: they are checked, and kernels
+    with explicit features (such as the linear kernel) make vectors of float32 of them. A search
+    takes float32 and a bound on its rounding, and compares the few candidates that may be nearest
+    in float64. Pass the same object to every call, ``candidates=Candidates(outputs)``, or as the
+    decoder; the outputs must not change. A plain array of candidates is prepared anew by each call.
+
+    More than 65,536 candidates are read in parts: an array that is memory-mapped from a file may be
+    larger than the memory. What is prepared takes at most a quarter of the memory of the machine;
+    above that, candidates are read by every search. It is not stored in files.
 
     Parameters
     ----------
@@ -233,18 +245,25 @@ class Candidates(SearchDecoder):
     --------
     >>> from okforest import OKTree
     >>> from okforest.decode import Candidates
-    >>> decoder = Candidates([0.0, 5.0, 10.0])
-    >>> tree = OKTree(kernel="rbf", decoder=decoder).fit([[0], [1]], [1.0, 9.0])
-    >>> tree.predict([[0], [1]])
+    >>> tree = OKTree().fit([[0], [1]], [1.0, 9.0])
+    >>> candidates = Candidates([0.0, 5.0, 10.0])
+    >>> tree.predict([[0], [1]], candidates=candidates)
     array([ 0., 10.])
     """
+
+    _prepared: "Prepared | None" = None
+    _keeps = True
 
     def __init__(self, outputs: Any):
         self.outputs = outputs
 
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_prepared"}
+
     def check(self, span: Span) -> None:
         """Check that the candidates are like the training outputs."""
-        for _ in candidate_blocks(self.outputs, span):
+        for _ in self._candidate_blocks(span):
             pass
 
     def needs(self, span: Span) -> frozenset[Need]:
@@ -255,8 +274,88 @@ class Candidates(SearchDecoder):
         """Return the given outputs."""
         return read_candidates(self.outputs, span)
 
+    def once(self) -> "Candidates":
+        """Return the same candidates, for a single search that does not prepare them."""
+        given = Candidates(self.outputs)
+        given._keeps = False
+        return given
+
     def _candidate_blocks(self, span: Span) -> Iterator[OutputSet]:
-        return candidate_blocks(self.outputs, span)
+        prepared = self._prepared_for(span)
+        if prepared is None or prepared.blocks is None:
+            return candidate_blocks(self.outputs, span)
+        return iter(prepared.blocks)
+
+    def _prepared_for(self, span: Span) -> "Prepared | None":
+        if not self._keeps or span.on_device is not None:
+            return None
+        with _preparing:  # threads that predict share what is prepared
+            prepared = self._prepared
+            if prepared is None or not prepared.fits(self.outputs, span):
+                self._prepared = prepared = Prepared(self.outputs, span)
+        return prepared
+
+    def _search(self, W: WeightMatrix, span: Span, k: int, with_losses: bool = False) -> Found:
+        prepared = self._prepared_for(span)
+        vectors = None if prepared is None else prepared.vectors
+        if vectors is None:
+            return super()._search(W, span, k, with_losses)
+        W = as_weights(W)
+        F = W.feature_sums(span)
+        nearest, costs, done = vectors.search(F, k, getattr(W, "n_threads", 1))
+        outputs = vectors.take(nearest.ravel())
+        found = Found(outputs.reshape(*nearest.shape, *outputs.shape[1:]), costs)
+        for i in np.flatnonzero(~done):  # all candidates are compared in float64
+            best = super()._search(W[int(i)], span, k)
+            found.outputs[i], found.costs[i] = best.outputs[0], best.costs[0]
+        if with_losses:
+            squares = np.einsum("ij,ij->i", F, F)[:, None]
+            found = Found(found.outputs, np.maximum(found.costs + squares, 0.0))
+        return found
+
+
+class Prepared:
+    """What searches for the same candidates share.
+
+    Parameters
+    ----------
+    outputs : array-like
+        The candidates.
+    span : Span
+        The span of the training outputs.
+
+    Attributes
+    ----------
+    blocks : list of OutputSet or None
+        The candidates in canonical form, if the memory suffices.
+    vectors : PreparedVectors or None
+        The candidates in float32, if the kernel has explicit features as well. Arrays of numbers
+        are not copied in canonical form then.
+    """
+
+    def __init__(self, outputs: Any, span: Span):
+        self.given, self.span = outputs, span
+        self.blocks: list[OutputSet] | None = None
+        self.vectors: PreparedVectors | None = None
+        n = count_candidates(outputs)
+        width = span.outputs[:1].size if span.features is None else span.features.shape[1]
+        if not n or on_gpu(outputs) or 8 * n * width > PREPARED_FRACTION * machine_memory():
+            return
+        if span.features is None:
+            self.blocks = [*candidate_blocks(outputs, span)]
+        elif isinstance(outputs, np.ndarray) and outputs.dtype.kind in "fiu":
+            self.vectors = PreparedVectors(n, span, candidate_blocks(outputs, span), self._read)
+        else:
+            self.blocks = [*candidate_blocks(outputs, span)]
+            checked = np.concatenate([block.given for block in self.blocks])
+            self.vectors = PreparedVectors(n, span, self.blocks, lambda some: checked[some])
+
+    def fits(self, outputs: Any, span: Span) -> bool:
+        """Return whether this is prepared from these outputs, and for this kernel."""
+        return self.given is outputs and self.span.kernel is span.kernel
+
+    def _read(self, positions: npt.NDArray[np.intp]) -> Outputs:
+        return read_candidates(self.given[positions], self.span).given
 
 
 def candidate_blocks(outputs: Any, span: Span) -> Iterator[OutputSet]:
