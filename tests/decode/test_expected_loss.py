@@ -139,7 +139,7 @@ def test_the_fixed_point_is_nearer_than_training_outputs(seed, negative):
     y = rng.normal(size=(12, 2))
     W = rng.dirichlet(np.ones(12), size=5) - (0.05 if negative else 0.0)
     span = Span(RBF(1.5), y)
-    found = FixedPoint().decode(DenseWeights(W), span)
+    found = FixedPoint(max_iter=5000).decode(DenseWeights(W), span)
     nearest = TrainingSet().decode(DenseWeights(W), span)
     losses, limits = span.losses(W, found), span.losses(W, nearest)
     assert (losses <= limits + 1e-12).all()
