@@ -101,6 +101,7 @@ def test_every_peer_is_tested():
         "versus_scikit_learn",
         "versus_specialists",
         "versus_structured_predictions",
+        "versus_target_encoder",
     ]
 
 

@@ -54,7 +54,7 @@ def test_too_many_categories():
     """They are counted over all partitions."""
     names = np.array([f"id {i}" for i in range(1200)], dtype=object)
     frames = [pd.DataFrame({"name": part}) for part in np.split(names, 2)]
-    model = OKRandomForest(categorical_features=["name"])
+    model = OKRandomForest(categorical_features=["name"], categorical_encoding="subsets")
     message = "column 'name' of X has 1200 categories; at most 1024 are allowed"
     with pytest.raises(ValueError, match=message):
         model.fit(pd.concat(frames), np.arange(1200.0))

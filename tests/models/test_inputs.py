@@ -196,11 +196,6 @@ def test_a_column_without_categories():
         (np.c_[HEIGHT, CODES], [True], "one boolean per feature"),
         (FRAME, ["weight"], "features named height, colour"),
         (FRAME, {"weight"}, "features named height, colour"),
-        (
-            pd.DataFrame({"id": [f"row {i}" for i in range(1025)]}),
-            "from_dtype",
-            "column 'id' of X has 1025 categories; at most 1024 are allowed",
-        ),
         (FRAME, "auto", "categorical_features='auto'; use None, 'from_dtype'"),
         (sp.csr_array(np.c_[CODES, CODES]), [0], "not supported for sparse X; pass a dense array"),
         (

@@ -185,11 +185,14 @@ MAX_CATEGORIES = 1024
 CATEGORICAL_TYPES = ("category", "categorical", "enum", "str", "utf8")
 
 
-def learn_categories(X: Any, categorical_features: Any, sample_weight: Any = None) -> Categories:
+def learn_categories(
+    X: Any, categorical_features: Any, sample_weight: Any = None, *, limited: bool = True
+) -> Categories:
     """Return the categories of the categorical features.
 
     ``categorical_features`` is None, "from_dtype" (categorical and text columns of a frame), or
-    names, indices or a mask of features. Rows of weight zero are ignored.
+    names, indices or a mask of features. Rows of weight zero are ignored. ``limited`` is whether
+    the number of categories of a feature is.
     """
     if len(X.shape) != 2:  # the general check of inputs explains it
         return []
@@ -205,7 +208,11 @@ def learn_categories(X: Any, categorical_features: Any, sample_weight: Any = Non
         weight = np.asarray(sample_weight)
         if weight.shape == weighs.shape:  # otherwise the check of weights explains it
             weighs = weight > 0
-    return [_learn(X, j, weighs) if chosen else None for j, chosen in enumerate(mask)]
+    learnt = [_learn(X, j, weighs) if chosen else None for j, chosen in enumerate(mask)]
+    for j, known in enumerate(learnt):
+        if limited and known is not None:
+            check_category_count(label(X, j), len(known))
+    return learnt
 
 
 def encode(X: Any, categories: Categories, text_advice: str) -> Floats:
@@ -310,7 +317,6 @@ def _learn(X: Any, j: int, weighs: Booleans) -> npt.NDArray[Any]:
             f"column {label(X, j)} of X is categorical, but its values cannot be sorted: {error}. "
             "Convert all of them to text, or all to numbers."
         ) from None
-    check_category_count(label(X, j), len(known))
     return known
 
 
@@ -319,7 +325,8 @@ def check_category_count(name: str, n_categories: int) -> None:
     if n_categories > MAX_CATEGORIES:
         raise ValueError(
             f"column {name} of X has {n_categories} categories; at most {MAX_CATEGORIES} are "
-            "allowed. If it is an identifier, drop it; otherwise merge rare categories."
+            "allowed for splits into subsets. Set categorical_encoding='target' if the model has "
+            "it, merge rare categories, or drop the column if it is an identifier."
         )
 
 

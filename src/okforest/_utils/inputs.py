@@ -1,6 +1,7 @@
 """Checks of X, y and weights as users pass them; the rest of the package trusts its arrays."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,31 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from okforest._utils.arrays import Booleans, Floats, Inputs, Outputs, namespace, on_gpu, to_host
+from okforest._utils.arrays import (
+    Booleans,
+    Floats,
+    Inputs,
+    Ints,
+    Outputs,
+    namespace,
+    on_gpu,
+    to_host,
+)
+from okforest._utils.codings import (
+    CategoricalEncoding,
+    Coded,
+    Codings,
+    coded_columns,
+    column_of_coordinates,
+    encode_levels,
+    expand,
+)
 from okforest._utils.compat import check_sample_weight
 from okforest._utils.frames import (
     Categories,
     as_columns,
     categorical_names,
+    category_counts,
     encode,
     learn_categories,
     needs_conversion,
@@ -27,16 +47,29 @@ class TrainingInputs:
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n, p)
-        The inputs as numbers.
+        The inputs as numbers; once categories are coded, what trees are grown from.
     n_features : int
         Number of features.
     categories : list
         For each feature its categories, or None if it is numeric.
+    coded : Coded or None
+        What has been learnt of categories that are coordinates.
     """
 
     X: Inputs
     n_features: int
     categories: Categories
+    coded: Coded | None = None
+
+    @property
+    def n_categories(self) -> Ints:
+        """The number of categories of each column of X; 0 for numbers and coordinates."""
+        return column_category_counts(self.categories, self.coded and self.coded.codings)
+
+    @property
+    def has_missing(self) -> Booleans:
+        """Which features have missing values."""
+        return missing_features(self.X if self.coded is None else self.coded.codes)
 
 
 PLAIN_TYPES = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.uint8))
@@ -59,7 +92,12 @@ def learn_inputs(
     of numbers on a GPU stays there with ``on_device``.
     """
     X = as_columns(X if on_device else to_host(X))
-    categories = learn_categories(X, estimator.categorical_features, to_host(sample_weight))
+    categories = learn_categories(
+        X,
+        estimator.categorical_features,
+        to_host(sample_weight),
+        limited=getattr(estimator, "categorical_encoding", "subsets") == "subsets",
+    )
     X = _check_trees_X(estimator, X, categories, reset=True, least_rows=least_rows)
     return TrainingInputs(X, estimator.n_features_in_, categories)
 
@@ -77,12 +115,50 @@ def continue_inputs(estimator: BaseEstimator, X: Inputs) -> TrainingInputs:
     return TrainingInputs(X, estimator.n_features_in_, categories)
 
 
-def check_inputs(estimator: BaseEstimator, X: Any, *, on_device: bool = False) -> Inputs:
-    """Validate the X of a prediction in the same way, with the categories of the fit."""
+def code_categories(
+    inputs: TrainingInputs,
+    encoding: CategoricalEncoding,
+    vectors: Callable[[], Floats],
+    weight: Floats,
+    seed: int,
+    *,
+    boosted: bool = False,
+) -> TrainingInputs:
+    """Return inputs whose categories with many levels are coordinates.
+
+    ``vectors`` returns the outputs in their leading principal directions, and is called if there
+    are such categories.
+    """
+    columns = coded_columns(inputs.categories, encoding)
+    if not columns:
+        return inputs
+    n_levels = {j: len(known) for j in columns if (known := inputs.categories[j]) is not None}
+    coded = encode_levels(np.asarray(inputs.X), n_levels, vectors(), weight, seed, boosted=boosted)
+    return replace(inputs, X=coded.growth, coded=coded)
+
+
+def column_category_counts(categories: Categories, codings: Codings | None) -> Ints:
+    """Return the number of categories of each column that trees split; 0 for coordinates."""
+    counts = category_counts(categories)
+    if codings is None:
+        return counts
+    counts[[table is not None for table in codings]] = 0
+    return counts[column_of_coordinates(codings)]
+
+
+def check_inputs(
+    estimator: BaseEstimator, X: Any, *, on_device: bool = False, coded: bool = True
+) -> Inputs:
+    """Validate the X of a prediction in the same way, with the categories of the fit.
+
+    ``coded`` is whether levels that the fit has coded become coordinates.
+    """
     if _is_valid(estimator, X):
         return X
     X = as_columns(X if on_device else to_host(X))
-    return _check_trees_X(estimator, X, estimator.categories_, reset=False)
+    X = _check_trees_X(estimator, X, estimator.categories_, reset=False)
+    codings = getattr(estimator, "codings_", None)
+    return expand(X, codings) if coded and codings is not None else X
 
 
 def _is_valid(estimator: BaseEstimator, X: Any) -> bool:

@@ -28,7 +28,7 @@ from okforest.dask.cluster import (
     watched,
     with_replicated,
 )
-from okforest.dask.partitions import bytes_of, collected
+from okforest.dask.partitions import bytes_of, check_subsets, collected
 from okforest.dask.prediction import Part, check_decoder
 from okforest.dask.remote import RemoteForest
 from okforest.dask.rows import grow_parts, plan_rows
@@ -200,6 +200,7 @@ def _fit_replicated(
     X, y, sample_weight = collected(client, X, y, sample_weight)
     model._validate_params()
     plan = model._plan(X, y, sample_weight)
+    check_subsets(model, plan.inputs.categories)
     assert plan.target is not None
     known = plan.target.kernel, plan.target.outputs
     check_decoder(model, Span(*known), partitioned=False)

@@ -14,7 +14,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from okforest._utils.arrays import Inputs, Outputs
+from okforest._utils.codings import coded_columns
 from okforest._utils.compat import rows_of
+from okforest._utils.frames import Categories
 from okforest._utils.inputs import check_inputs
 from okforest.dask.cluster import computed, is_collection, require
 from okforest.kernels import OutputKernel
@@ -154,10 +156,22 @@ def bare(model: TreeModel) -> TreeModel:
     shell: TreeModel = clone(model)
     if hasattr(shell, "callback"):
         shell.callback = None  # it is called here, and may not be sent
-    for name in ("n_features_in_", "feature_names_in_", "categories_"):
+    for name in ("n_features_in_", "feature_names_in_", "categories_", "codings_"):
         if hasattr(model, name):
             setattr(shell, name, getattr(model, name))
     return shell
+
+
+def check_subsets(model: TreeModel, categories: Categories) -> None:
+    """Raise a ValueError if categories are encoded by outputs, which are on the workers."""
+    coded = coded_columns(categories, model.categorical_encoding)
+    if coded:
+        raise ValueError(
+            f"column {coded[0]} of X has {len(categories[coded[0]] or ())} categories, which "
+            f"categorical_encoding={model.categorical_encoding!r} turns into coordinates; a forest "
+            "that stays on workers splits categories into subsets only. Set "
+            "categorical_encoding='subsets' (at most 1,024 categories), or use okforest.dask.fit."
+        )
 
 
 @dataclass(frozen=True)

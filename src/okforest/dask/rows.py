@@ -36,6 +36,7 @@ from okforest.dask.partitions import (
     Positions,
     aligned_blocks,
     bare,
+    check_subsets,
     input_blocks,
     sent_once,
     take_rows,
@@ -152,6 +153,7 @@ def plan_rows(client: Any, model: TreeModel, X: Any, y: Any, sample_weight: Any)
     ]
     summaries = computed(client, tasks)
     summary = merge(summaries)
+    check_subsets(model, summary.categories)
     n_rows = np.array([part.n_rows for part in summaries], dtype=np.int64)
     rows = PartitionedRows(blocks, targets, n_rows)
     weight = np.ones(summary.n_rows) if weights[0] is None else np.concatenate(weights)

@@ -9,7 +9,7 @@ from okforest.embedding.choice import (
     embedding_bytes,
     gram_of,
 )
-from okforest.embedding.principal import principal_directions
+from okforest.embedding.principal import leading_coordinates, principal_directions
 
 __all__ = [
     "LOW_RANK_KINDS",
@@ -19,5 +19,6 @@ __all__ = [
     "embed",
     "embedding_bytes",
     "gram_of",
+    "leading_coordinates",
     "principal_directions",
 ]

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import scipy.linalg as sla
 
-from okforest._utils.arrays import Floats, namespace, on_gpu
+from okforest._utils.arrays import Floats, namespace, on_gpu, to_host
 from okforest.embedding.choice import ENTRY_ERROR, Embedding, factor_errors
 
 # "auto" tries these ranks, up to this fraction of N, and takes the first that keeps this share of
@@ -20,6 +20,9 @@ from okforest.embedding.choice import ENTRY_ERROR, Embedding, factor_errors
 RANKS = (16, 32, 64, 128)
 LARGEST_PART = 1 / 8
 LEAST_SHARE = 0.95
+
+# Directions in which means of outputs are compared.
+LEADING = 16
 
 # Subspace iteration: additional directions, and passes over the Gram matrix before the last one.
 MORE = 10
@@ -51,6 +54,23 @@ def principal_directions(
                 errors = factor_errors(values, errors / ENTRY_ERROR)
             return replace(embedding, kind="factor", values=values, errors=errors), share
     return embedding, 1.0
+
+
+def leading_coordinates(embedding: Embedding, weight: Floats, seed: int) -> Floats:
+    """Return outputs, around their mean, in at most ``LEADING`` principal directions, on the host.
+
+    Outputs that are vectors of so few numbers are returned as they are, in any basis.
+    """
+    share = weight / weight.sum()
+    if embedding.rank > LEADING:
+        reduced = principal_directions(embedding, LEADING, weight, seed)[0]
+        values = to_host(reduced.values)
+        return np.zeros((len(values), 1)) if reduced.rank > LEADING else values - share @ values
+    values = to_host(embedding.values)
+    if embedding.kind == "gram":
+        lengths, basis = np.linalg.eigh(values - share @ values)
+        values = basis * np.sqrt(np.maximum(lengths, 0.0))
+    return values - share @ values if values.shape[1] else np.zeros((len(values), 1))
 
 
 def _cross_products(

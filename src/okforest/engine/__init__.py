@@ -30,7 +30,7 @@ from okforest.engine.devices import (
     start_rounds,
 )
 from okforest.engine.plan import GrowthPlan, GrowthRules
-from okforest.engine.trees import LeafPartition, Trees
+from okforest.engine.trees import LeafPartition, Trees, move_members
 
 __all__ = [
     "DeviceName",
@@ -54,6 +54,7 @@ __all__ = [
     "leaf_means",
     "leaf_vectors",
     "leaf_weights",
+    "move_members",
     "near_candidates",
     "paste_subwindows",
     "prediction_device",

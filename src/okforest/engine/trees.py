@@ -129,12 +129,17 @@ class Trees:
         """The tree of each member."""
         return np.repeat(np.arange(len(self)), np.diff(self.member_offsets))
 
+    @property
+    def node_trees(self) -> npt.NDArray[np.intp]:
+        """The tree of each node."""
+        return np.repeat(np.arange(len(self)), np.diff(self.node_offsets))
+
     def leaves_by_tree(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         """Return the leaves of all trees, in the order of their members, and the tree of each."""
         leaf = np.flatnonzero(self.left < 0)
         if len(self) == 1:  # as in every round of boosting
             return leaf[np.argsort(self.begin[leaf])], np.zeros(len(leaf), dtype=np.intp)
-        tree = np.repeat(np.arange(len(self)), np.diff(self.node_offsets))
+        tree = self.node_trees
         leaf = leaf[np.lexsort((self.begin[leaf], tree[leaf]))]
         return leaf, tree[leaf]
 
@@ -161,6 +166,69 @@ class Trees:
         reduction = np.zeros(n_features)
         np.add.at(reduction, self.feature[split], gain)
         return reduction
+
+
+def move_members(trees: Trees, leaves: Ints) -> Trees:
+    """Return trees whose members are in other leaves, without leaves that become empty.
+
+    A split with an empty side is replaced by its other side. A node gets the weight of its new
+    members; its variance, that of the rows that it was grown on, stays.
+
+    Parameters
+    ----------
+    trees : Trees
+        The trees.
+    leaves : ndarray of shape (n_train, n_trees)
+        The leaf to which each training row moves in each tree.
+    """
+    member_tree, node_tree = trees.member_trees, trees.node_trees
+    shift = trees.node_offsets[node_tree]
+    leaf, leaf_tree = trees.leaves_by_tree()
+    rank = np.zeros(len(trees.left), dtype=np.intp)
+    rank[leaf] = np.arange(len(leaf))
+    reached = leaves[trees.members, member_tree] + trees.node_offsets[member_tree]
+    drawn = trees.times if len(trees.times) else np.ones(len(trees.members), dtype=np.int32)
+    shape = len(leaf), len(trees.row_weight)
+    by_leaf = sp.csr_array((drawn, (rank[reached], trees.members)), shape=shape)
+    members = by_leaf.indices.astype(np.int32, copy=False)
+
+    # Every node's range begins where a leaf's range begins, and ends where one ends.
+    moved = np.zeros(len(members) + 1, dtype=np.int64)
+    moved[trees.end[leaf] + trees.member_offsets[leaf_tree]] = by_leaf.indptr[1:]
+    first = trees.member_offsets[node_tree]
+    begin, end = moved[trees.begin + first], moved[trees.end + first]
+
+    # The node that a split comes down to, if it has an empty side: its other side, and so on.
+    empty, split = begin == end, trees.left >= 0
+    left = np.where(split, trees.left + shift, 0)
+    passed = split & ~empty & (empty[left] | empty[np.where(split, left + 1, 0)])
+    content = np.arange(len(split))
+    content[passed] = np.where(empty[left[passed]], left[passed] + 1, left[passed])
+    while (passed[content]).any():
+        content = content[content]
+    kept = ~empty  # the places of nodes that are left: each takes the content of one
+    kept[left[passed]] = kept[left[passed] + 1] = False
+    content, number = content[kept], np.cumsum(kept) - 1
+    offsets = np.append(0, np.cumsum(np.bincount(node_tree[kept], minlength=len(trees))))
+
+    arrays = dict(vars(trees))
+    for name in PARTS["node_offsets"]:
+        arrays[name] = arrays[name][content]
+    split, first = split[content], first[content]
+    below = number[left[content]] - offsets[node_tree[content]]
+    arrays["left"] = np.where(split, below, -1).astype(np.int32)
+    begin, end = begin[content], end[content]
+    arrays["begin"], arrays["end"] = (
+        (begin - first).astype(np.int32),
+        (end - first).astype(np.int32),
+    )
+    weight = trees.row_weight[members] * by_leaf.data
+    bounds = np.column_stack([begin, end]).ravel()
+    arrays["weight"] = np.add.reduceat(np.append(weight, 0.0), bounds)[::2].copy()
+    arrays.update(node_offsets=offsets.astype(np.int64), members=members)
+    if len(trees.times):
+        arrays["times"] = by_leaf.data
+    return Trees(**arrays)
 
 
 @dataclass(frozen=True)

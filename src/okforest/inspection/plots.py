@@ -20,6 +20,7 @@ from okforest.inspection.requirements import (
 )
 from okforest.metrics import output_loss
 from okforest.models import OKBoost
+from okforest.models.tree_methods import variance_reduction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,9 +100,7 @@ def plot_importances(
 def _importances_by_tree(model: Any) -> Floats:
     """Return the importances in each tree alone, shape (n_trees, p)."""
     trees = model.trees_
-    reductions = np.array(
-        [trees[t].variance_reduction(model.n_features_in_) for t in range(len(trees))]
-    )
+    reductions = np.array([variance_reduction(model, trees[t]) for t in range(len(trees))])
     reductions = np.maximum(reductions, 0.0)
     total = reductions.sum(axis=1, keepdims=True)
     return np.divide(reductions, total, out=np.zeros_like(reductions), where=total > 0)

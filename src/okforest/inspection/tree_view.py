@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from okforest._utils.arrays import Ints
+from okforest._utils.codings import Codings, column_of_coordinates
 from okforest._utils.parameters import as_integer
 from okforest.engine import Trees
 from okforest.inspection.requirements import (
@@ -207,6 +208,8 @@ class TreeView:
         self.model = model
         self.tree: Trees = model.trees_[require_tree_number(model, tree)]
         self.names = feature_names_of(model, feature_names)
+        self.codings: Codings = getattr(model, "codings_", [None] * len(self.names))
+        self.columns = column_of_coordinates(self.codings)
         self.decimals = as_integer("decimals", decimals, 0)
         self.has_variance = hasattr(model, "outputs_")
         self.has_prototypes = leaves_have_outputs(model)
@@ -232,7 +235,8 @@ class TreeView:
 
     def condition(self, node: int, is_left: bool) -> Condition:
         """Return the condition on which inputs go to the left or right child of a node."""
-        feature = int(self.tree.feature[node])
+        coordinate = int(self.tree.feature[node])
+        feature = int(self.columns[coordinate])
         threshold = float(self.tree.threshold[node])
         left_categories = self.tree.left_categories(node)
         low, high, categories = (-inf, threshold, None) if is_left else (threshold, inf, None)
@@ -241,13 +245,21 @@ class TreeView:
             goes_left = np.isin(np.arange(len(values)), left_categories)
             low, high = -inf, inf
             categories = tuple(values[goes_left == is_left].tolist())
+        missing_left = bool(self.tree.missing_left[node])
+        coding = self.codings[feature]
+        if coding is not None:  # levels on either side of a threshold on one of their coordinates
+            first = int(np.searchsorted(self.columns, feature))
+            below = coding[:, coordinate - first] <= threshold
+            low, high, missing_left = -inf, inf, bool(below[-2])
+            values = np.asarray(self.model.categories_[feature])
+            categories = tuple(values[below[:-2] == is_left].tolist())
         return Condition(
             feature,
             self.names[feature],
             low,
             high,
             categories,
-            missing=bool(self.tree.missing_left[node]) == is_left,
+            missing=missing_left == is_left,
             show_missing=bool(self.model.has_missing_[feature]),
             decimals=self.decimals,
         )
@@ -261,7 +273,21 @@ class TreeView:
         if not self.has_variance:
             return nan
         variance = self.tree.variance[[node, 0]] / self.tree.weight[[node, 0]]
+        if hasattr(self.model, "codings_") and self.has_prototypes:  # leaves have other members
+            variance[0] = self._member_variance(node)
         return float(variance[0]) if variance[0] > ROUNDING * variance[1] else 0.0
+
+    def _member_variance(self, node: int) -> float:
+        """Return the variance in H of the outputs of a node's members."""
+        span = slice(self.tree.begin[node], self.tree.end[node])
+        rows = self.tree.members[span]
+        weight = self.tree.row_weight[rows]
+        if len(self.tree.times):
+            weight = weight * self.tree.times[span]
+        share, outputs = weight / weight.sum(), self.model.outputs_[rows]
+        mean = sp.csr_array(share[None, :])
+        products = Span(self.model.kernel_, outputs).inner(mean, outputs)[0]
+        return float(share @ self.model.kernel_.diag(outputs) - share @ products)
 
     def purity(self, node: int) -> float:
         """Return 1 − variance / variance of the root, from 0 to 1."""

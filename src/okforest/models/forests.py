@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from okforest._utils.arrays import Floats, Ints, Outputs, to_host
+from okforest._utils.codings import CategoricalEncoding
 from okforest._utils.errors import warn
 from okforest._utils.inputs import TrainingInputs
 from okforest._utils.resources import thread_count
@@ -88,6 +89,7 @@ class _Forest(TreeModel):
         max_samples: float | None = None,
         oob_score: bool = False,
         categorical_features: Any = "from_dtype",
+        categorical_encoding: CategoricalEncoding = "auto",
         embedding: EmbeddingKind | Literal["auto"] = "auto",
         embedding_rank: int | None = None,
         search_rank: int | Literal["auto"] | None = None,
@@ -113,6 +115,7 @@ class _Forest(TreeModel):
         self.max_samples = max_samples
         self.oob_score = oob_score
         self.categorical_features = categorical_features
+        self.categorical_encoding = categorical_encoding
         self.embedding = embedding
         self.embedding_rank = embedding_rank
         self.search_rank = search_rank
@@ -337,7 +340,10 @@ class OKTotallyRandomTrees(_Forest):
 
     splitter: Literal["best", "random"] = "random"
     _uses_outputs: ClassVar[bool] = False
-    __init__ = _without(_with_defaults(__qualname__, max_features=1), "criterion", "search_rank")
+    __init__ = _without(
+        _with_defaults(__qualname__, max_features=1, categorical_encoding="subsets"),
+        *("criterion", "search_rank", "categorical_encoding"),
+    )
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "OKTotallyRandomTrees":
         """Grow the trees.

@@ -59,8 +59,14 @@ PARAMETERS = {
         were not grown on them. Needs ``bootstrap=True``.""",
     "categorical_features": """array-like, "from_dtype" or None, default="from_dtype"
         Names, indices or a mask of the categorical features; by default the categorical and text
-        columns of a frame. They are split into subsets of categories. A feature may have up to
-        1,024 categories. Values not seen in training are treated as missing.""",
+        columns of a frame.""",
+    "categorical_encoding": """{"auto", "subsets", "target"}, default="auto"
+        How categories are split. "subsets" splits them into two sets; a feature may have up to
+        1,024 categories, and categories not seen in training are treated as missing. "target" turns
+        them into at most four numbers, the coordinates of the mean outputs of their rows in the
+        directions in which these differ most, shrunk towards the mean of all outputs. A new
+        category has the coordinates of the mean of all outputs. "auto" is "target" for features of
+        more than 10 categories, and "subsets" for others.""",
     "embedding": """str, default="auto"
         The form of the outputs from which trees are grown. "features", "gram" and "factor" are
         explicit features, the Gram matrix and its exact factor; they give the same trees, and
@@ -237,6 +243,9 @@ TREE_ATTRIBUTES = """trees_ : okforest.engine.Trees
         The weights of the training rows.
     categories_ : list
         For each feature its sorted categories, or None if it is numeric.
+    codings_ : list
+        For each feature the coordinates of its categories, of missing values and of new categories,
+        or None; absent if no feature has any.
     has_missing_ : ndarray of shape (p,), bool
         Which features had missing values in training.
     """

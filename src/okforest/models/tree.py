@@ -6,6 +6,7 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 
 from okforest._utils.arrays import Ints
+from okforest._utils.codings import CategoricalEncoding
 from okforest.embedding import EmbeddingKind
 from okforest.engine import DeviceName, pruning_path
 from okforest.models.parameter_docs import document
@@ -60,6 +61,7 @@ class OKTree(TreeModel):
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
+        categorical_encoding: CategoricalEncoding = "auto",
         embedding: EmbeddingKind | Literal["auto"] = "auto",
         embedding_rank: int | None = None,
         search_rank: int | Literal["auto"] | None = None,
@@ -80,6 +82,7 @@ class OKTree(TreeModel):
         self.min_impurity_decrease = min_impurity_decrease
         self.ccp_alpha = ccp_alpha
         self.categorical_features = categorical_features
+        self.categorical_encoding = categorical_encoding
         self.embedding = embedding
         self.embedding_rank = embedding_rank
         self.search_rank = search_rank

@@ -9,9 +9,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from okforest._utils.arrays import Booleans, Floats, Inputs, Ints, Outputs, like, to_host
+from okforest._utils.codings import (
+    CategoricalEncoding,
+    Codings,
+    check_codings,
+    column_starts,
+)
 from okforest._utils.compat import CallbackSupportMixin, Interval, RealNotInt, StrOptions
-from okforest._utils.frames import Categories, category_counts
-from okforest._utils.inputs import check_inputs
+from okforest._utils.frames import Categories
+from okforest._utils.inputs import TrainingInputs, check_inputs, column_category_counts
 from okforest._utils.resources import thread_count
 from okforest._utils.state import Maybe, check_feature_count, check_length
 from okforest.embedding import EmbeddingKind
@@ -40,6 +46,7 @@ class TreeMethods(CallbackSupportMixin, OKModel):
     bootstrap: bool = False
     max_samples: float | None = None
     categorical_features: Any = "from_dtype"
+    categorical_encoding: CategoricalEncoding = "auto"
     embedding: EmbeddingKind | Literal["auto"] = "auto"
     embedding_rank: int | None = None
     search_rank: int | Literal["auto"] | None = None
@@ -57,6 +64,7 @@ class TreeMethods(CallbackSupportMixin, OKModel):
     seed_: int
     has_missing_: Booleans
     categories_: Categories
+    codings_: Maybe[Codings]
     n_features_in_: int
     row_weight_: Maybe[Floats]
 
@@ -91,6 +99,7 @@ class TreeMethods(CallbackSupportMixin, OKModel):
         ],
         "oob_score": ["boolean"],
         "categorical_features": "no_validation",  # learn_categories has better messages
+        "categorical_encoding": [StrOptions({"auto", "subsets", "target"})],
         "embedding": [
             StrOptions({"auto", "features", "gram", "factor", "cholesky", "nystrom", "fourier"})
         ],
@@ -108,11 +117,16 @@ class TreeMethods(CallbackSupportMixin, OKModel):
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
 
-    def _rules(self, n_features: int, n_samples: float) -> GrowthRules:
+    def _rules(
+        self, n_features: int, n_samples: float, n_columns: int | None = None
+    ) -> GrowthRules:
+        n_drawn = _n_candidate_features(self.max_features, n_features)
+        if n_columns is not None:  # with coordinates, a feature is drawn as often as without
+            n_drawn = round(n_drawn * n_columns / n_features)
         return GrowthRules(
             random_splits=self.splitter == "random",
             frobenius=self.criterion == "frobenius",
-            max_features=_n_candidate_features(self.max_features, n_features),
+            max_features=n_drawn,
             order="depth" if self.max_leaf_nodes is None else "gain",
             max_depth=_limit(self.max_depth),
             max_leaf_nodes=_limit(self.max_leaf_nodes),
@@ -140,17 +154,21 @@ class TreeMethods(CallbackSupportMixin, OKModel):
         # Starting a thread costs as much as predicting a few hundred rows.
         return min(thread_count(self.n_jobs), ceil(n_rows / 256))
 
-    def _check_same_rows(self, X: Inputs, outputs: Outputs | None, weight: Floats) -> None:
+    def _check_same_rows(
+        self, inputs: TrainingInputs, outputs: Outputs | None, weight: Floats
+    ) -> None:
         """Check that these are the rows that the model was fitted to."""
         what = None
-        if X.shape[0] != len(self._training_weight()):
-            what = f"X has {X.shape[0]} rows and"
-        elif not self._has_seen(X):
-            what = "X"
+        if inputs.X.shape[0] != len(self._training_weight()):
+            what = f"X has {inputs.X.shape[0]} rows and"
         elif outputs is not None and not np.array_equal(outputs, getattr(self, "outputs_", ())):
             what = "y"
         elif not np.array_equal(weight, self._training_weight()):
             what = "sample_weight"
+        elif self._splits_differ(inputs):
+            what = "X or categorical_encoding"
+        elif not self._has_seen(self._rows_in_leaves(inputs)):
+            what = "X"
         if what:
             raise ValueError(changed(what))
 
@@ -165,6 +183,14 @@ class TreeMethods(CallbackSupportMixin, OKModel):
             return self.row_weight_
         return self.trees_.row_weight  # loaded from a file of an earlier version
 
+    def _splits_differ(self, inputs: TrainingInputs) -> bool:
+        """Return whether categories are not encoded as in the previous fit."""
+        return inputs.n_categories.tolist() != self.trees_.n_categories.tolist()
+
+    def _rows_in_leaves(self, inputs: TrainingInputs) -> Inputs:
+        """Return the training rows as they are in the leaves of trees."""
+        return inputs.X if inputs.coded is None else inputs.coded.values
+
     def _has_seen(self, X: Inputs) -> bool:
         """Return whether X may be the training inputs: members reach the leaves they are in."""
         kept = self.trees_
@@ -177,7 +203,11 @@ class TreeMethods(CallbackSupportMixin, OKModel):
         check_feature_count(self)
         check_length(self, "categories_", self.n_features_in_)
         check_length(self, "has_missing_", self.n_features_in_)
-        if category_counts(self.categories_).tolist() != self.trees_.n_categories.tolist():
+        codings = getattr(self, "codings_", None)
+        if codings is not None:
+            check_codings(codings, self.categories_)
+        counts = column_category_counts(self.categories_, codings)
+        if counts.tolist() != self.trees_.n_categories.tolist():
             raise ValueError("categories_ and the trees' n_categories differ")
         for name in ("outputs_", "row_weight_"):
             check_length(self, name, len(self.trees_.row_weight))
@@ -224,7 +254,7 @@ class TreeMethods(CallbackSupportMixin, OKModel):
     def feature_importances_(self) -> Floats:
         """Each feature's share of the total variance reduction, summing to one."""
         check_is_fitted(self, "trees_")
-        reduction = np.maximum(self.trees_.variance_reduction(self.n_features_in_), 0.0)
+        reduction = np.maximum(variance_reduction(self, self.trees_), 0.0)
         total = reduction.sum()
         return reduction / total if total > 0 else reduction
 
@@ -233,6 +263,16 @@ class TreeMethods(CallbackSupportMixin, OKModel):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags
+
+
+def variance_reduction(model: Any, trees: Trees) -> Floats:
+    """Return the total variance reduction of splits on each feature, in trees of the model.
+
+    The coordinates of a category are summed.
+    """
+    reduction = trees.variance_reduction(len(trees.n_categories))
+    codings = getattr(model, "codings_", None)
+    return reduction if codings is None else np.add.reduceat(reduction, column_starts(codings)[:-1])
 
 
 def changed(what: str) -> str:

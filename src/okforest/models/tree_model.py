@@ -7,17 +7,17 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from okforest._utils.arrays import Floats, Inputs, Outputs, like, on_gpu, to_host
+from okforest._utils.arrays import Floats, Outputs, like, on_gpu, to_host
+from okforest._utils.codings import coded_columns
 from okforest._utils.compat import StrOptions, fit_context, with_callbacks
 from okforest._utils.errors import warn
-from okforest._utils.frames import category_counts
 from okforest._utils.inputs import (
     TrainingInputs,
     check_inputs,
     check_weights,
+    code_categories,
     continue_inputs,
     learn_inputs,
-    missing_features,
 )
 from okforest._utils.progress import progress_of
 from okforest._utils.resources import thread_count
@@ -28,9 +28,19 @@ from okforest.embedding import (
     embed,
     embedding_bytes,
     gram_of,
+    leading_coordinates,
     principal_directions,
 )
-from okforest.engine import DeviceName, GrowthPlan, Trees, grow_function, prediction_device, prune
+from okforest.engine import (
+    DeviceName,
+    GrowthPlan,
+    Trees,
+    apply,
+    grow_function,
+    move_members,
+    prediction_device,
+    prune,
+)
 from okforest.kernels import OutputKernel
 from okforest.models.tree_methods import TreeMethods, changed, sample_count
 from okforest.weights import LeafWeights, WeightMatrix
@@ -160,7 +170,7 @@ class TreeModel(TreeMethods):
         With another device than the CPU, the arrays of the plan may be there.
         """
         if self._continues():
-            X = check_inputs(self, X, on_device=device != "cpu")
+            X = check_inputs(self, X, on_device=device != "cpu", coded=False)
             inputs, seed = continue_inputs(self, X), self.seed_
         else:
             inputs = learn_inputs(self, X, sample_weight, on_device=device != "cpu")
@@ -168,19 +178,33 @@ class TreeModel(TreeMethods):
         weight = check_weights(sample_weight, inputs.X)
         n_draws = self._n_draws(weight)
         target = self._embed(inputs, y, weight, seed, device)
+        inputs = self._code(inputs, target, weight, seed)
         growth = GrowthPlan(
             X=inputs.X,
             outputs=np.empty((len(weight), 0)) if target is None else target.search.values,
             gram=target is not None and target.search.kind == "gram",
-            rules=self._rules(inputs.n_features, n_draws or sample_count(weight)),
+            rules=self._rules(
+                inputs.n_features, n_draws or sample_count(weight), inputs.X.shape[1]
+            ),
             row_weight=weight,
-            n_categories=category_counts(inputs.categories),
+            n_categories=inputs.n_categories,
             seed=seed,
             n_draws=n_draws,
             row_errors=None if target is None else target.search.errors,
         )
-        first = self._check_continuing(inputs.X, weight, target) if self._continues() else 0
+        first = self._check_continuing(inputs, weight, target) if self._continues() else 0
         return FitPlan(inputs, target, growth, range(first, self.n_estimators))
+
+    def _code(
+        self, inputs: TrainingInputs, target: "Target | None", weight: Floats, seed: int
+    ) -> TrainingInputs:
+        """Return inputs whose categories with many levels are coordinates."""
+        if target is None:
+            return inputs
+        encoding, outputs = self.categorical_encoding, target.embedding
+        return code_categories(
+            inputs, encoding, lambda: leading_coordinates(outputs, weight, seed), weight, seed
+        )
 
     def _grow(self, plan: "FitPlan", grow: GrowFunction) -> Trees | None:
         """Grow the trees of a plan; None if there is nothing to add."""
@@ -190,7 +214,13 @@ class TreeModel(TreeMethods):
         threads = thread_count(self.n_jobs)
         with progress_of(first, last, self.verbose, self.callback, estimator=self) as progress:
             grown = grow(plan.growth, plan.trees, n_threads=threads, progress=progress)
-        return prune(grown, self.ccp_alpha) if self.ccp_alpha > 0 else grown
+        if self.ccp_alpha > 0:
+            grown = prune(grown, self.ccp_alpha)
+        if plan.inputs.coded is None:
+            return grown
+        # New rows have the coordinates that all rows give. Training rows with the same coordinates
+        # share their leaves: a test row meets all rows of its levels, and leaves are not noise.
+        return move_members(grown, apply(grown, plan.inputs.coded.values, threads))
 
     def _finish(self, plan: "FitPlan", grown: Trees | None) -> None:
         """Store what was learnt."""
@@ -200,7 +230,9 @@ class TreeModel(TreeMethods):
         self.row_weight_ = plan.growth.row_weight
         self.min_samples_leaf_ = int(plan.growth.rules.min_samples_leaf)
         self.categories_ = plan.inputs.categories
-        self.has_missing_ = missing_features(plan.inputs.X)
+        self.has_missing_ = plan.inputs.has_missing
+        if plan.inputs.coded is not None:
+            self.codings_ = plan.inputs.coded.codings
         target = plan.target
         if target is None:
             return
@@ -211,12 +243,14 @@ class TreeModel(TreeMethods):
         self.search_rank_ = target.search.rank
         self.search_variance_ = target.search_variance
 
-    def _check_continuing(self, X: Inputs, weight: Floats, target: "Target | None") -> int:
+    def _check_continuing(
+        self, inputs: TrainingInputs, weight: Floats, target: "Target | None"
+    ) -> int:
         """Return how many trees there are, after checking that more can be added."""
         if self.bootstrap != (len(self.trees_.times) > 0):
             raise ValueError(changed("bootstrap"))
         outputs = None if target is None else target.outputs
-        self._check_same_rows(X, outputs, weight)
+        self._check_same_rows(inputs, outputs, weight)
         if target is not None:
             self._check_same_kernel(target.kernel, target.outputs)
             self._check_same_embedding(target)
@@ -276,10 +310,12 @@ class TreeModel(TreeMethods):
                 f"and search_rank=None; got embedding={self.embedding!r} and "
                 f"search_rank={self.search_rank!r}."
             )
-        if category_counts(inputs.categories).any():
+        n_coded = len(coded_columns(inputs.categories, self.categorical_encoding))
+        if np.count_nonzero(inputs.n_categories) > n_coded:
             raise ValueError(
-                "criterion='frobenius' does not split categorical features; encode them as "
-                "numbers, and set categorical_features=None if they are categorical by dtype."
+                "criterion='frobenius' does not split categorical features; set "
+                "categorical_encoding='target', or encode them as numbers and set "
+                "categorical_features=None if they are categorical by dtype."
             )
 
     def _n_draws(self, weight: Floats) -> int:

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils import Tags, get_tags
 
-from okforest._utils.arrays import Floats, Inputs, Outputs
+from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.codings import CategoricalEncoding
 from okforest._utils.compat import Interval, StrOptions, fit_context, with_callbacks
 from okforest._utils.errors import warn
 from okforest._utils.inputs import (
@@ -16,14 +17,14 @@ from okforest._utils.inputs import (
     check_inputs,
     check_numbers,
     check_weights,
+    code_categories,
     continue_inputs,
     learn_inputs,
     learn_numbers,
-    missing_features,
 )
 from okforest._utils.progress import progress_of
 from okforest._utils.resources import thread_count
-from okforest.embedding import EmbeddingKind, embed
+from okforest.embedding import EmbeddingKind, embed, leading_coordinates
 from okforest.engine import DeviceName, GrowthRules
 from okforest.kernels import OutputKernel
 from okforest.models.boosting.bases import BaseLearner, BaseRounds, check_base, embed_vectors
@@ -100,6 +101,9 @@ class OKBoost(BoostedModel):
         The error of an approximate form; see :class:`OKExtraTrees`.
     categories_ : list
         For each feature its sorted categories, or None if it is numeric, with ``base="tree"``.
+    codings_ : list
+        For each feature the coordinates of its categories, of missing values and of new categories,
+        or None; absent if no feature has any.
     has_missing_ : ndarray of shape (p,), bool
         Which features had missing values in training, with ``base="tree"``.
 
@@ -164,6 +168,7 @@ class OKBoost(BoostedModel):
         validation_fraction: float = 0.1,
         tol: float = 1e-4,
         categorical_features: Any = "from_dtype",
+        categorical_encoding: CategoricalEncoding = "auto",
         embedding: EmbeddingKind | Literal["auto"] = "auto",
         embedding_rank: int | None = None,
         decoder: Any = "auto",
@@ -190,6 +195,7 @@ class OKBoost(BoostedModel):
         self.validation_fraction = validation_fraction
         self.tol = tol
         self.categorical_features = categorical_features
+        self.categorical_encoding = categorical_encoding
         self.embedding = embedding
         self.embedding_rank = embedding_rank
         self.decoder = decoder
@@ -245,14 +251,24 @@ class OKBoost(BoostedModel):
             row_weight, validation_weight = hold_out(weight, self.validation_fraction, seed)
             stopping = EarlyStopping(self.n_iter_no_change, self.tol)
         kernel, outputs = self.validate_outputs(inputs.X, y, row_weight)
-        if self._continues():
-            self._check_continuing(inputs.X, kernel, outputs, row_weight)
         form = embed if self._boosts_trees() else embed_vectors
+        embedding = form(kernel, outputs, self.embedding, self.embedding_rank, seed, row_weight)
+        if self._boosts_trees():
+            inputs = code_categories(
+                inputs,
+                self.categorical_encoding,
+                lambda: leading_coordinates(embedding, row_weight, seed),
+                row_weight,
+                seed,
+                boosted=True,
+            )
+        if self._continues():
+            self._check_continuing(inputs, kernel, outputs, row_weight)
         return BoostPlan(
             inputs=inputs,
             kernel=kernel,
             outputs=outputs,
-            embedding=form(kernel, outputs, self.embedding, self.embedding_rank, seed, row_weight),
+            embedding=embedding,
             row_weight=row_weight,
             validation_weight=validation_weight,
             seed=seed,
@@ -286,7 +302,9 @@ class OKBoost(BoostedModel):
             if rounds.leaf_coefficients is not None:
                 self.leaf_coefficients_ = rounds.leaf_coefficients
             self.categories_ = plan.inputs.categories
-            self.has_missing_ = missing_features(plan.inputs.X)
+            self.has_missing_ = plan.inputs.has_missing
+            if plan.inputs.coded is not None:
+                self.codings_ = plan.inputs.coded.codings
         elif isinstance(rounds, BaseRounds):
             self.bases_, self.inputs_ = rounds.bases, rounds.inputs
         self.n_estimators_, self.scales_ = len(rounds), rounds.scales
@@ -310,7 +328,9 @@ class OKBoost(BoostedModel):
         if self._boosts_trees():
             return TreeLearner(
                 plan,
-                rules=partial(self._rules, plan.inputs.n_features),
+                rules=partial(
+                    self._rules, plan.inputs.n_features, n_columns=plan.inputs.X.shape[1]
+                ),
                 learning_rate=self.learning_rate,
                 max_splits=self.max_splits,
                 max_bins=self.max_bins,
@@ -339,15 +359,16 @@ class OKBoost(BoostedModel):
             return learn_inputs(self, X, sample_weight) if trees else learn_numbers(self, X)
         if trees != self._has_trees():
             raise ValueError(changed("base"))
-        return continue_inputs(self, check_inputs(self, X) if trees else check_numbers(self, X))
+        X = check_inputs(self, X, coded=False) if trees else check_numbers(self, X)
+        return continue_inputs(self, X)
 
     def _check_continuing(
-        self, X: Inputs, kernel: OutputKernel, outputs: Outputs, weight: Floats
+        self, inputs: TrainingInputs, kernel: OutputKernel, outputs: Outputs, weight: Floats
     ) -> None:
         """Check that rounds can be added to those of the previous fit."""
         if (self.n_iter_no_change is None) == self.held_out_.any():
             raise ValueError(changed("n_iter_no_change, which decides the rows held out,"))
-        self._check_same_rows(X, outputs, weight)
+        self._check_same_rows(inputs, outputs, weight)
         self._check_same_kernel(kernel, outputs)
         if self.n_estimators < self.n_estimators_:
             raise ValueError(
@@ -357,10 +378,14 @@ class OKBoost(BoostedModel):
         if self.n_estimators == self.n_estimators_:
             warn("warm_start=True without a larger n_estimators adds no rounds.")
 
-    def _rules(self, n_features: int, n_samples: float) -> GrowthRules:
+    def _rules(
+        self, n_features: int, n_samples: float, n_columns: int | None = None
+    ) -> GrowthRules:
         n_leaves = min(self.max_splits, np.iinfo(np.int32).max - 1) + 1
         return replace(
-            super()._rules(n_features, n_samples), order=self.growth, max_leaf_nodes=n_leaves
+            super()._rules(n_features, n_samples, n_columns),
+            order=self.growth,
+            max_leaf_nodes=n_leaves,
         )
 
     def __sklearn_tags__(self) -> Tags:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from okforest._utils.arrays import Booleans, Floats, Inputs, Ints, Outputs
 from okforest._utils.frames import Categories
-from okforest._utils.inputs import check_inputs, check_numbers
+from okforest._utils.inputs import TrainingInputs, check_inputs, check_numbers
 from okforest._utils.parameters import is_integer
 from okforest._utils.state import (
     Maybe,
@@ -335,6 +335,12 @@ class BoostedModel(TreeMethods):
     def _staged_losses(self, X: Any, outputs: Outputs) -> Iterator[Floats]:
         rounds, coordinates = self._rounds_at(X)
         return rounds.staged_losses(coordinates, self.span_, outputs)
+
+    def _splits_differ(self, inputs: TrainingInputs) -> bool:
+        return self._has_trees() and super()._splits_differ(inputs)
+
+    def _rows_in_leaves(self, inputs: TrainingInputs) -> Inputs:
+        return inputs.X
 
     def _has_seen(self, X: Inputs) -> bool:
         if self._has_trees():

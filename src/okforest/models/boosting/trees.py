@@ -15,7 +15,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from okforest._utils.arrays import Floats, Inputs, Ints, Layouts
-from okforest._utils.frames import category_counts
 from okforest.embedding import Embedding
 from okforest.engine import (
     DeviceName,
@@ -229,7 +228,7 @@ class TreeLearner(RoundLearner):
             residuals = VectorResiduals(embedding, plan.initial)
         super().__init__(plan.initial, residuals)
         self.plan, self.rules, self.learning_rate = plan, cache(rules), learning_rate
-        self.n_categories = category_counts(plan.inputs.categories)
+        self.n_categories = plan.inputs.n_categories
         self.n_threads = n_threads if residuals.values.size >= MANY else 1
         self.number_type = np.min_scalar_type(min(max_splits, len(plan.row_weight)))
         self.layouts = Layouts(plan.inputs.X)
