@@ -9,16 +9,13 @@ namespace okforest {
 
 namespace {
 
-// A sum derived by subtraction may lose three digits more than one computed directly.
-constexpr double kMaxLoss = 1e3;
-
 // Rounding errors of a search, as a fraction of the sum of w_i ||phi_i||: of a value, its weight,
 // their product, the additions in a block, and the norm.
 constexpr double kSearchError = (kRowBlock + 24) * 0x1.0p-24;
 
 // Below this fraction of its scale, a variance has lost too many digits by cancellation for a
-// search in float32, and half of those of float64.
-constexpr double kLoss = 50 * kSearchError * kSearchError;
+// search in float32.
+constexpr double kSearchable = 50 * kSearchError * kSearchError;
 
 std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -67,8 +64,8 @@ void FactorScorer::begin(std::span<const double> weight, Rows rows) {
   for (const auto i : rows) float_weight_[i] = static_cast<float>(weight[i]);
 }
 
-void FactorScorer::sum_over(const Frame& frame, Rows rows, double* sum) {
-  const double* const values = phi(frame);
+void FactorScorer::sum_over(Rows rows, double* sum) {
+  const double* const values = outputs_.data();
   if (outputs_.n_cols() == 1) {
     const auto value = [&](std::size_t k) { return weight_of(rows[k]) * values[rows[k]]; };
     *sum = gathered_sum(value, rows.size());
@@ -80,14 +77,12 @@ void FactorScorer::sum_over(const Frame& frame, Rows rows, double* sum) {
 // Finds the sum over a node; returns whether it is a difference of known sums.
 bool FactorScorer::find_sum(Rows rows, const Frame* parent, Frame& frame) {
   frame.sum.resize(static_cast<std::size_t>(outputs_.n_cols()));
-  frame.rounding = 0.0;
   if (parent != nullptr && !parent->part.empty()) {
     frame.sum = parent->part_sum;
     if (rows.data() == parent->part.data() && rows.size() == parent->part.size()) return false;
     for (std::size_t j = 0; j < frame.sum.size(); ++j) {
       frame.sum[j] = parent->sum[j] - parent->part_sum[j];
     }
-    frame.rounding = parent->rounding;
     return true;
   }
   const bool of_all = plain() && static_cast<std::int64_t>(rows.size()) == outputs_.n_rows();
@@ -95,7 +90,7 @@ bool FactorScorer::find_sum(Rows rows, const Frame* parent, Frame& frame) {
     frame.sum = root_sum_;
     return false;
   }
-  sum_over(frame, rows, frame.sum.data());
+  sum_over(rows, frame.sum.data());
   if (of_all) root_sum_ = frame.sum;
   return false;
 }
@@ -104,116 +99,73 @@ void FactorScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& fram
   if (outputs_.rank() == 0) return;  // trees that ignore the outputs
   frame.mean.resize(static_cast<std::size_t>(outputs_.n_cols()));
   frame.part = {};
-  frame.moved = parent != nullptr && parent->moved;
   const bool derived = find_sum(rows, parent, frame);
-  node.variance = measure(node, rows, frame);
-  const double size = std::sqrt(node.weight * frame.scale);  // bounds the norm of any partial sum
-  // After a loss of digits, the sum is computed directly.
-  if (derived && (node.variance < 1e-2 * frame.scale || frame.rounding > kMaxLoss * size)) {
-    sum_over(frame, rows, frame.sum.data());
-    node.variance = measure(node, rows, frame);
-    frame.rounding = 0.0;
+  measure(node, rows, frame);
+  frame.size = node.weight * node.scale;
+  if (derived && (node.variance < kLoss * node.scale || frame.size < kLoss * parent->size)) {
+    sum_over(rows, frame.sum.data());
+    measure(node, rows, frame);
   }
-  frame.rounding += size;
-  if (node.variance <= 1e-6 * frame.scale && frame.scale > 0.0) {
+  if (node.variance <= 1e-6 * node.scale) {
     // Most digits are lost by cancellation: sum the squares around the mean instead.
     node.variance = 0.0;
     for (const auto i : rows) {
       node.variance +=
-          weight_of(i) * kernels().squared_distance(phi(frame) + i * outputs_.n_cols(),
-                                                    frame.mean.data(), 1.0, outputs_.n_cols());
+          weight_of(i) *
+          kernels().squared_distance(outputs_.row(i), frame.mean.data(), 1.0, outputs_.n_cols());
     }
-  }
-  node.scale = frame.scale;
-  if (frame.moved) {
-    node.scale = 0.0;
-    for (const auto i : rows) node.scale += weight_of(i) * outputs_.squared_norms()[i];
-  }
-  if (node.variance > node.rounding() && node.variance < kLoss * frame.scale) {
-    move_origin(node, rows, frame);
-    sum_over(frame, rows, frame.sum.data());
-    node.variance = std::max(0.0, measure(node, rows, frame));
-    frame.rounding = std::sqrt(node.weight * frame.scale);
   }
   if (node.variance <= node.rounding()) node.variance = 0.0;  // equal outputs
   if (outputs_.floats() != nullptr) {
     frame.float_mean.resize(outputs_.floats()->n_packs * FloatFactor::lanes, 0.0f);
     std::ranges::copy(frame.mean, frame.float_mean.begin());
   }
-  // The same bound whether or not the origin was moved in a node above, as it depends on the order
-  // of growth.
-  const double scale = std::max(frame.scale, std::min(node.scale, node.variance / kLoss));
-  node.noise =
-      std::max(kNoise * node.variance, kRounding * std::sqrt(node.variance) * std::sqrt(scale));
+  node.noise = std::max(kNoise * node.variance, node.vector_noise());
 }
 
-// Sets the frame's scale and mean from its sum, and returns the total variance of the node.
-double FactorScorer::measure(const Node& node, Rows rows, Frame& frame) const {
+// Finds the scale, the mean and the total variance of a node, given its sum.
+void FactorScorer::measure(Node& node, Rows rows, Frame& frame) const {
   double sum_norm = 0.0;
   for (std::size_t j = 0; j < frame.sum.size(); ++j) {
     sum_norm += frame.sum[j] * frame.sum[j];
     frame.mean[j] = frame.sum[j] / node.weight;
   }
   const auto square = [&](std::size_t k) {
-    return weight_of(rows[k]) * squared_norm(frame, rows[k]);
+    return weight_of(rows[k]) * outputs_.squared_norms()[rows[k]];
   };
-  frame.scale = gathered_sum(square, rows.size());
-  return frame.scale - sum_norm / node.weight;
-}
-
-// Makes the rows of a node relative to its mean. Rows of other nodes stay as they are.
-void FactorScorer::move_origin(const Node& node, Rows rows, Frame& frame) {
-  const std::int64_t n_cols = outputs_.n_cols();
-  if (moved_ == nullptr) {
-    const auto n_rows = static_cast<std::size_t>(outputs_.n_rows());
-    moved_ = std::make_unique_for_overwrite<double[]>(n_rows * static_cast<std::size_t>(n_cols));
-    moved_norm_ = std::make_unique_for_overwrite<double[]>(n_rows);
-  }
-  frame.moved = true;
-  // From some row on: the mean of many rows has the rounding errors of their sum.
-  const double* const first = outputs_.row(rows[0]);
-  std::ranges::fill(sum_, 0.0);
-  for (const auto i : rows) {
-    const double weight = weight_of(i);
-    for (std::int64_t j = 0; j < n_cols; ++j) sum_[j] += weight * (outputs_.row(i)[j] - first[j]);
-  }
-  for (std::int64_t j = 0; j < n_cols; ++j) sum_[j] = first[j] + sum_[j] / node.weight;
-  for (const auto i : rows) {
-    double* const out = moved_.get() + i * n_cols;
-    for (std::int64_t j = 0; j < n_cols; ++j) out[j] = outputs_.row(i)[j] - sum_[j];
-    moved_norm_[i] = kernels().squared_distance(out, out, 0.0, n_cols);
-  }
+  node.scale = gathered_sum(square, rows.size());
+  node.variance = node.scale - sum_norm / node.weight;
 }
 
 void FactorScorer::divide(Frame* frame, Rows left, Rows right) {
   if (frame == nullptr || outputs_.rank() == 0) return;
   frame->part = left.size() <= right.size() ? left : right;
   frame->part_sum.resize(frame->sum.size());
-  sum_over(*frame, frame->part, frame->part_sum.data());
+  sum_over(frame->part, frame->part_sum.data());
 }
 
 Precision FactorScorer::search_sides(const Node& node, Rows rows, const Frame& frame,
                                      std::span<const Side> sides, double* norms) {
-  if (outputs_.floats() == nullptr || frame.moved || node.variance < kLoss * frame.scale ||
-      !fits_floats(frame.scale, node.lightest)) {
+  if (outputs_.floats() == nullptr || node.variance < kSearchable * node.scale ||
+      !fits_floats(node.scale, node.lightest)) {
     return ScorerDefaults::search_sides(node, rows, frame, sides, norms);
   }
   if (side_sums_.size() < sides.size()) side_sums_.resize(sides.size());
   kernels().side_norms(*outputs_.floats(), rows, sides, plain() ? nullptr : float_weight_.data(),
                        frame.float_mean.data(), side_sums_.data(), norms);
-  return {.root = kSearchError * kSearchError * frame.scale};
+  return {.root = kSearchError * kSearchError * node.scale};
 }
 
 bool FactorScorer::row_values(Rows rows, const Frame& frame, double* values) const {
   if (outputs_.n_cols() != 1) return false;
   for (const auto i : rows) {
-    *values++ = weight_of(i) * (phi(frame)[i] - frame.mean[0]);
+    *values++ = weight_of(i) * (outputs_.data()[i] - frame.mean[0]);
   }
   return true;
 }
 
 double FactorScorer::set_norm(const Frame& frame, Rows rows, double weight) {
-  sum_over(frame, rows, sum_.data());
+  sum_over(rows, sum_.data());
   return kernels().squared_distance(sum_.data(), frame.mean.data(), weight, outputs_.n_cols());
 }
 
@@ -221,12 +173,12 @@ Precision FactorScorer::prefix_norms(const Node&, Rows, const Frame& frame,
                                      std::span<const Prefixes> lists, bool, double* norms) {
   for (const Prefixes& list : lists) {
     if (outputs_.n_cols() > 1) {
-      kernels().prefix_norms(phi(frame), outputs_.n_cols(), list.rows, list.lengths, weight_.data(),
+      kernels().prefix_norms(outputs_.data(), outputs_.n_cols(), list.rows, list.lengths, weight_.data(),
                              frame.mean.data(), norms);
       norms += list.lengths.size();
       continue;
     }
-    const double *const y = phi(frame), mean = frame.mean[0];
+    const double *const y = outputs_.data(), mean = frame.mean[0];
     double sum = 0.0;
     std::int32_t k = 0;
     for (const auto length : list.lengths) {
@@ -245,7 +197,7 @@ void FactorScorer::group_gram(const Frame& frame, Rows rows, Rows group,
   const std::size_t width = frame.mean.size();
   std::vector<double> of_group(group_weight.size() * width, 0.0);
   for (std::size_t k = 0; k < rows.size(); ++k) {
-    kernels().add_scaled(&of_group[group[k] * width], phi(frame) + rows[k] * outputs_.n_cols(),
+    kernels().add_scaled(&of_group[group[k] * width], outputs_.data() + rows[k] * outputs_.n_cols(),
                          weight_of(rows[k]), outputs_.n_cols());
   }
   multiply_groups(of_group, frame.mean, group_weight, sums);

@@ -40,10 +40,8 @@ class FactorScorer : public ScorerDefaults<FactorScorer> {
   struct Frame {
     std::vector<double> sum, mean;
     std::vector<float> float_mean;
-    double rounding;  // scale of the rounding errors of the sum
-    double scale;     // sum of w_i ||phi_i||^2, where phi_i may be relative to an origin
-    bool moved;       // whether it is
-    Rows part;        // after a division: the smaller side, and its sum
+    double size;  // weight times scale
+    Rows part;    // after a division: the smaller side, and its sum
     std::vector<double> part_sum;
   };
 
@@ -62,21 +60,11 @@ class FactorScorer : public ScorerDefaults<FactorScorer> {
                   std::span<double> sums);
 
  private:
-  const double* phi(const Frame& frame) const {
-    return frame.moved ? moved_.get() : outputs_.data();
-  }
-  double squared_norm(const Frame& frame, std::int32_t i) const {
-    return frame.moved ? moved_norm_[i] : outputs_.squared_norms()[i];
-  }
-  void sum_over(const Frame& frame, Rows rows, double* sum);
+  void sum_over(Rows rows, double* sum);
   bool find_sum(Rows rows, const Frame* parent, Frame& frame);
-  double measure(const Node& node, Rows rows, Frame& frame) const;
-  void move_origin(const Node& node, Rows rows, Frame& frame);
+  void measure(Node& node, Rows rows, Frame& frame) const;
 
   const FactorOutputs& outputs_;
-  // Rows of Phi relative to the mean of a node above them: in a tight cluster they keep their
-  // digits. Memory is used only where there are such rows.
-  std::unique_ptr<double[]> moved_, moved_norm_;
   std::vector<float> float_weight_;
   std::vector<double> root_sum_;  // of all rows, without weights: the same for all trees
   std::vector<double> sum_;       // scratch memory

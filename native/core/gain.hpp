@@ -17,6 +17,10 @@ inline constexpr double kNoise = 1e-12;
 inline constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 inline constexpr double kRounding = 64 * kEpsilon;
 
+// Sums that were derived by subtraction are computed again, directly, if the variance is below this
+// fraction of its scale, or numbers are below this fraction of those that were subtracted.
+inline constexpr double kLoss = 1e-2;
+
 inline constexpr double kNoGain = -1.0;   // of a split that is not allowed
 inline constexpr double kUnknown = -2.0;  // of a feature that has not been scored
 

@@ -19,12 +19,9 @@ constexpr std::int64_t kSmallBlock = 64;
 // k entries of whole rows.
 constexpr std::size_t kScarce = 8;
 
-// Below this fraction of its scale, a variance has lost digits by cancellation.
-constexpr double kLoss = 1e-3;
-constexpr double kMaxLoss = 1e3;  // in digits of sums derived by subtraction
-
-// Rounding errors of an entry of a block that was centred, relative to its diagonal before.
-constexpr double kEntryError = 4 * kEpsilon;
+// Below this fraction of the scale of the entries, a node of a branch of vectors gets a block of
+// its own.
+constexpr double kTight = 1e-3;
 
 }  // namespace
 
@@ -53,7 +50,7 @@ GramScorer::GramScorer(const FactorOutputs& factor)
       number_(squared_norm_.size()) {}
 
 void GramScorer::begin_branch(Rows rows) {
-  blocks_[0].compute(*factor_, rows, factor_->row(rows[0]), packed_);
+  blocks_[0].compute(*factor_, rows, packed_);
 }
 
 // Valid until the next call.
@@ -68,11 +65,10 @@ void GramScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame)
   assert(frame.block < blocks_.size());
   frame.weight = node.weight;
   frame.part = {};
-  const Block* const known = &blocks_[frame.block];
+  const std::int64_t n_before = blocks_[frame.block].n;
   const auto n = static_cast<std::int64_t>(rows.size());
-  if (known->n > kSmallBlock && kShrink * n <= known->n) frame.block = pack(frame.block, rows);
+  if (n_before > kSmallBlock && kShrink * n <= n_before) frame.block = pack(frame.block, rows);
   frame.reach.resize(static_cast<std::size_t>(block(frame).n));
-  frame.rounding = 0.0;
   if (derived) {
     // `pack` may have moved the blocks.
     const std::int32_t* const from = blocks_[parent->block].home;
@@ -82,7 +78,6 @@ void GramScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame)
       const double part = parent->part_reach[from[i]];
       frame.reach[to[i]] = is_part ? part : parent->reach[from[i]] - part;
     }
-    if (!is_part) frame.rounding = parent->rounding;
   } else if (plain() && factor_ == nullptr && n == n_rows_) {
     if (root_reach_.empty()) {
       find_reach(block(frame), rows, rows, frame.reach);
@@ -93,59 +88,44 @@ void GramScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& frame)
     find_reach(block(frame), rows, rows, frame.reach);
   }
   node.variance = measure(block(frame), rows, frame);
-  const double size = frame.weight * frame.scale;
-  if (derived && (node.variance < 10 * kLoss * frame.scale || frame.rounding > kMaxLoss * size)) {
+  const auto measure_again = [&] {
     find_reach(block(frame), rows, rows, frame.reach);
     node.variance = measure(block(frame), rows, frame);
-    frame.rounding = 0.0;
+  };
+  if (derived && (node.variance < kLoss * frame.scale || size(frame) < kLoss * size(*parent))) {
+    measure_again();
   }
-  frame.rounding += size;
-  // After a loss of many digits by cancellation, a copy of the node's block is centred on its mean.
-  // The matrix of all rows is not copied.
-  const bool may_copy = factor_ != nullptr || frame.block > 0 || 4 * n <= 3 * block(frame).n;
-  const double scale_before = std::abs(frame.scale);
-  if (node.variance < kLoss * frame.scale && may_copy) {
-    frame.block = pack(frame.block, rows);
-    find_reach(block(frame), rows, rows, frame.reach);
-    node.variance = measure(block(frame), rows, frame);
-    centre(blocks_[frame.block], rows, frame);
-    node.variance = measure(block(frame), rows, frame);
+  // Outputs that hardly differ keep their digits in inner products around one of them.
+  if (factor_ != nullptr && node.variance < kTight * frame.scale) {
+    frame.block = next_block(frame.block);
+    blocks_[frame.block].compute(*factor_, rows, packed_);
+    measure_again();
   }
   const auto square = [&](std::size_t k) { return weight_of(rows[k]) * squared_norm_[rows[k]]; };
   node.scale = gathered_sum(square, rows.size());
-  // Entries that were computed here have the rounding errors of their own size. Others have those
-  // of K's, and of what they were before a block was centred. The errors of a sum grow with its
-  // length.
-  const bool given = factor_ == nullptr;
-  const double of_entries = given ? std::max(node.scale, frame.scale) : frame.scale;
-  double rounding = (kRounding + static_cast<double>(n) / 2 * kEpsilon) * of_entries;
-  if (given) rounding += kEntryError * std::max(scale_before, node.scale);
+  // Entries that were computed here have the rounding errors of their own size. The errors of a sum
+  // grow with its length.
+  const double rounding = (kRounding + static_cast<double>(n) / 2 * kEpsilon) *
+                          (factor_ == nullptr ? node.scale : frame.scale);
   // Equal outputs, given the rounding errors of the entries, or those of the vectors.
-  if (node.variance < rounding || (!given && node.variance <= node.rounding())) {
+  if (node.variance < rounding || (factor_ != nullptr && node.variance <= node.rounding())) {
     node.variance = 0.0;
   }
   node.noise = std::max(kNoise * node.variance, rounding);
+  if (factor_ != nullptr) node.noise = std::max(node.noise, node.vector_noise());
+}
+
+// The number of a block that is free to be filled, given that of the last one in use.
+std::size_t GramScorer::next_block(std::size_t last) {
+  if (blocks_.size() == last + 1) blocks_.emplace_back();
+  return last + 1;
 }
 
 // Makes a block of some rows of another, and returns its number.
 std::size_t GramScorer::pack(std::size_t from, Rows rows) {
-  if (blocks_.size() == from + 1) blocks_.emplace_back();
-  blocks_[from + 1].copy(blocks_[from], rows, n_rows_);
-  return from + 1;
-}
-
-// Makes the entries of a node's own block relative to its mean.
-void GramScorer::centre(Block& block, Rows rows, Frame& frame) {
-  if (factor_ != nullptr) {
-    origin_.resize(static_cast<std::size_t>(factor_->n_cols()));
-    kernels().sum_rows(factor_->data(), factor_->n_cols(), rows, weights_of(rows), origin_.data());
-    for (double& x : origin_) x /= frame.weight;
-    block.compute(*factor_, rows, origin_.data(), packed_);
-    return find_reach(block, rows, rows, frame.reach);
-  }
-  for (double& x : frame.reach) x /= frame.weight;
-  block.shift(frame.reach.data(), frame.mean_norm);
-  std::ranges::fill(frame.reach, 0.0);
+  const std::size_t to = next_block(from);
+  blocks_[to].copy(blocks_[from], rows, n_rows_);
+  return to;
 }
 
 // The inner products of a node's rows with the sum over a part of them.

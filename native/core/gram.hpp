@@ -20,7 +20,6 @@ class GramScorer : public ScorerDefaults<GramScorer> {
     double mean_norm;           // ||node mean||^2
     double weight;              // of the node
     double scale;               // sum of w_i k_ii over the node, in the block
-    double rounding;            // scale of the rounding errors of `reach`
     Rows part;                  // after a division: the smaller side, and <phi_i, sum over it>
     std::vector<double> part_reach;
   };
@@ -58,9 +57,10 @@ class GramScorer : public ScorerDefaults<GramScorer> {
   };
 
   const Block& block(const Frame& frame) const { return blocks_[frame.block]; }
+  static double size(const Frame& frame) { return frame.weight * frame.scale; }
   Places places_of(const Block& block, Rows rows);
   std::size_t pack(std::size_t from, Rows rows);
-  void centre(Block& block, Rows rows, Frame& frame);
+  std::size_t next_block(std::size_t last);
   void find_reach(const Block& block, Rows part, Rows rows, std::vector<double>& reach);
   double measure(const Block& block, Rows rows, Frame& frame) const;
   bool can_search(const Node& node, const Frame& frame, double error) const;
@@ -90,9 +90,9 @@ class GramScorer : public ScorerDefaults<GramScorer> {
   };
 
   // Scratch memory:
-  std::vector<double> packed_, origin_;  // some rows of Phi, and what is subtracted from them
-  std::vector<std::int32_t> place_;      // of some rows
-  std::vector<float> float_weight_;      // by place in the block
+  std::vector<double> packed_;       // some rows of Phi, around one of them
+  std::vector<std::int32_t> place_;  // of some rows
+  std::vector<float> float_weight_;  // by place in the block
   std::vector<std::int32_t> side_places_, side_starts_;
   std::vector<PanelRows> panel_rows_;
   std::vector<double> before_;  // of each row of each list: its sum over the rows before it

@@ -65,30 +65,20 @@ void GramBlock::copy(const GramBlock& source, Rows rows, std::int64_t n_rows) {
                        search.data == nullptr ? nullptr : own_search_.data());
 }
 
-void GramBlock::compute(const FactorOutputs& factor, Rows rows, const double* origin,
-                        std::vector<double>& packed) {
+void GramBlock::compute(const FactorOutputs& factor, Rows rows, std::vector<double>& packed) {
   resize(rows, factor.n_rows(), factor.floats() != nullptr);
   const std::int64_t n_cols = factor.n_cols();
   packed.resize(rows.size() * static_cast<std::size_t>(n_cols));
   double* out = packed.data();
+  const double* const origin = factor.row(rows[0]);
   for (const auto i : rows) {
     const double* const row = factor.row(i);
     for (std::int64_t j = 0; j < n_cols; ++j) *out++ = row[j] - origin[j];
   }
   kernels().gram(packed.data(), n, n_cols, own_exact_.data());
-  for (std::int64_t k = 0; k < n; ++k) copy_to_floats(k);
-}
-
-void GramBlock::shift(const double* offset, double shift) {
-  for (std::int64_t k = 0; k < n; ++k) {
-    double* const row = own_exact_.data() + k * n;
-    for (std::int64_t l = 0; l < n; ++l) row[l] += shift - offset[k] - offset[l];
-    copy_to_floats(k);
+  for (std::int64_t k = 0; search.data != nullptr && k < n; ++k) {
+    copy_to_panels(exact, n, k, own_search_.data());
   }
-}
-
-void GramBlock::copy_to_floats(std::int64_t row) {
-  if (search.data != nullptr) copy_to_panels(exact, n, row, own_search_.data());
 }
 
 }  // namespace okforest

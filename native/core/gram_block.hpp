@@ -41,17 +41,12 @@ struct GramBlock {
   // Copies the part of another block that belongs to some rows.
   void copy(const GramBlock& source, Rows rows, std::int64_t n_rows);
 
-  // Computes the inner products of some rows of Phi relative to an origin near them, so that
-  // outputs that hardly differ keep their digits. `packed` is scratch memory.
-  void compute(const FactorOutputs& factor, Rows rows, const double* origin,
-               std::vector<double>& packed);
-
-  // Adds shift - offset[k] - offset[l] to each entry of an own matrix.
-  void shift(const double* offset, double shift);
+  // Computes the inner products of some rows of Phi relative to the first of them, so that outputs
+  // that hardly differ keep their digits. `packed` is scratch memory.
+  void compute(const FactorOutputs& factor, Rows rows, std::vector<double>& packed);
 
  private:
   void resize(Rows rows, std::int64_t n_rows, bool has_floats);
-  void copy_to_floats(std::int64_t row);
 
   AlignedArray<double> own_exact_;  // storage, except of a view
   AlignedArray<float> own_search_;

@@ -10,11 +10,13 @@ namespace okforest {
 namespace {
 
 // Number of lists swept together: each row of the matrix is read once for all of them.
-constexpr std::size_t kTile = 4;
+constexpr std::size_t kListsTogether = 4;
 
-// A sum over k entries of the matrix, one by one, takes as long as one in float32 over this many
-// times k entries of whole rows; and what a sum over a row takes besides, in entries.
-constexpr std::size_t kScarce = 6;
+// For this number of features or more, a sum over k entries of the matrix, one by one, takes as long
+// as one in float32 over this many times k entries of whole rows; and what a sum over a row takes
+// besides, in entries.
+constexpr std::size_t kManyFeatures = 12;
+constexpr std::size_t kEntriesOfRows = 6;
 constexpr std::size_t kOverhead = 128;
 
 // Half a unit in the last place of float32, relative.
@@ -87,7 +89,8 @@ Precision GramScorer::prefix_norms(const Node& node, Rows rows, const Frame& fra
                                    std::span<const Prefixes> lists, bool exact, double* norms) {
   const Block& of_node = block(frame);
   const double error = search_error(static_cast<double>(rows.size()) / 8) * frame.scale;
-  const bool in_floats = !exact && can_search(node, frame, error);
+  const bool in_floats =
+      !exact && lists.size() >= 2 * kManyFeatures && can_search(node, frame, error);
   std::size_t n_listed = 0;
   for (const Prefixes& list : lists) n_listed += list.rows.size();
   if (before_.size() < n_listed) before_.resize(n_listed);
@@ -97,7 +100,7 @@ Precision GramScorer::prefix_norms(const Node& node, Rows rows, const Frame& fra
     const Rows left = lists[g].rows, right = lists[g + 1].rows;
     const std::size_t n_both = left.size() + right.size();
     const std::size_t n_pairs = (left.size() * left.size() + right.size() * right.size()) / 2;
-    if (in_floats && kScarce * n_pairs >= n_both * (rows.size() + kOverhead)) {
+    if (in_floats && kEntriesOfRows * n_pairs >= n_both * (rows.size() + kOverhead)) {
       longer_.push_back({left, right, before});
       before += n_both;
       continue;
@@ -157,8 +160,8 @@ void GramScorer::sums_by_row(const Block& block, Rows rows) {
     for (const auto i : longer_[g].right) rank[number_[i]] = -most--;
   }
   line_.assign(width, 0.0f);
-  std::vector<std::int32_t> queue[2] = {std::vector<std::int32_t>(longer_.size() + kTile),
-                                        std::vector<std::int32_t>(longer_.size() + kTile)};
+  std::vector<std::int32_t> queue[2] = {std::vector<std::int32_t>(longer_.size() + kListsTogether),
+                                        std::vector<std::int32_t>(longer_.size() + kListsTogether)};
   for (std::size_t t = 0; t < n; ++t) {
     const float* const row = block.search.data + places[t] * GramPanels::width;
     for (std::size_t k = 0; k < n; ++k) line_[k] = row[offset[k]] * weight[k];
@@ -174,11 +177,11 @@ void GramScorer::sums_by_row(const Block& block, Rows rows) {
       n_queued[own < 0.0f] += own != 0.0f;
     }
     for (const bool right : {false, true}) {
-      for (std::size_t q = 0; q < n_queued[right]; q += kTile) {
-        const float* rank[kTile];
-        double sums[kTile];
-        const std::size_t n_here = std::min(kTile, n_queued[right] - q);
-        for (std::size_t a = 0; a < kTile; ++a) {
+      for (std::size_t q = 0; q < n_queued[right]; q += kListsTogether) {
+        const float* rank[kListsTogether];
+        double sums[kListsTogether];
+        const std::size_t n_here = std::min(kListsTogether, n_queued[right] - q);
+        for (std::size_t a = 0; a < kListsTogether; ++a) {
           rank[a] =
               &rank_[static_cast<std::size_t>(queue[right][q + std::min(a, n_here - 1)]) * stride];
         }

@@ -1,6 +1,7 @@
 // The contract between the growth of a tree and the form of its outputs.
 #pragma once
 
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <span>
@@ -28,6 +29,8 @@ struct Node {
   double rounding() const {
     return (lightest < kEpsilon * weight ? kEpsilon : kRounding * kRounding) * scale;
   }
+  // The rounding errors of its gains, if outputs are vectors.
+  double vector_noise() const { return kRounding * std::sqrt(variance) * std::sqrt(scale); }
 };
 
 // Prefixes of a list of rows, which a sweep along a feature scores. Lists come in pairs without

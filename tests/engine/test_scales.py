@@ -413,7 +413,7 @@ def test_order_of_growth_at_the_limit_of_a_gram_matrix():
 def test_small_gains_in_a_tight_cluster():
     """Gains of a thousandth of the variance are told apart, far from the centre of all outputs."""
     A, B, sign = (x.ravel() for x in np.meshgrid([0, 1], [0, 1], np.tile([-1, 1], 250)))
-    spread = 1e-9
+    spread = 1e-7
     a = 0.06 * spread
     y = np.c_[a * (A - 0.5) + a * (1 + 2e-3) * (B - 0.5) + spread, spread * sign] + 1.0
     X = np.c_[A, B, np.ones(len(A))].astype(float)

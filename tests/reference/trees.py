@@ -52,13 +52,11 @@ def gram_rounding(variance, scale, n):
 
 
 def factor_rounding(variance, scale, n):
-    """Return rounding errors of a variance and of gains from vectors, relative to a small mean."""
+    """Return the rounding errors of a variance and of gains from vectors."""
     unit = 64 * np.finfo(float).eps
-    variance = max(variance, 0.0)
-    small = 50 * (280 * 2.0**-24) ** 2  # kLoss of the core
     # A variance from inner products, as here, has rounding errors of their type.
     least = max(unit**2, 64 * np.finfo(np.asarray(scale).dtype).eps) * scale
-    return least, unit * np.sqrt(variance) * np.sqrt(min(scale, variance / small))
+    return least, unit * np.sqrt(max(variance, 0.0)) * np.sqrt(scale)
 
 
 def grow_tree(X, K, rules, weight, count, seed, categories=None, rounding=gram_rounding):
