@@ -45,9 +45,10 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                  const Vector<double>& row_weight, std::uint64_t seed, std::int64_t first_tree,
                  std::int64_t n_trees, std::int64_t n_draws, int n_threads,
                  const std::string& order, bool random_splits, bool frobenius,
-                 std::int32_t max_features, std::int32_t max_depth, std::int32_t max_leaf_nodes,
-                 double min_samples_split, double min_samples_leaf, double min_impurity_decrease,
-                 bool stop_when_pure, const Vector<std::int32_t>& n_categories, nb::object progress,
+                 std::int32_t max_features, bool ignore_constant, std::int32_t max_depth,
+                 std::int32_t max_leaf_nodes, double min_samples_split, double min_samples_leaf,
+                 double min_impurity_decrease, bool stop_when_pure,
+                 const Vector<std::int32_t>& n_categories, nb::object progress,
                  const std::optional<Vector<double>>& row_sums,
                  const std::optional<Vector<double>>& row_errors) {
   const MatrixView y = view(outputs);
@@ -74,6 +75,7 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                     frobenius ? Criterion::frobenius : Criterion::variance,
                     growth_order(order),
                     max_features,
+                    ignore_constant,
                     max_depth,
                     max_leaf_nodes,
                     min_samples_split,
@@ -126,10 +128,11 @@ void bind_grow(nb::module_& m) {
       "level"_a);
   m.def("grow", &grow, nb::kw_only(), "X"_a.noconvert(), "outputs"_a.noconvert(), "gram"_a,
         "row_weight"_a.noconvert(), "seed"_a, "first_tree"_a, "n_trees"_a, "n_draws"_a,
-        "n_threads"_a, "order"_a, "random_splits"_a, "frobenius"_a, "max_features"_a, "max_depth"_a,
-        "max_leaf_nodes"_a, "min_samples_split"_a, "min_samples_leaf"_a, "min_impurity_decrease"_a,
-        "stop_when_pure"_a, "n_categories"_a.noconvert(), "progress"_a.none(),
-        "row_sums"_a.noconvert() = nb::none(), "row_errors"_a.noconvert() = nb::none());
+        "n_threads"_a, "order"_a, "random_splits"_a, "frobenius"_a, "max_features"_a,
+        "ignore_constant"_a, "max_depth"_a, "max_leaf_nodes"_a, "min_samples_split"_a,
+        "min_samples_leaf"_a, "min_impurity_decrease"_a, "stop_when_pure"_a,
+        "n_categories"_a.noconvert(), "progress"_a.none(), "row_sums"_a.noconvert() = nb::none(),
+        "row_errors"_a.noconvert() = nb::none());
 }
 
 }  // namespace okforest

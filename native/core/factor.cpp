@@ -110,9 +110,8 @@ void FactorScorer::enter(Node& node, Rows rows, const Frame* parent, Frame& fram
     // Most digits are lost by cancellation: sum the squares around the mean instead.
     node.variance = 0.0;
     for (const auto i : rows) {
-      node.variance +=
-          weight_of(i) *
-          kernels().squared_distance(outputs_.row(i), frame.mean.data(), 1.0, outputs_.n_cols());
+      node.variance += weight_of(i) * kernels().squared_distance(outputs_.row(i), frame.mean.data(),
+                                                                 1.0, outputs_.n_cols());
     }
   }
   if (node.variance <= node.rounding()) node.variance = 0.0;  // equal outputs
@@ -173,8 +172,8 @@ Precision FactorScorer::prefix_norms(const Node&, Rows, const Frame& frame,
                                      std::span<const Prefixes> lists, bool, double* norms) {
   for (const Prefixes& list : lists) {
     if (outputs_.n_cols() > 1) {
-      kernels().prefix_norms(outputs_.data(), outputs_.n_cols(), list.rows, list.lengths, weight_.data(),
-                             frame.mean.data(), norms);
+      kernels().prefix_norms(outputs_.data(), outputs_.n_cols(), list.rows, list.lengths,
+                             weight_.data(), frame.mean.data(), norms);
       norms += list.lengths.size();
       continue;
     }

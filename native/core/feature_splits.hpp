@@ -83,6 +83,15 @@ class FeatureSplits {
     if (rank_sort_) rank_sort_->enter(rows);
   }
 
+  // Whether a feature is not constant in some rows.
+  bool varies(Rows rows, std::int32_t feature) {
+    constexpr std::size_t few = 32;  // which tell it most often
+    if (rows.size() > few && varies(rows.first(few), feature)) return true;
+    fetch(rows, feature);
+    const auto differs = [&](const auto& value) { return value.x != values_.front().x; };
+    return !values_.empty() && (!missing_.empty() || std::ranges::any_of(values_, differs));
+  }
+
   // The largest gain of a feature, or kNoGain.
   double best(const NodeSearch& search, std::int32_t feature) {
     double most = kNoGain;

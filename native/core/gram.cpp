@@ -49,9 +49,7 @@ GramScorer::GramScorer(const FactorOutputs& factor)
       terms_(squared_norm_.size()),
       number_(squared_norm_.size()) {}
 
-void GramScorer::begin_branch(Rows rows) {
-  blocks_[0].compute(*factor_, rows, packed_);
-}
+void GramScorer::begin_branch(Rows rows) { blocks_[0].compute(*factor_, rows, packed_); }
 
 // Valid until the next call.
 GramScorer::Places GramScorer::places_of(const Block& block, Rows rows) {

@@ -12,9 +12,9 @@ namespace {
 // Number of lists swept together: each row of the matrix is read once for all of them.
 constexpr std::size_t kListsTogether = 4;
 
-// For this number of features or more, a sum over k entries of the matrix, one by one, takes as long
-// as one in float32 over this many times k entries of whole rows; and what a sum over a row takes
-// besides, in entries.
+// For this number of features or more, a sum over k entries of the matrix, one by one, takes as
+// long as one in float32 over this many times k entries of whole rows; and what a sum over a row
+// takes besides, in entries.
 constexpr std::size_t kManyFeatures = 12;
 constexpr std::size_t kEntriesOfRows = 6;
 constexpr std::size_t kOverhead = 128;

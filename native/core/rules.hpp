@@ -29,6 +29,7 @@ struct Rules {
   Criterion criterion;
   GrowthOrder order;
   std::int32_t max_features;
+  bool ignore_constant;  // whether features that are constant in a node do not count among these
   std::int32_t max_depth;
   std::int32_t max_leaf_nodes;
   double min_samples_split;  // in samples, as counted by `Sample::count`

@@ -59,7 +59,8 @@ class Splitter {
   }
 
   // Finds the best split of a node; `split` must be empty. Features are visited in a random order:
-  // max_features of them, and more until one can split the node. Among equal splits the first wins.
+  // max_features of them (as counted by the rules), and more until one can split the node. Among
+  // equal splits the first wins.
   void search(const Node& node, Rows rows, const Frame& frame, Split& split) {
     const Gain gain{node.weight, node.count, at_least(rules_.min_samples_leaf)};
     const bool random = rules_.split_kind == SplitKind::random;
@@ -81,8 +82,8 @@ class Splitter {
       decide(search, order_.natural(), screen(search, order_.natural()), &rng, split);
     } else {
       if (compared) {
-        order_.draw(rng, most);
-        decide(search, order_.drawn(), screen(search, order_.drawn()), nullptr, split);
+        const Rows features = draw(rng, rows, most);
+        decide(search, features, screen(search, features), nullptr, split);
       }
       while (!split.found() && order_.n_drawn() < order_.size() && !stopped_) {
         const std::int32_t feature = order_.draw(rng);
@@ -94,6 +95,20 @@ class Splitter {
 
  private:
   static constexpr std::uint64_t kCutStream = 3;
+
+  // Draws features of which `most` count as candidates, and returns these.
+  Rows draw(Rng& rng, Rows rows, std::size_t most) {
+    if (!rules_.ignore_constant) {
+      order_.draw(rng, most);
+      return order_.drawn();
+    }
+    varying_.clear();
+    while (varying_.size() < most && order_.n_drawn() < order_.size() && !stopped_) {
+      const std::int32_t feature = order_.draw(rng);
+      if (splits_.varies(rows, feature)) varying_.push_back(feature);
+    }
+    return varying_;
+  }
 
   // Bounds the gains of some features, and returns a lower bound of the largest.
   double screen(const Search<Frame>& search, Rows features) {
@@ -355,6 +370,7 @@ class Splitter {
   std::vector<double> weight_, count_;  // of the node's rows
   std::vector<std::int32_t> classes_;
   SmallGram small_gram_;
+  std::vector<std::int32_t> varying_;  // features that were drawn and are not constant
 };
 
 }  // namespace okforest

@@ -49,7 +49,7 @@ int main() {
     const std::vector<double> y = outputs_of(X, one.kind, one.n_cols);
     for (const auto split : {SplitKind::best, SplitKind::random}) {
       const Rules rules{
-          split, Criterion::variance, GrowthOrder::depth, 3, 12, 1 << 30, 2.0, 1.0, 0.0,
+          split, Criterion::variance, GrowthOrder::depth, 3, false, 12, 1 << 30, 2.0, 1.0, 0.0,
           true,  n_categories};
       for (const std::int64_t n_trees : {1, 2, 5}) {
         for (const std::int32_t n_draws : {0, 9000}) {

@@ -281,6 +281,7 @@ UNSUPPORTED = {
         "rules": GrowthRules(random_splits=True, max_features=128),
     },
     "criterion='frobenius'": {"rules": GrowthRules(random_splits=True, frobenius=True)},
+    "ignore_constant=True": {"rules": GrowthRules(random_splits=True, ignore_constant=True)},
     "categorical features": {"n_categories": np.full(10, 3, np.int32)},
     "max_leaf_nodes": {
         "rules": GrowthRules(random_splits=True, order="gain", max_leaf_nodes=5, max_features=2)

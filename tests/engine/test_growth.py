@@ -64,6 +64,39 @@ def test_both_forms_equal_the_oracle(rules, weighted, q):
         assert trees.variance[0] == pytest.approx(expected.variance)
 
 
+@pytest.mark.parametrize("random_splits", [False, True])
+@pytest.mark.parametrize("kind", ["bytes", "missing", "categories"])
+@pytest.mark.parametrize("min_samples_leaf", [1, 3])
+def test_constant_features_are_not_candidates(random_splits, kind, min_samples_leaf):
+    """Of features that are rarely different from zero, more are drawn, until K are not constant."""
+    n_different = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = (rng.integers(1, 5, size=(70, 30)) * (rng.random((70, 30)) < 0.06)).astype(float)
+        if kind == "missing":
+            X[rng.random(X.shape) < 0.02] = np.nan
+        n_categories = np.full(30, 5 if kind == "categories" else 0, np.int32)
+        phi = rng.normal(size=(70, 3)) + X[:, :3]
+        phi = np.where(np.isnan(phi), 0.0, phi)
+        rules = GrowthRules(
+            random_splits=random_splits,
+            max_features=4,
+            ignore_constant=True,
+            min_samples_leaf=min_samples_leaf,
+        )
+        one = np.ones(70)
+        expected = grow_tree(
+            X, phi @ phi.T, rules, one, one, derive(seed, 0), categories=n_categories
+        )
+        inputs = X.astype(np.uint8) if kind == "bytes" else X
+        tree = grow(inputs, phi, rules, seed=seed, n_categories=n_categories)[0]
+        assert engine_as_nested(tree) == as_nested(expected)
+        every = replace(rules, ignore_constant=False)
+        other = grow(inputs, phi, every, seed=seed, n_categories=n_categories)[0]
+        n_different += not np.array_equal(tree.feature, other.feature)
+    assert n_different > 0
+
+
 @pytest.mark.parametrize("rules", ["best", "best of some features", "random", "large leaves"])
 @pytest.mark.parametrize("unit", [None, 0.5, 0.01])
 @pytest.mark.parametrize("seed", range(3))

@@ -13,6 +13,7 @@ RULES = {
     "best": GrowthRules(),
     "best of some": GrowthRules(max_features=2, min_samples_leaf=2),
     "random": GrowthRules(random_splits=True, max_features=2),
+    "not constant": GrowthRules(random_splits=True, max_features=2, ignore_constant=True),
     "all random": GrowthRules(random_splits=True, min_samples_leaf=2),
     "totally random": GrowthRules(random_splits=True, max_features=1, stop_when_pure=False),
     "by gain": GrowthRules(order="gain", max_leaf_nodes=6),

@@ -115,9 +115,9 @@ def find_split(X, K, node, rules, weight, count, root, categories, rounding):
 
     rng, cuts = Rng(node.seed), Rng(derive(node.seed, 3))
     features = list(range(X.shape[1]))
-    found = []  # feature, test, gain, which rows go left
+    found, n_candidates = [], 0  # feature, test, gain, which rows go left
     for visited in range(X.shape[1]):
-        if found and visited >= rules.max_features:
+        if found and n_candidates >= rules.max_features:
             break
         pick = visited + rng.below(X.shape[1] - visited)
         features[visited], features[pick] = features[pick], features[visited]
@@ -128,6 +128,8 @@ def find_split(X, K, node, rules, weight, count, root, categories, rounding):
             sides = category_sides(x, K, rows, weight, rules, draws, categories[feature])
         else:
             sides = numeric_sides(x, weight[rows], rules, draws)
+        sides = list(sides)
+        n_candidates += bool(sides) or not rules.ignore_constant
         sides = [(left, test) for left, test in sides if is_allowed(left, count[rows], rules)]
         if not sides:
             continue

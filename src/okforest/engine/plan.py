@@ -23,6 +23,8 @@ class GrowthRules:
         close to their leaf's mean. Needs an uncentred Gram matrix and numeric features.
     max_features : int
         Number of candidate features at a node; more are tried until one can split it.
+    ignore_constant : bool
+        Whether features that are constant in a node do not count among these.
     order : {"depth", "variance", "gain"}
         Depth first, or best first by a node's total variance or by the gain of its split.
     max_depth, max_leaf_nodes : int
@@ -39,6 +41,7 @@ class GrowthRules:
     random_splits: bool = False
     frobenius: bool = False
     max_features: int = UNLIMITED
+    ignore_constant: bool = False
     order: Literal["depth", "variance", "gain"] = "depth"
     max_depth: int = UNLIMITED
     max_leaf_nodes: int = UNLIMITED

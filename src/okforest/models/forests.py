@@ -79,6 +79,7 @@ class _Forest(TreeModel):
         kernel: Any = "linear",
         criterion: Literal["variance", "frobenius"] = "variance",
         max_features: Any = None,
+        ignore_constant: bool = False,
         max_depth: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float | Literal["auto"] = "auto",
@@ -105,6 +106,7 @@ class _Forest(TreeModel):
         self.kernel = kernel
         self.criterion = criterion
         self.max_features = max_features
+        self.ignore_constant = ignore_constant
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf

@@ -25,7 +25,12 @@ PARAMETERS = {
         to the variance.""",
     "max_features": """int, float, "sqrt", "log2" or None, default={default}
         Number of candidate features at a node, K in the papers: a number, a fraction of all, or all
-        (None). More are tried until at least one can split the node.""",
+        (None). More are tried until at least one can split the node. As in scikit-learn, features
+        that are constant in the node are among them, unless ``ignore_constant=True``.""",
+    "ignore_constant": """bool, default=False
+        Whether ``max_features`` counts only features that are not constant in the node, as in the
+        extra-trees of the papers. This matters where many features are constant in small nodes,
+        as pixels are: predictions may be better, and trees take up to twice as long to grow.""",
     "max_depth": """int, optional
         Maximum depth of a tree.""",
     "min_samples_split": """int or float, default=2

@@ -54,6 +54,7 @@ class OKTree(TreeModel):
         splitter: Literal["best", "random"] = "best",
         criterion: Literal["variance", "frobenius"] = "variance",
         max_features: Any = None,
+        ignore_constant: bool = False,
         max_depth: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float | Literal["auto"] = "auto",
@@ -75,6 +76,7 @@ class OKTree(TreeModel):
         self.splitter = splitter
         self.criterion = criterion
         self.max_features = max_features
+        self.ignore_constant = ignore_constant
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf

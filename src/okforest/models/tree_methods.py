@@ -37,6 +37,7 @@ class TreeMethods(CallbackSupportMixin, OKModel):
     splitter: Literal["best", "random"] = "best"
     criterion: Literal["variance", "frobenius"] = "variance"
     max_features: Any = None
+    ignore_constant: bool = False
     max_depth: int | None = None
     min_samples_split: float = 2
     min_samples_leaf: float | Literal["auto"] = 1
@@ -79,6 +80,7 @@ class TreeMethods(CallbackSupportMixin, OKModel):
             StrOptions({"sqrt", "log2"}),
             None,
         ],
+        "ignore_constant": ["boolean"],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "min_samples_split": [
             Interval(Integral, 2, None, closed="left"),
@@ -127,6 +129,7 @@ class TreeMethods(CallbackSupportMixin, OKModel):
             random_splits=self.splitter == "random",
             frobenius=self.criterion == "frobenius",
             max_features=n_drawn,
+            ignore_constant=self.ignore_constant,
             order="depth" if self.max_leaf_nodes is None else "gain",
             max_depth=_limit(self.max_depth),
             max_leaf_nodes=_limit(self.max_leaf_nodes),

@@ -54,6 +54,8 @@ def unsupported(plan: GrowthPlan) -> str | None:
         return "categorical features"
     if rules.frobenius:
         return "criterion='frobenius'"
+    if rules.ignore_constant:
+        return "ignore_constant=True"
     if rules.order != "depth" and rules.max_leaf_nodes < n_rows:
         return "max_leaf_nodes"
     if not rules.random_splits and plan.X.shape[1] > MOST_FEATURES:
