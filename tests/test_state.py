@@ -389,7 +389,7 @@ def damaged(value, kind, part):
             return value[:-1]
         if kind == "deeper":
             return value[..., None]
-        if kind == "other" and value.dtype.kind in "bU" and value.flags.forc:
+        if kind == "other" and value.dtype.kind in ("b", "U") and value.flags.forc:
             flags = value.dtype.kind == "b"  # bytes that are no booleans, or no characters
             raw = value.ravel().view(np.uint8 if flags else np.uint32)
             return np.full_like(raw, 7 if flags else 2**31).view(value.dtype).reshape(value.shape)

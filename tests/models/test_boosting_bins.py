@@ -52,7 +52,7 @@ def test_what_has_no_bins_is_split_exactly():
     """Few rows, wide outputs, sparse inputs, categories and random splits do not change."""
     X, y = friedman(2000)
     wide = friedman(2000, q=21)[1]
-    frame = pd.DataFrame(X[:, :3], columns=[*"abd"]).assign(c=pd.Categorical(np.floor(X[:, 3] * 4)))
+    frame = pd.DataFrame(X[:, :3], columns=[*"xyz"]).assign(c=pd.Categorical(np.floor(X[:, 3] * 4)))
     for inputs, outputs, more in (
         (X[:999], y[:999], {}),
         (X, wide, {}),
