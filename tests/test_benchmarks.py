@@ -92,9 +92,24 @@ def test_missing_peers_are_skipped(tmp_path, name, package, task):
     assert "peer" not in row
 
 
+def test_boosting_libraries(tmp_path):
+    """Every library that is installed fits, predicts and is scored; others give a reason."""
+    report = tmp_path / "report.json"
+    options = (*TINY, "--json", report)
+    printed = run("compare.versus_boosting_libraries", *options, **without(tmp_path, "xgboost"))
+    assert "Skipped: xgboost cannot be imported" in printed
+    report = json.loads(report.read_text())
+    assert "XGBoost" in report["skipped"]
+    assert {row["library"] for row in report["rows"]} >= {"okforest", "scikit-learn"}
+    for row in report["rows"]:
+        assert row["n"] == 40
+        assert min(row["fit_seconds"], row["predict_seconds"], row["row_seconds"]) > 0
+
+
 def test_every_peer_is_tested():
     """The tests above cover every comparison."""
     assert PEERS == [
+        "versus_boosting_libraries",
         "versus_boosting_loop",
         "versus_catboost",
         "versus_drforest",
