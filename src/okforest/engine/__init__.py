@@ -30,7 +30,13 @@ from okforest.engine.devices import (
     start_rounds,
 )
 from okforest.engine.plan import GrowthPlan, GrowthRules
-from okforest.engine.trees import LeafPartition, Trees, move_members
+from okforest.engine.trees import (
+    LeafPartition,
+    Trees,
+    move_members,
+    pack_members,
+    unpack_members,
+)
 
 __all__ = [
     "DeviceName",
@@ -56,6 +62,7 @@ __all__ = [
     "leaf_weights",
     "move_members",
     "near_candidates",
+    "pack_members",
     "paste_subwindows",
     "prediction_device",
     "prune",
@@ -63,4 +70,5 @@ __all__ = [
     "quantile_places",
     "reach_leaves",
     "start_rounds",
+    "unpack_members",
 ]

@@ -285,6 +285,65 @@ class GrownRound:
     means: Floats
 
 
+# Members are packed if there are at least so many, in trees of at most so many leaves.
+LEAST_PACKED = 2**14
+MOST_PACKED_LEAVES = 255
+
+
+def pack_members(trees: Trees) -> npt.NDArray[np.uint8] | None:
+    """Return the leaf of every row in every tree, in four or eight bits; None if that is no gain.
+
+    Leaves are numbered in the order of their members; rows that are not members have the number
+    after the last. It is a gain for small trees that were grown on most rows, as boosting does,
+    whose members take 32 bits.
+    """
+    n = len(trees.row_weight)
+    leaf, tree = trees.leaves_by_tree()
+    n_leaves = np.bincount(tree, minlength=len(trees))
+    n_bits = 4 if n_leaves.max() < 16 else 8
+    is_gain = 2 * n_bits * n * len(trees) <= 32 * len(trees.members)
+    is_large = len(trees.members) >= LEAST_PACKED
+    if not (is_large and is_gain) or len(trees.times) or n_leaves.max() > MOST_PACKED_LEAVES:
+        return None
+    counts = np.split(trees.end[leaf] - trees.begin[leaf], np.cumsum(n_leaves)[:-1])
+    numbers = np.empty((len(trees), n), dtype=np.uint8)
+    for t, own in enumerate(counts):
+        members = trees.members[trees.member_offsets[t] : trees.member_offsets[t + 1]]
+        if own.sum() != len(members):
+            return None
+        numbers[t] = n_leaves[t]
+        numbers[t, members] = np.repeat(np.arange(n_leaves[t], dtype=np.uint8), own)
+        if not np.array_equal(_members_of(numbers[t], len(members)), members):
+            return None  # the rows of a leaf do not ascend
+    if n_bits == 8:
+        return numbers.ravel()
+    flat = np.append(numbers, np.zeros(numbers.size % 2, dtype=np.uint8)).reshape(-1, 2)
+    return flat[:, 0] | flat[:, 1] << 4
+
+
+def unpack_members(
+    packed: npt.NDArray[np.uint8], member_offsets: npt.NDArray[np.int64], n_rows: int
+) -> Ints:
+    """Return the members of trees from the numbers of leaves, as :func:`pack_members` has them.
+
+    A ValueError is raised if their shapes do not fit.
+    """
+    _require(packed.dtype == np.uint8 and packed.ndim == 1, "packed members are not bytes")
+    _require(member_offsets.dtype == INT64 and len(member_offsets) > 1, "there are no trees")
+    counts = np.diff(member_offsets)
+    size = len(counts) * n_rows
+    _require(len(packed) in (size, (size + 1) // 2), "packed members have the wrong length")
+    _require(((counts >= 0) & (counts <= n_rows)).all(), "a tree has more members than rows")
+    if len(packed) < size:
+        packed = np.stack([packed & 15, packed >> 4], axis=1).ravel()[:size]
+    numbers = packed.reshape(len(counts), n_rows)
+    return np.concatenate([_members_of(*pair) for pair in zip(numbers, counts, strict=True)])
+
+
+def _members_of(numbers: npt.NDArray[np.uint8], n_members: int) -> Ints:
+    return np.argsort(numbers, kind="stable")[:n_members].astype(np.int32)
+
+
 INT32, INT64, UINT64 = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.uint64)
 FLOAT64, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 

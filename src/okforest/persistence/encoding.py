@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from okforest._utils.arrays import check_compressed, check_sparse
-from okforest.engine import Trees, check_trees
+from okforest.engine import Trees, check_trees, pack_members, unpack_members
 from okforest.persistence.classes import ClassFinder, class_name
 from okforest.persistence.container import writable_dtype
 
@@ -89,6 +89,10 @@ class Encoder:
             return self._encode_sparse(value, path)
         if kind is Trees:
             arrays = {field.name: getattr(value, field.name) for field in fields(value)}
+            packed = pack_members(value)
+            if packed is not None:
+                del arrays["members"]
+                arrays["packed_members"] = packed
             return {"type": "trees", "fields": self._encode_members(arrays, path)}
         if isinstance(value, BaseEstimator):
             params = value.get_params(deep=False)
@@ -317,7 +321,11 @@ class Restorer:
         return SCALAR_TYPES[value["value"]]
 
     def _restore_trees(self, value: Json) -> Trees:
-        trees = Trees(**self._restore_members(value["fields"]))
+        arrays = self._restore_members(value["fields"])
+        if "packed_members" in arrays:
+            packed, n_rows = arrays.pop("packed_members"), len(arrays["row_weight"])
+            arrays["members"] = unpack_members(packed, arrays["member_offsets"], n_rows)
+        trees = Trees(**arrays)
         check_trees(trees, len(trees.n_categories))
         return trees
 

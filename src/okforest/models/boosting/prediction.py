@@ -26,7 +26,7 @@ from okforest.metrics.losses import check_score_weight, check_truth, loss_r2
 from okforest.models.base import OKModel
 from okforest.models.boosting.bases import BaseRounds, DirectionBase
 from okforest.models.boosting.rounds import BoostedWeights, FeatureWeights, Rounds
-from okforest.models.boosting.trees import LeafSums, TreeRounds
+from okforest.models.boosting.trees import LeafSums, TreeRounds, leaves_of_members
 from okforest.models.outputs import accuracy, has_classes
 from okforest.models.tree_methods import TreeMethods
 from okforest.weights import Span, WeightMatrix
@@ -65,7 +65,9 @@ def check_leaves(model: Any) -> None:
     if (begin != trees.begin[leaf]).any() or (last_ends != np.diff(trees.member_offsets)).any():
         raise ValueError("the leaves of a tree do not partition its members")
     n_leaves = np.bincount(tree)
-    numbers = model.training_leaves_
+    if not hasattr(model, "training_leaves_") and not _all_are_members(trees):
+        raise ValueError("training_leaves_ is missing")
+    numbers = getattr(model, "training_leaves_", np.zeros((len(trees), n_rows), dtype=np.uint8))
     if numbers.dtype.kind != "u":
         raise ValueError("training_leaves_ is not an array of unsigned integers")
     if numbers.shape != (len(trees), n_rows) or (numbers >= n_leaves[:, None]).any():
@@ -75,6 +77,11 @@ def check_leaves(model: Any) -> None:
     if hasattr(model, "leaf_means_"):
         n_features = model.kernel_.feature_dim(model.outputs_)
         check_floats(model, "leaf_means_", 2, (n_leaves.sum(), n_features))
+
+
+def _all_are_members(trees: Trees) -> bool:
+    """Return whether every tree was grown on all rows: members of trees differ."""
+    return len(trees.members) == len(trees) * len(trees.row_weight)
 
 
 def check_bases(model: Any) -> None:
@@ -307,6 +314,17 @@ class BoostedModel(TreeMethods):
                 "base='tree'."
             )
         return super()._leaves(X)
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        if "training_leaves_" in state and _all_are_members(self.trees_):
+            del state["training_leaves_"]  # it follows from the members
+        return state
+
+    def __setstate__(self, state: Any) -> None:
+        if "trees_" in state and "training_leaves_" not in state:
+            state = state | {"training_leaves_": leaves_of_members(state["trees_"])}
+        super().__setstate__(state)
 
     def _has_trees(self) -> bool:
         """Return whether the rounds of a fitted model are trees."""

@@ -393,3 +393,16 @@ def number_leaves(trees: Trees) -> tuple[npt.NDArray[np.int64], Ints]:
     numbers = np.full(len(trees.left), -1, dtype=np.int32)
     numbers[leaf] = np.arange(len(leaf)) - offsets[tree]
     return offsets, numbers
+
+
+def leaves_of_members(trees: Trees) -> LeafNumbers:
+    """Return the number of the leaf of each row in each tree, which was grown on all rows."""
+    leaf, tree = trees.leaves_by_tree()
+    n_leaves = np.bincount(tree)
+    kind = np.min_scalar_type(int(n_leaves.max()) - 1)
+    numbers = np.concatenate([np.arange(n, dtype=kind) for n in n_leaves])
+    n_rows = len(trees.row_weight)
+    places = np.zeros((len(trees), n_rows), dtype=kind)
+    of_members = np.repeat(numbers, trees.end[leaf] - trees.begin[leaf])
+    places[trees.member_trees, trees.members] = of_members
+    return places
