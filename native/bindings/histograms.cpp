@@ -47,17 +47,18 @@ class BinnedRoundsBinding {
       positive |= weight > 0.0;
     }
     if (!positive) throw std::invalid_argument("row_weight is zero everywhere");
-    const Rules rules{SplitKind::best,
-                      Criterion::variance,
-                      by_gain ? GrowthOrder::gain : GrowthOrder::variance,
-                      max_features,
-                      max_depth,
-                      max_leaf_nodes,
-                      min_samples_split,
-                      min_samples_leaf,
-                      min_impurity_decrease,
-                      stop_when_pure,
-                      {}};
+    const Rules rules{.split_kind = SplitKind::best,
+                      .criterion = Criterion::variance,
+                      .order = by_gain ? GrowthOrder::gain : GrowthOrder::variance,
+                      .max_features = max_features,
+                      .ignore_constant = false,
+                      .max_depth = max_depth,
+                      .max_leaf_nodes = max_leaf_nodes,
+                      .min_samples_split = min_samples_split,
+                      .min_samples_leaf = min_samples_leaf,
+                      .min_impurity_decrease = min_impurity_decrease,
+                      .stop_when_pure = stop_when_pure,
+                      .n_categories = {}};
     BinnedTree grown = interruptible([&](Watch& watch) {
       return rounds_.grow(y, weights, view(row_errors), rules, derive(seed, number), scale, watch);
     });

@@ -359,6 +359,7 @@ class BinnedRounds:
             and not plan.gram
             and not plan.rules.random_splits
             and not plan.rules.frobenius
+            and not plan.rules.ignore_constant
             and not plan.n_draws
             and not plan.n_categories.any()
             and 1 <= q <= MOST_BINNED_COLUMNS
