@@ -5,6 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from okforest import DirectionBase, OKBoost, OKNeighbors, OKRidge
+from okforest.decode import as_decoder
 from okforest.kernels import RBF, Linear
 from okforest.models.boosting import bases, rounds
 from okforest.weights import DenseWeights, Span, WeightMatrix
@@ -139,3 +140,21 @@ def test_coefficients_of_leaves_follow_from_the_rounds(n_jobs, subsample):
         left -= means[leaves.places]
         expected.append(means)
     np.testing.assert_allclose(model.leaf_coefficients_, np.concatenate(expected), atol=1e-14)
+
+
+def test_sums_of_values_that_the_span_keeps_need_no_weights(monkeypatch):
+    """A decoder of rankings sums signs of pairs, which leaves have means of, as of features."""
+    ranks = np.argsort(np.argsort(X @ rng.normal(size=(4, 5)), axis=1), axis=1) + 1
+    model = OKBoost(6, kernel="kendall", random_state=0).fit(X, ranks)
+    by_weights = as_decoder("auto", model.kernel_).decode(model.weight_matrix(NEW), model.span_)
+
+    def fail(*args):
+        raise AssertionError("weights were computed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rounds.Rounds, "dense_weights", fail)
+        np.testing.assert_array_equal(model.predict(NEW), by_weights)
+        np.testing.assert_array_equal(model.predict(NEW[:1]), by_weights[:1])
+    model.fit(X, ranks[::-1])  # nothing of the previous fit is kept
+    by_weights = as_decoder("auto", model.kernel_).decode(model.weight_matrix(NEW), model.span_)
+    np.testing.assert_array_equal(model.predict(NEW), by_weights)

@@ -90,7 +90,7 @@ class Borda(RankingDecoder):
     def orders(self, W: WeightMatrix, span: Span) -> Orders:
         """Return the labels by their mean rank."""
         if self.needs(span):
-            return _by_mean_rank(W @ expected_ranks(_rankings(span).ranks(span.outputs)))
+            return _by_mean_rank(W @ _kept_ranks(span))
         return _by_mean_rank(W.feature_sums(span))
 
 
@@ -136,10 +136,10 @@ class Kemeny(RankingDecoder):
 
     def orders(self, W: WeightMatrix, span: Span) -> Orders:
         """Return the best order of each prediction."""
-        ranks = _rankings(span).ranks(span.outputs)
+        ranks = _kept_ranks(span)
         n_labels = ranks.shape[1]
-        preferences = _preferences(W @ pair_signs(ranks), n_labels)
-        start = _by_mean_rank(W @ expected_ranks(ranks))
+        preferences = _preferences(W @ _signs(span, n_labels), n_labels)
+        start = _by_mean_rank(W @ ranks)
         if n_labels > self.max_exact:
             return np.array(
                 [_local_search(M, o) for M, o in zip(preferences, start, strict=True)]
@@ -151,6 +151,21 @@ class Kemeny(RankingDecoder):
         better = _values(preferences, exact) - _values(preferences, start)
         scale = np.abs(preferences).sum(axis=(1, 2))
         return np.where((better > ROUNDING * scale)[:, None], exact, start)
+
+
+def _kept_ranks(span: Span) -> Floats:
+    """Return the expected ranks of the training outputs, computed once."""
+    return span.kept("expected ranks", lambda: expected_ranks(_rankings(span).ranks(span.outputs)))
+
+
+def _signs(span: Span, n_labels: int) -> Floats:
+    """Return the signs of pairs of the training outputs, computed once unless they are large."""
+
+    def compute() -> Floats:
+        return pair_signs(_rankings(span).ranks(span.outputs))
+
+    is_small = len(span) * n_labels * (n_labels - 1) // 2 <= BLOCK_VALUES
+    return span.kept("pair signs", compute) if is_small else compute()
 
 
 def _preferences(signs: Floats, n_labels: int) -> Floats:
@@ -178,19 +193,21 @@ def _best_orders(M: Floats) -> Orders:
     best = np.full((1 << n_labels, n), -np.inf)
     last = np.zeros((1 << n_labels, n), dtype=np.int8)
     best[0] = 0.0
-    # over[j, S]: the gain of placing j after the labels of S, built by the lowest label of S.
+    # over[j, S]: the gain of placing j after the labels of S, built from the highest label of S.
     over = np.zeros((n_labels, 1 << n_labels, n))
-    for S in range(1, 1 << n_labels):
-        low = (S & -S).bit_length() - 1
-        over[:, S] = over[:, S & (S - 1)] + M[:, low, :].T
-    for S in range(1, 1 << n_labels):
+    for low in reversed(range(n_labels)):
+        step = 2 << low
+        over[:, 1 << low :: step] = over[:, ::step] + M[:, low, :].T[:, None]
+    subsets = np.arange(1 << n_labels)
+    size = sum(subsets >> j & 1 for j in range(n_labels))
+    for k in range(1, n_labels + 1):
         for j in range(n_labels):
-            if S >> j & 1:
-                rest = S ^ (1 << j)
-                value = best[rest] + over[j, rest]
-                better = value > best[S]
-                best[S][better] = value[better]
-                last[S][better] = j
+            S = subsets[(size == k) & (subsets >> j & 1 == 1)]
+            rest = S ^ (1 << j)
+            value = best[rest] + over[j, rest]
+            better = value > best[S]
+            best[S] = np.where(better, value, best[S])
+            last[S] = np.where(better, j, last[S])
     orders = np.empty((n, n_labels), dtype=np.intp)
     left = np.full(n, (1 << n_labels) - 1)
     for place in reversed(range(n_labels)):

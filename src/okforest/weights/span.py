@@ -88,6 +88,10 @@ class Span:
             self._kept[name] = compute()
         return self._kept[name]
 
+    def keeps(self, value: Any) -> bool:
+        """Return whether this very object is kept: what is derived from it may be kept, too."""
+        return any(kept is value for kept in self._kept.values())
+
     def leaf_vectors(self, trees: Trees, n_threads: int = 1) -> LeafVectors | None:
         """Return the means of explicit features in all leaves; None if they take much memory.
 

@@ -159,7 +159,21 @@ class BoostedModel(TreeMethods):
             rounds = self._rounds()
             return BoostedWeights(rounds, rounds.coordinates(X, n_threads))
 
-        return FeatureWeights(weights, span, self._leaf_sums(span)(X, n_threads))
+        def sums_of(values: Floats) -> Floats:
+            return self._sums_of(values, span)(X, n_threads)
+
+        return FeatureWeights(weights, span, self._leaf_sums(span)(X, n_threads), sums_of)
+
+    def _sums_of(self, values: Floats, span: Span) -> LeafSums:
+        """Return what adds up means of other values that the span keeps, as long as it does."""
+        kept: dict[int, LeafSums] = span.kept("sums of values", dict)
+        found = kept.get(id(values))
+        if found is None or found.vectors.trees is not self.trees_:
+            rounds = self._rounds()
+            start = rounds.initial @ values
+            vectors = np.concatenate([*rounds.follow(values - start)])
+            kept[id(values)] = found = LeafSums.of(self.trees_, vectors, start)
+        return found
 
     def _leaf_sums(self, span: Span) -> LeafSums:
         """Return what adds up means of leaves, which the span keeps for later predictions."""
@@ -170,7 +184,6 @@ class BoostedModel(TreeMethods):
 
     def _make_leaf_sums(self, span: Span) -> LeafSums:
         assert span.features is not None
-        assert isinstance(self.trees_, Trees)
         start = self.row_weight_ / self.row_weight_.sum() @ span.features
         return LeafSums.of(self.trees_, self.leaf_means_, start)
 

@@ -249,6 +249,7 @@ BLOCK_BYTES = 2**23  # of weights that are pulled back at a time
 BLOCK_PRODUCTS = 2**31  # multiplications in one matrix product, which cannot be interrupted
 
 KEPT_BYTES = 2**28  # of a dense matrix that is computed once, for all its rows
+MOST_COLUMNS = 256  # of values whose sums in all leaves are kept
 # Values with fewer columns than this fraction of the predictions are followed round by round.
 NARROW = 1 / 16
 
@@ -460,11 +461,14 @@ class FeatureWeights(WeightMatrix):
         The kernel and the training outputs that the features belong to.
     sums : ndarray of shape (n, n_features)
         The weighted sums.
+    sums_of : callable, optional
+        Returns the weighted sums of values that the span keeps, from means of leaves.
     """
 
     compute: Callable[[], BoostedWeights]
     span: Span
     sums: Floats
+    sums_of: Callable[[Floats], Floats] | None = None
 
     @cached_property
     def weights(self) -> BoostedWeights:
@@ -482,6 +486,9 @@ class FeatureWeights(WeightMatrix):
 
     def multiply(self, values: Floats) -> Floats:
         """Return weighted sums of values of the training outputs."""
+        is_narrow = values.ndim == 2 and values.shape[1] <= MOST_COLUMNS
+        if self.sums_of is not None and is_narrow and self.span.keeps(values):
+            return self.sums_of(values)
         return self.weights @ values
 
     def feature_sums(self, span: Span) -> Floats:
