@@ -179,9 +179,7 @@ def predict_examples(grid_step: int, trees: int) -> dict[str, Any]:
     data = image_fold(800, 0)
     first_of_each = slice(0, None, len(data.X_test) // 10)
     kde = make_search("KDE, RBF", 800, grid_step).fit(data.X, data.Y)
-    forest = OKExtraTrees(trees, kernel=KERNEL, ignore_constant=True, random_state=0).fit(
-        data.X, data.Y
-    )
+    forest = OKExtraTrees(trees, kernel=KERNEL, random_state=0).fit(data.X, data.Y)
     found = {}
     for name, model in (("KDE, RBF", kde.best_estimator_), ("extra-trees", forest)):
         predicted = model.predict(data.X_test[first_of_each])
@@ -192,7 +190,7 @@ def predict_examples(grid_step: int, trees: int) -> dict[str, Any]:
 def pixel_importances(trees: int) -> dict[str, Any]:
     """Return the importance of each input pixel for a forest trained on all 1,000 images."""
     images = load_images().reshape(-1, 2 * HALF)
-    forest = OKExtraTrees(trees, kernel=KERNEL, ignore_constant=True, random_state=0)
+    forest = OKExtraTrees(trees, kernel=KERNEL, random_state=0)
     forest.fit(images[:, :HALF], images[:, HALF:])
     return {"importances": forest.feature_importances_.tolist()}
 
