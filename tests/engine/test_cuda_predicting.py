@@ -56,7 +56,9 @@ def test_missing_values_and_categories(device):
     X = np.column_stack([rng.normal(size=200), rng.integers(0, 100, 200)]).astype(float)
     X[rng.random(200) < 0.2, 0] = np.nan
     y = np.column_stack([np.isnan(X[:, 0]), X[:, 1] % 3])
-    forest = OKRandomForest(5, categorical_features=[1], random_state=0).fit(X[:150], y[:150])
+    forest = OKRandomForest(
+        5, categorical_features=[1], categorical_encoding="subsets", random_state=0
+    ).fit(X[:150], y[:150])
     codes = X.copy()
     codes[:, 1] = rng.integers(-1, 120, 200)
     codes[::7, 1] = np.nan
