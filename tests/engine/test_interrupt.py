@@ -85,6 +85,33 @@ def leaf_table(n_threads):
     return lambda: _core.leaf_table(trees, values, 10**12, n_threads)
 
 
+def make_bins(n_threads):
+    X = np.broadcast_to(np.random.default_rng(0).normal(size=(100_000, 1)), (100_000, 2000))
+    return lambda: _core.BinnedRounds(X, np.ones(len(X)), 255, 0, n_threads)
+
+
+def grow_on_bins(n_threads):
+    rng = np.random.default_rng(0)
+    X, values = rng.normal(size=(N, 300)), rng.normal(size=(N, 30))
+    rounds = _core.BinnedRounds(X, np.ones(N), 255, 0, n_threads)
+    return lambda: rounds.grow(
+        values=values,
+        row_weight=np.ones(N),
+        row_errors=np.zeros(N),
+        seed=0,
+        number=0,
+        scale=0.1,
+        by_gain=True,
+        max_features=300,
+        max_depth=N,
+        max_leaf_nodes=N,
+        min_samples_split=2.0,
+        min_samples_leaf=1.0,
+        min_impurity_decrease=0.0,
+        stop_when_pure=True,
+    )
+
+
 def subtract_means(n_threads):
     leaves, values = many_members(1, 10, 2_000_000), np.ones((1, 500_000))
     return lambda: _core.subtract_means(values, *leaves, 0.1, n_threads)
@@ -162,6 +189,8 @@ CALLS = (
     leaf_means,
     leaf_sums,
     leaf_table,
+    make_bins,
+    grow_on_bins,
     subtract_means,
     subtract_means_from_gram,
     leaf_coefficients,
