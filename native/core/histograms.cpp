@@ -17,8 +17,10 @@ constexpr std::int64_t kManySums = 1 << 17;
 // All histograms together take at most this many bytes. Beyond, children compute both of theirs.
 constexpr std::size_t kMostBytes = std::size_t{1} << 28;
 
-// A histogram is not a difference of others if its node has less than this part of their scale.
+// A histogram is not a difference of others if its node has less than this part of their scale, or
+// a row of less than this part of the weight of all rows: digits would be lost.
 constexpr double kMostLoss = 1e-4;
+constexpr double kLeastWeight = 1e-9;
 
 // Every row counts at least once; what is less is the rounding error of an empty bin.
 constexpr double kLeastCount = 0.5;
@@ -316,7 +318,9 @@ void BinnedRounds::visit(const NodeState& node, std::int32_t feature, F&& f) con
         const double sum = prefix[j] - part * node.sum[j];
         norm += sum * sum;
       }
-      const double reduction = gain(norm, left_weight, prefix[width_ - 1]);
+      // Rows that are too light to change the weight of the node make no side.
+      const bool heavy = left_weight > 0.0 && left_weight < node.weight;
+      const double reduction = heavy ? gain(norm, left_weight, prefix[width_ - 1]) : kNoGain;
       return f(Choice{feature, lower, upper, missing_left, reduction}, left_weight);
     };
     std::int32_t last = -1;
@@ -417,7 +421,8 @@ void BinnedRounds::divide_histogram(NodeState& parent) {
       parent.left->end - parent.left->begin > parent.right->end - parent.right->begin;
   NodeState& larger = left_larger ? *parent.left : *parent.right;
   NodeState& smaller = left_larger ? *parent.right : *parent.left;
-  const bool derived = may_split(larger) && larger.scale >= kMostLoss * parent.source;
+  const bool derived = may_split(larger) && larger.scale >= kMostLoss * parent.source &&
+                       larger.lightest >= kLeastWeight * nodes_.front().weight;
   if (!derived) return give_back(parent);
   fill(smaller);
   for (std::int32_t feature = 0; feature < bins_.n_features(); ++feature) {

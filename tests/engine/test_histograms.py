@@ -163,6 +163,23 @@ def test_equal_outputs_are_one_leaf_and_outliers_do_not_leak():
     np.testing.assert_allclose(residuals, phi / 2, rtol=1e-9)
 
 
+@given(seed=st.integers(0, 2**32 - 1), q=st.sampled_from([1, 3]), digits=st.integers(1, 40))
+def test_weights_far_apart_give_finite_trees(seed, q, digits):
+    """Also weights that do not change the sum of all: members are divided, means are finite."""
+    X, phi = problem(seed, 200, 3, q)
+    weight = 10.0 ** np.random.default_rng(seed).uniform(-digits, digits, len(X))
+    rules = GrowthRules(order="gain", max_leaf_nodes=30)
+    grown, residuals = grow_round(X, phi, rules, weight, most=100)
+    tree = grown.tree
+    assert np.isfinite(residuals).all()
+    assert np.isfinite(tree.variance).all()
+    assert (tree.begin < tree.end).all()
+    assert sorted(tree.members) == list(range(len(X)))
+    if digits <= 3:
+        exact = grow(codes_of(X, weight, 100), phi, rules, row_weight=weight)
+        assert engine_as_nested(tree) == engine_as_nested(exact[0])
+
+
 def test_what_does_not_fit_is_refused():
     """Bins are for dense numbers, and weights may not be positive where the bins have none."""
     X, phi = problem(0, n=50)

@@ -318,7 +318,7 @@ def pack_members(trees: Trees) -> npt.NDArray[np.uint8] | None:
     if n_bits == 8:
         return numbers.ravel()
     flat = np.append(numbers, np.zeros(numbers.size % 2, dtype=np.uint8)).reshape(-1, 2)
-    return flat[:, 0] | flat[:, 1] << 4
+    return flat[:, 0] + np.uint8(16) * flat[:, 1]
 
 
 def unpack_members(
