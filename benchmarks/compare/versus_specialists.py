@@ -7,7 +7,6 @@ searched once, and files were just written.
 """
 
 import argparse
-import io
 import pickle
 import tempfile
 from functools import partial
@@ -98,10 +97,15 @@ def files(n: int, options: argparse.Namespace) -> Any:
     pickled = Path(folder.name) / "pickle"
     pickled.write_bytes(pickle.dumps(forest, protocol=5))
 
-    def load(folder: Any = folder) -> None:  # the folder stays as long as the function
-        okforest.load(path)
+    def load(by_pickle: bool) -> None:
+        assert Path(folder.name).exists()  # the folder stays as long as this function
+        if by_pickle:
+            with pickled.open("rb") as file:
+                pickle.load(file)
+        else:
+            okforest.load(path)
 
-    return load, lambda: quietly(pickle.load, io.BytesIO(pickled.read_bytes()))
+    return partial(load, False), partial(load, True)
 
 
 def quietly(call: Any, *args: Any, **kwargs: Any) -> None:

@@ -26,21 +26,33 @@ Result<std::int32_t, 2> quantile_places_binding(const Vector<std::int64_t>& offs
                      {weights.offsets.size() - 1, levels.size()});
 }
 
+using Floats3 = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
 std::tuple<Result<std::int64_t>, Result<std::int64_t>> near_candidates_binding(
-    const Matrix<double>& queries,
-    const nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>& values,
+    const Matrix<double>& queries, const std::variant<Floats3, Matrix<std::uint64_t>>& values,
     const Vector<float>& half_squares, const Vector<double>& reach, std::int64_t k,
     std::int64_t most, int n_threads) {
-  constexpr auto width = static_cast<std::size_t>(VectorPanels::width);
-  const bool fit = values.shape(0) == reach.size() && values.shape(1) == queries.shape(1) &&
-                   values.shape(2) == width && half_squares.size() == reach.size() * width &&
-                   k > 0 && most >= k;
-  if (!fit) throw std::invalid_argument("the arrays of the candidates are inconsistent");
-  const VectorPanels panels{std::span(data_of(values), values.size()), view(half_squares),
-                            view(reach), static_cast<std::int64_t>(values.shape(1))};
-  Survivors found = interruptible([&](Watch& watch) {
-    return near_candidates(view(queries), panels, k, most, n_threads, watch);
-  });
+  constexpr auto width = static_cast<std::size_t>(CandidatePanels::width);
+  const CandidatePanels common{static_cast<std::int64_t>(queries.shape(1)), view(half_squares),
+                               view(reach)};
+  const auto search = [&](const auto& panels, const auto& array, std::size_t lanes) {
+    const bool fit = array.shape(0) == reach.size() && array.shape(1) == queries.shape(1) &&
+                     lanes == width && half_squares.size() == reach.size() * width && k > 0 &&
+                     most >= k;
+    if (!fit) throw std::invalid_argument("the arrays of the candidates are inconsistent");
+    return interruptible([&](Watch& watch) {
+      return near_candidates(view(queries), panels, k, most, n_threads, watch);
+    });
+  };
+  Survivors found;
+  if (const auto* floats = std::get_if<Floats3>(&values)) {
+    const VectorPanels panels{common, std::span(data_of(*floats), floats->size())};
+    found = search(panels, *floats, floats->shape(2));
+  } else {
+    const auto& words = std::get<Matrix<std::uint64_t>>(values);
+    const BitPanels panels{common, std::span(data_of(words), words.size())};
+    found = search(panels, words, width);
+  }
   return {to_numpy(std::move(found.offsets)), to_numpy(std::move(found.candidates))};
 }
 

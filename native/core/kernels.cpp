@@ -296,21 +296,50 @@ void sums_before(const float* row, const float* const rank[4], std::size_t t, st
   for (int a = 0; a < 4; ++a) sums[a] = static_cast<double>(total(sum[a]));
 }
 
+// Stores sum - offset for 64 columns, and returns the largest.
+OKFOREST_INLINE float store_scores(const Floats* sum, const float* offset, float* scores) {
+  constexpr int packs = FloatFactor::most_packs;
+  Floats score[packs];
+  for (int c = 0; c < packs; ++c) {
+    score[c] = sum[c] - load<float, 16>(offset + 16 * c);
+    store(score[c], scores + 16 * c);
+  }
+  float lanes[16];
+  store(larger(larger(score[0], score[1]), larger(score[2], score[3])), lanes);
+  float largest = lanes[0];
+  for (int j = 1; j < 16; ++j) largest = lanes[j] > largest ? lanes[j] : largest;
+  return largest;
+}
+
 float panel_scores(const float* panel, const std::int32_t* rows, const float* weight, std::size_t n,
                    const float* offset, float* scores) {
   constexpr int packs = FloatFactor::most_packs;
   Floats sum[packs];
   sum_group<false, packs>(
       panel, {rows, n}, [&](std::size_t k) OKFOREST_LAMBDA { return weight[k]; }, sum);
-  for (int c = 0; c < packs; ++c) {
-    sum[c] = sum[c] - load<float, 16>(offset + 16 * c);
-    store(sum[c], scores + 16 * c);
+  return store_scores(sum, offset, scores);
+}
+
+float bit_scores(const std::uint64_t* panel, const float* weight, std::size_t n,
+                 const float* offset, float* scores) {
+  constexpr int packs = FloatFactor::most_packs;
+  std::uint32_t bits[16];
+  for (int j = 0; j < 16; ++j) bits[j] = std::uint32_t{1} << j;
+  const auto bit = load<std::uint32_t, 16>(bits);
+  Floats sum[packs];
+  for (int c = 0; c < packs; ++c) sum[c] = fill<float, 16>(0.0f);
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto x = fill<float, 16>(weight[k]);
+    for (int c = 0; c < packs; ++c) {
+      const auto part = fill<std::uint32_t, 16>(static_cast<std::uint32_t>(panel[k] >> 16 * c));
+      const auto taken =
+          each<float>([](auto word, auto one, auto y)
+                          OKFOREST_LAMBDA { return (word & one) != 0 ? y : decltype(y){}; },
+                      part, bit, x);
+      sum[c] = sum[c] + taken;
+    }
   }
-  float lanes[16];
-  store(larger(larger(sum[0], sum[1]), larger(sum[2], sum[3])), lanes);
-  float largest = lanes[0];
-  for (int j = 1; j < 16; ++j) largest = lanes[j] > largest ? lanes[j] : largest;
-  return largest;
+  return store_scores(sum, offset, scores);
 }
 
 double squared_distance(const double* a, const double* b, double scale, std::int64_t n) {
@@ -368,6 +397,7 @@ const Kernels level_kernels = {OKFOREST_LEVEL_NAME,
                                copy_block,
                                {sums_before<false>, sums_before<true>},
                                panel_scores,
+                               bit_scores,
                                add_scaled,
                                squared_distance,
                                subtract_both};

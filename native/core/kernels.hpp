@@ -193,6 +193,10 @@ struct Kernels {
   float (*panel_scores)(const float* panel, const std::int32_t* rows, const float* weight,
                         std::size_t n, const float* offset, float* scores);
 
+  // The same for a panel of bits: word k has the entries of row k in 64 columns.
+  float (*bit_scores)(const std::uint64_t* panel, const float* weight, std::size_t n,
+                      const float* offset, float* scores);
+
   // sum[k] += scale * x[k], and the squared distance between a and scale * b.
   void (*add_scaled)(double* sum, const double* x, double scale, std::int64_t n);
   double (*squared_distance)(const double* a, const double* b, double scale, std::int64_t n);

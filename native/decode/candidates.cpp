@@ -13,7 +13,7 @@ namespace okforest {
 
 namespace {
 
-constexpr std::int64_t kWidth = VectorPanels::width;
+constexpr std::int64_t kWidth = CandidatePanels::width;
 
 // A task searches this many panels for this many queries.
 constexpr std::int64_t kPanelsOfTask = 1024, kQueriesOfTask = 128;
@@ -79,32 +79,34 @@ class Best {
   std::vector<double> sure_;  // scores, at least
 };
 
-// The queries as float32, and their norms.
+// The queries as float32, and their norms: sums of absolute values, and Euclidean.
 struct Queries {
   std::vector<float> values;
-  std::vector<double> norms;
+  std::vector<double> sums, norms;
 
   explicit Queries(const MatrixView& queries)
       : values(static_cast<std::size_t>(queries.n_rows * queries.n_cols)) {
     for (std::int64_t i = 0; i < queries.n_rows; ++i) {
-      double square = 0.0;
+      double sum = 0.0, square = 0.0;
       for (std::int64_t j = 0; j < queries.n_cols; ++j) {
         const double x = queries.row(i)[j];
         values[i * queries.n_cols + j] = static_cast<float>(x);
+        sum += std::abs(x);
         square += x * x;
       }
+      sums.push_back(sum);
       norms.push_back(std::sqrt(square));
     }
   }
 };
 
-// How far a score in float32 may be off. With u the unit roundoff, the inner product of d terms is
-// off by u (d + 4) |c| |F| at most, the half square by 2u times itself, and each rounded number by
-// a denormal besides. Infinite if float32 does not tell scores apart.
-double error_of(double reach, double norm, std::int64_t d) {
+// How far a score in float32 may be off. With u the unit roundoff, an inner product of d terms of
+// total size S is off by u (d + 4) S at most, the half square by 2u times itself, and each rounded
+// number by a denormal besides. Infinite if float32 does not tell scores apart.
+double error_of(double size, double reach, double norm, std::int64_t d) {
   constexpr double unit = 0x1p-24, denormal = 0x1p-148, most_terms = 1 << 17, most = 1e30;
   const auto terms = static_cast<double>(d);
-  const double size = reach * norm, square = reach * reach;
+  const double square = reach * reach;
   if (!(terms < most_terms && size < most && square < most && norm < most)) return kInfinity;
   const double rounding = unit * ((terms + 4.0) * size + 2.0 * square);
   return 1.02 * rounding + (terms + 2.0) * denormal * (1.0 + norm + reach);
@@ -112,7 +114,8 @@ double error_of(double reach, double norm, std::int64_t d) {
 
 }  // namespace
 
-Survivors near_candidates(const MatrixView& queries, const VectorPanels& panels, std::int64_t k,
+template <class Panels>
+Survivors near_candidates(const MatrixView& queries, const Panels& panels, std::int64_t k,
                           std::int64_t most, int n_threads, Watch& watch) {
   const std::int64_t n = queries.n_rows, d = panels.n_coordinates;
   const Queries floats(queries);
@@ -130,15 +133,14 @@ Survivors near_candidates(const MatrixView& queries, const VectorPanels& panels,
       for (std::int64_t i = group * kQueriesOfTask; i < end; ++i) {
         Best& own = best[i * n_parts + part];
         if (own.overflown()) continue;
-        const double error = error_of(panels.reach[p], floats.norms[i], d);
+        const double size = panels.size(p, floats.sums[i], floats.norms[i]);
+        const double error = error_of(size, panels.reach[p], floats.norms[i], d);
         if (std::isinf(error)) {
           own.give_up();
           continue;
         }
         alignas(64) float scores[kWidth];
-        const double largest = kernels().panel_scores(
-            panels.panel(p), coordinates.data(), floats.values.data() + i * d,
-            static_cast<std::size_t>(d), panels.half_squares.data() + p * kWidth, scores);
+        const double largest = panels.scores(p, coordinates, floats.values.data() + i * d, scores);
         pace.advance(d);
         if (largest + error < own.limit()) continue;
         for (std::int64_t j = 0; j < kWidth; ++j) {
@@ -163,5 +165,10 @@ Survivors near_candidates(const MatrixView& queries, const VectorPanels& panels,
   }
   return result;
 }
+
+template Survivors near_candidates(const MatrixView&, const VectorPanels&, std::int64_t,
+                                   std::int64_t, int, Watch&);
+template Survivors near_candidates(const MatrixView&, const BitPanels&, std::int64_t, std::int64_t,
+                                   int, Watch&);
 
 }  // namespace okforest

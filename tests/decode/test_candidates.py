@@ -225,3 +225,37 @@ def test_prepared_labels_and_new_classes():
     prepared = Candidates(sets)
     found = model.predict([[0], [3]], candidates=prepared)
     assert [*found] == [*model.predict([[0], [3]], candidates=sets)]
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    n=st.integers(1, 200),
+    d=st.integers(1, 80),
+    k=st.integers(1, 4),
+    block=st.sampled_from([7, 64, 1000]),
+)
+def test_candidates_of_two_values_are_searched_as_bits(seed, n, d, k, block):
+    """Two values in each coordinate, which may differ between coordinates, in any blocks."""
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 2, size=(n, d))
+    candidates = rng.normal(size=d) + bits * rng.choice([0.0, -1.0, 2.5], size=d)
+    outputs = rng.normal(size=(d + 1, d))
+    W = DenseWeights(rng.dirichlet(np.ones(d + 1), size=3))
+    k = min(k, len(np.unique(candidates, axis=0)))
+    span, decoder = Span(Linear(), outputs), Candidates(candidates)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search_module, "BLOCK", block)
+        found, losses = decoder.top(W, span, k)
+    assert decoder._prepared.vectors.values.dtype == np.uint64
+    plain, expected = decoder.once().top(W, span, k)
+    np.testing.assert_allclose(losses, expected, atol=1e-10)
+    np.testing.assert_array_equal(found, plain)
+
+
+def test_a_third_value_needs_floats(monkeypatch):
+    """Also in a later block than the first two."""
+    monkeypatch.setattr(search_module, "BLOCK", 64)
+    candidates = np.repeat([[0.0], [1.0], [0.5]], 60, axis=0)
+    decoder = Candidates(candidates)
+    assert OKTree().fit([[0.0]] * 2, [0.4, 0.5]).predict([[0.0]], candidates=decoder) == [0.5]
+    assert decoder._prepared.vectors.values.dtype == np.float32

@@ -284,10 +284,11 @@ AT_ONCE = 256  # predictions for which candidates are looked for
 
 
 class PreparedVectors:
-    """Candidates as vectors of float32, for searches that decide in float64.
+    """Candidates as vectors of float32 or as bits, for searches that decide in float64.
 
     Explicit features and squares are computed once; only features of the few candidates that may be
-    among the nearest, by a bound on the rounding of float32, are computed again.
+    among the nearest, by a bound on the rounding of float32, are computed again. Features that take
+    two values each, as those of label sets and classes, are bits: a 32th of the memory.
 
     Parameters
     ----------
@@ -295,8 +296,8 @@ class PreparedVectors:
         Number of candidates.
     span : Span
         The span of the training outputs, whose kernel has explicit features.
-    blocks : iterable of OutputSet
-        The candidates.
+    blocks : callable
+        Returns the candidates, in blocks.
     take : callable
         Returns the candidates at some positions, in canonical form.
     """
@@ -305,35 +306,67 @@ class PreparedVectors:
         self,
         n: int,
         span: Span,
-        blocks: Iterable[OutputSet],
+        blocks: Callable[[], Iterable[OutputSet]],
         take: Callable[[Positions], Outputs],
     ):
         assert span.features is not None
         self.kernel, self.take = span.kernel, take
-        n_panels, d = -(-n // PANEL), span.features.shape[1]
         norm = float(np.sqrt(np.einsum("ij,ij->i", span.features, span.features).max()))
         self.exponent = int(np.frexp(norm)[1])  # so that norms are near one
-        self.panels = np.zeros((n_panels, d, PANEL), dtype=np.float32)
+        n_panels, d = -(-n // PANEL), span.features.shape[1]
+        self.squares = np.zeros(n_panels * PANEL)
+        self.step: Floats | None = None  # the difference of the two values of a feature
+        self.values = self._bits(n_panels, d, blocks())
+        if self.values is None:
+            self.values, self.step = self._floats(n_panels, d, blocks()), None
+        self.reach = np.sqrt(self.squares.reshape(n_panels, PANEL).max(axis=1))
         self.half_squares = np.full(n_panels * PANEL, np.inf, dtype=np.float32)
-        squares = np.zeros(n_panels * PANEL)
+        with np.errstate(over="ignore"):  # the core hears of infinity by the norms
+            self.half_squares[:n] = 0.5 * self.squares[:n]
+        del self.squares
+
+    def _bits(self, n_panels: int, d: int, blocks: Iterable[OutputSet]) -> Any:
+        """Return the features as words of a bit for each candidate, if they take two values."""
+        words = np.zeros((n_panels, d), dtype="<u8")
+        low, high = np.zeros(d), np.zeros(d)
+        for start, vectors in self._vectors(blocks):
+            if not start:
+                low = high = vectors[0]
+            others = vectors != low
+            first = others.argmax(axis=0), np.arange(d)  # in which each feature differs
+            high = np.where(high == low, vectors[first], high)
+            if (others & (vectors != high)).any():
+                return None
+            begin, lane = divmod(start, PANEL)
+            length = -(-(lane + len(others)) // PANEL)
+            bits = np.zeros((length * PANEL, d), dtype=bool)
+            bits[lane : lane + len(others)] = others
+            packed = np.packbits(bits.reshape(length, PANEL, d), axis=1, bitorder="little")
+            packed = np.ascontiguousarray(packed.swapaxes(1, 2))
+            words[begin : begin + length] |= packed.view("<u8")[:, :, 0]
+        self.step = high - low
+        return words.astype(np.uint64, copy=False)
+
+    def _floats(self, n_panels: int, d: int, blocks: Iterable[OutputSet]) -> Any:
+        """Return the features as float32, feature by feature in every panel."""
+        panels = np.zeros((n_panels, d, PANEL), dtype=np.float32)
+        for start, vectors in self._vectors(blocks):
+            panel, lane = np.divmod(np.arange(start, start + len(vectors)), PANEL)
+            with np.errstate(over="ignore"):
+                panels[panel, :, lane] = vectors
+        return panels
+
+    def _vectors(self, blocks: Iterable[OutputSet]) -> Iterator[tuple[int, Floats]]:
+        """Yield where each block begins, and its scaled features; their squares are stored."""
         start = 0
         for block in blocks:
-            end = start + len(block.given)
-            squares[start:end] = self._fill(start, block.given)
-            start = end
-        with np.errstate(over="ignore"):
-            self.half_squares[:n] = 0.5 * squares[:n]
-        self.reach = np.sqrt(squares.reshape(n_panels, PANEL).max(axis=1))
-
-    def _fill(self, start: int, outputs: Outputs) -> Floats:
-        """Copy the features of some candidates, and return their squared norms."""
-        vectors = np.ldexp(self.kernel.features(outputs), -self.exponent)
-        norms = np.einsum("ij,ij->i", vectors, vectors)
-        panel, lane = np.divmod(np.arange(start, start + len(outputs)), PANEL)
-        with np.errstate(over="ignore"):  # the core hears of infinity by the norms
-            self.panels[panel, :, lane] = vectors
-        # A new class has a component that explicit features leave out.
-        return np.maximum(norms, np.ldexp(self.kernel.diag(outputs), -2 * self.exponent))
+            vectors = np.ldexp(self.kernel.features(block.given), -self.exponent)
+            norms = np.einsum("ij,ij->i", vectors, vectors)
+            # A new class has a component that explicit features leave out.
+            squares = np.ldexp(self.kernel.diag(block.given), -2 * self.exponent)
+            self.squares[start : start + len(vectors)] = np.maximum(norms, squares)
+            yield start, vectors
+            start += len(vectors)
 
     def search(
         self, F: Floats, k: int, n_threads: int = 1
@@ -361,9 +394,10 @@ class PreparedVectors:
         self, F: Floats, k: int, wanted: int, n_threads: int
     ) -> tuple[Positions, Floats, npt.NDArray[np.bool_]]:
         """Return the k nearest for the rows that have as many, their costs, and these rows."""
+        queries = np.ldexp(F, -self.exponent)
         offsets, found = near_candidates(
-            np.ldexp(F, -self.exponent),
-            *(self.panels, self.half_squares, self.reach),
+            queries if self.step is None else queries * self.step,
+            *(self.values, self.half_squares, self.reach),
             *(wanted, MOST + 2 * wanted, n_threads),
         )
         row = np.repeat(np.arange(len(F)), np.diff(offsets))

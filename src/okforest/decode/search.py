@@ -3,6 +3,7 @@
 import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -222,10 +223,11 @@ class Candidates(SearchDecoder):
     """Searches outputs given by the user, which need not occur in the training set.
 
     The candidates are prepared in the first search, for later ones: they are checked, and kernels
-    with explicit features (such as the linear kernel) make vectors of float32 of them. A search
-    takes float32 and a bound on its rounding, and compares the few candidates that may be nearest
-    in float64. Pass the same object to every call, ``candidates=Candidates(outputs)``, or as the
-    decoder; the outputs must not change. A plain array of candidates is prepared anew by each call.
+    with explicit features (such as the linear kernel) make vectors of float32 of them, or of bits
+    if each feature has two values. A search takes float32 and a bound on its rounding, and compares
+    the few candidates that may be nearest in float64. Pass the same object to every call,
+    ``candidates=Candidates(outputs)``, or as the decoder; the outputs must not change. Each call
+    checks a plain array again.
 
     More than 65,536 candidates are read in parts: an array that is memory-mapped from a file may be
     larger than the memory. What is prepared takes at most a quarter of the memory of the machine;
@@ -344,11 +346,12 @@ class Prepared:
         if span.features is None:
             self.blocks = [*candidate_blocks(outputs, span)]
         elif isinstance(outputs, np.ndarray) and outputs.dtype.kind in "fiu":
-            self.vectors = PreparedVectors(n, span, candidate_blocks(outputs, span), self._read)
+            blocks = partial(candidate_blocks, outputs, span)
+            self.vectors = PreparedVectors(n, span, blocks, self._read)
         else:
-            self.blocks = [*candidate_blocks(outputs, span)]
-            checked = np.concatenate([block.given for block in self.blocks])
-            self.vectors = PreparedVectors(n, span, self.blocks, lambda some: checked[some])
+            parts = self.blocks = [*candidate_blocks(outputs, span)]
+            checked = np.concatenate([block.given for block in parts])
+            self.vectors = PreparedVectors(n, span, lambda: parts, lambda some: checked[some])
 
     def fits(self, outputs: Any, span: Span) -> bool:
         """Return whether this is prepared from these outputs, and for this kernel."""

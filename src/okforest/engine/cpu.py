@@ -232,24 +232,26 @@ def _csr_arrays(matrix: sp.csr_array) -> tuple[Any, Any, Any]:
 
 def near_candidates(
     queries: Floats,
-    panels: npt.NDArray[np.float32],
+    values: npt.NDArray[Any],
     half_squares: npt.NDArray[np.float32],
     reach: Floats,
     k: int,
     most: int,
     n_threads: int = 1,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return, as offsets and positions, the candidates that may be the k nearest to each query.
+    """Return, as offsets and positions, the candidates c that may be the k nearest to each query q.
 
-    The search is in float32, with a bound on its rounding: none of the k nearest is missing. A
-    query has no candidates at all if more than ``most`` of them would remain.
+    These have the largest ⟨c, q⟩ less half of a square, which is given. The search is in float32,
+    with a bound on its rounding: none of the k nearest is missing. A query has no candidates at all
+    if more than ``most`` of them would remain.
 
     Parameters
     ----------
     queries : ndarray of shape (n, d)
         The queries, divided by the same number as the candidates.
-    panels : ndarray of shape (n_panels, d, 64), float32
-        Vectors divided by any number, 64 in each panel, the last padded with zeros.
+    values : ndarray of shape (n_panels, d, 64), float32, or (n_panels, d), uint64
+        Vectors divided by any number, 64 in each panel, the last padded with zeros; or a bit for
+        each of the 64, if coordinates are 0 and 1.
     half_squares : ndarray of shape (64 * n_panels,), float32
         Half of their squared norms, padded with infinity.
     reach : ndarray of shape (n_panels,)
@@ -259,7 +261,7 @@ def near_candidates(
     n_threads : int
         Number of threads; it does not change the result.
     """
-    return _core.near_candidates(queries, panels, half_squares, reach, k, most, n_threads)
+    return _core.near_candidates(queries, values, half_squares, reach, k, most, n_threads)
 
 
 def check_trees(trees: Trees, n_features: int) -> None:
