@@ -17,6 +17,8 @@ class Sums {
  public:
   explicit Sums(std::size_t n) : values_(n, 0.0), used_((n + 63) / 64, 0) {}
 
+  std::int64_t n_words() const { return std::ssize(used_); }
+
   void read(const RankedWeights& weights, std::int64_t i) {
     for (std::int64_t k = weights.offsets[i]; k < weights.offsets[i + 1]; ++k) {
       const auto rank = static_cast<std::size_t>(weights.ranks[weights.columns[k]]);
@@ -80,7 +82,7 @@ std::vector<std::int32_t> quantile_places(const RankedWeights& weights,
     for (std::int64_t i = begin; i < end; ++i) {
       sums.read(weights, i);
       for (std::int64_t l = 0; l < n_levels; ++l) places[i * n_levels + l] = sums.place(levels[l]);
-      pace.advance(weights.offsets[i + 1] - weights.offsets[i] + 1);
+      pace.advance(weights.offsets[i + 1] - weights.offsets[i] + sums.n_words());
     }
   };
   parallel_blocks(n, kRowsOfTask, n_threads, watch, find);

@@ -185,6 +185,53 @@ def test_inconsistent_arguments_are_refused():
         grow(np.eye(3), np.eye(3), GrowthRules(), n_threads=0)
 
 
+def test_inconsistent_arrays_of_searches_are_refused():
+    """Offsets, indices and shapes are checked before the core reads them."""
+    offsets, columns, ranks = np.array([0, 2]), np.int32([0, 1]), np.int32([1, 0])
+    good = (offsets, columns, np.ones(2), ranks, np.array([0.5]), 1)
+    assert _core.quantile_places(*good).tolist() == [[0]]
+    for place, bad in (
+        (0, np.array([0, 3])),
+        (1, np.int32([0, 2])),
+        (2, np.ones(1)),
+        (3, np.int32([2, 0])),
+        (3, np.int32([])),
+    ):
+        with pytest.raises(ValueError, match="the arrays of the weights are inconsistent"):
+            _core.quantile_places(*good[:place], bad, *good[place + 1 :])
+    floats, words = np.zeros((1, 2, 64), np.float32), np.zeros((1, 2), np.uint64)
+    for values in (floats, words):
+        good = (np.ones((1, 2)), values, np.zeros(64, np.float32), np.zeros(1), 1, 64, 1)
+        assert _core.near_candidates(*good)[1].tolist() == list(range(64))
+        for place, bad in (
+            (0, np.ones((1, 3))),
+            (1, values[:0]),
+            (1, np.zeros((1, 2, 32), np.float32)),
+            (2, np.zeros(63, np.float32)),
+            (3, np.zeros(2)),
+            (4, 0),
+            (5, 0),
+        ):
+            with pytest.raises(ValueError, match="the arrays of the candidates are inconsistent"):
+                _core.near_candidates(*good[:place], bad, *good[place + 1 :])
+
+
+def test_results_of_searches_do_not_depend_on_threads():
+    """Rows and parts of the candidates are shared by threads."""
+    rng = np.random.default_rng(0)
+    queries, values = rng.normal(size=(300, 4)), rng.normal(size=(1100, 4, 64)).astype(np.float32)
+    squares = np.square(values).sum(axis=1).ravel() / 2
+    reach = np.sqrt(2 * squares.reshape(-1, 64).max(axis=1)).astype(float)
+    arrays = (queries, values, squares, reach, 3, 1000)
+    for one, four in zip(*(_core.near_candidates(*arrays, n) for n in (1, 4)), strict=True):
+        np.testing.assert_array_equal(one, four)
+    n, n_train = 1000, 200
+    arrays = (np.arange(n + 1), rng.integers(n_train, size=n, dtype=np.int32), np.ones(n))
+    arrays += (rng.permutation(n_train).astype(np.int32), np.array([0.1, 0.5]))
+    one, four = (_core.quantile_places(*arrays, n) for n in (1, 4))
+    np.testing.assert_array_equal(one, four)
+
+
 def test_nothing_leaks():
     """Growing, applying and failing 800 times needs no more memory than 100 times."""
     program = """

@@ -112,6 +112,19 @@ def grow_on_bins(n_threads):
     )
 
 
+def quantile_places(n_threads):
+    n, n_train = 2_000_000, 100_000
+    arrays = (np.arange(n + 1), np.zeros(n, dtype=np.int32), np.ones(n))
+    ranks = np.arange(n_train, dtype=np.int32)
+    return lambda: _core.quantile_places(*arrays, ranks, np.array([0.5]), n_threads)
+
+
+def near_candidates(n_threads):
+    queries, panels = np.ones((20_000, 8)), np.ones((10_000, 8, 64), dtype=np.float32)
+    squares, reach = np.ones(640_000, dtype=np.float32), np.ones(10_000)
+    return lambda: _core.near_candidates(queries, panels, squares, reach, 1, 10**6, n_threads)
+
+
 def subtract_means(n_threads):
     leaves, values = many_members(1, 10, 2_000_000), np.ones((1, 500_000))
     return lambda: _core.subtract_means(values, *leaves, 0.1, n_threads)
@@ -191,6 +204,8 @@ CALLS = (
     leaf_table,
     make_bins,
     grow_on_bins,
+    quantile_places,
+    near_candidates,
     subtract_means,
     subtract_means_from_gram,
     leaf_coefficients,
