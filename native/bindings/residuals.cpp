@@ -2,11 +2,14 @@
 
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <tuple>
+#include <variant>
 #include <vector>
 
 #include "bindings/arrays.hpp"
+#include "bindings/forest.hpp"
 #include "bindings/interrupt.hpp"
 
 namespace okforest {
@@ -77,6 +80,42 @@ Result<double, 2> leaf_coefficients_binding(const std::vector<Leaves>& trees,
   return to_numpy<2>(std::move(coefficients), {n_leaves, n});
 }
 
+using AnyLeaves = std::variant<Matrix<std::uint8_t>, Matrix<std::uint16_t>, Matrix<std::uint32_t>>;
+
+Result<double, 2> pull_back_binding(const NamedArrays& trees, const AnyLeaves& training_leaves,
+                                    const Vector<double>& scales, const Vector<double>& initial,
+                                    const Matrix<std::int32_t>& leaves, int n_threads) {
+  const ForestView forest = forest_view(trees);
+  const MatrixOf<const std::int32_t> reached = view(leaves);
+  const auto n_rounds = reached.n_rows, n_train = static_cast<std::int64_t>(initial.size());
+  const auto check = [](bool fits) {
+    if (!fits) throw std::invalid_argument("the leaves of rounds do not fit the trees");
+  };
+  return std::visit(
+      [&]<class Number>(const Matrix<Number>& numbers) {
+        check(n_rounds <= forest.n_trees() && scales.size() >= leaves.shape(0) &&
+              numbers.shape(0) >= leaves.shape(0) && numbers.shape(1) == initial.size() &&
+              forest.row_weight.size() == initial.size());
+        const Number* const of_training = data_of(numbers);
+        for (std::int64_t m = 0; m < n_rounds; ++m) {
+          const auto nodes = forest.left.subspan(
+              forest.node_offsets[m], forest.node_offsets[m + 1] - forest.node_offsets[m]);
+          const auto n_leaves = std::ranges::count_if(nodes, [](auto left) { return left < 0; });
+          const std::span<const Number> row(of_training + m * n_train, initial.size());
+          check(row.empty() ||
+                static_cast<std::int64_t>(*std::ranges::max_element(row)) < n_leaves);
+          check(are_indices({reached.row(m), leaves.shape(1)}, n_leaves));
+        }
+        return to_numpy<2>(interruptible([&](Watch& watch) {
+                             return pull_back(forest, TrainingLeaves<Number>{of_training, n_train},
+                                              view(scales), view(initial), reached, n_threads,
+                                              watch);
+                           }),
+                           {leaves.shape(1), initial.size()});
+      },
+      training_leaves);
+}
+
 }  // namespace
 
 void bind_residuals(nb::module_& m) {
@@ -87,6 +126,8 @@ void bind_residuals(nb::module_& m) {
   m.def("subtract_means_from_gram", &subtract_means_from_gram_binding, "gram"_a.noconvert(),
         "offsets"_a.noconvert(), "members"_a.noconvert(), "weights"_a.noconvert(),
         "places"_a.noconvert(), "scale"_a, "n_threads"_a);
+  m.def("pull_back", &pull_back_binding, "trees"_a, "training_leaves"_a.noconvert(),
+        "scales"_a.noconvert(), "initial"_a.noconvert(), "leaves"_a.noconvert(), "n_threads"_a);
   m.def("leaf_coefficients", &leaf_coefficients_binding, "trees"_a.noconvert(),
         "initial"_a.noconvert(), "n_threads"_a);
 }

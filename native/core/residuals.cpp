@@ -156,4 +156,68 @@ std::vector<double> leaf_coefficients(std::span<const LeavesView> trees,
   return coefficients;
 }
 
+template <class Number>
+std::vector<double> pull_back(const ForestView& forest, const TrainingLeaves<Number>& reached,
+                              std::span<const double> scales, std::span<const double> initial,
+                              const MatrixOf<const std::int32_t>& leaves, int n_threads,
+                              Watch& watch) {
+  constexpr std::int64_t kPredictions = 32;  // at a time
+  const std::int64_t n_train = reached.n_train, n = leaves.n_cols;
+  std::vector<double> weights(static_cast<std::size_t>(n * n_train));
+  const auto of_some = [&](std::int64_t first, std::int64_t end, Pace& pace) {
+    const std::int64_t width = end - first;
+    // The sum of the weights in all later rounds: of rows, and of the residuals in a leaf.
+    std::vector<double> later(static_cast<std::size_t>(n_train * width), 0.0), by_leaf;
+    std::vector<std::int64_t> nodes;
+    const auto add = [&](double* to, const double* from, double factor) {
+      for (std::int64_t c = 0; c < width; ++c) to[c] += factor * from[c];
+    };
+    for (std::int64_t m = leaves.n_rows; m-- > 0;) {
+      nodes.clear();
+      for (std::int64_t k = forest.node_offsets[m]; k < forest.node_offsets[m + 1]; ++k) {
+        if (forest.left[k] < 0) nodes.push_back(k);
+      }
+      std::ranges::sort(nodes, {}, [&](std::int64_t k) { return forest.begin[k]; });
+      by_leaf.assign(nodes.size() * static_cast<std::size_t>(width), 0.0);
+      const Number* const number = reached.numbers + m * n_train;
+      for (std::int64_t i = 0; i < n_train; ++i) {
+        add(by_leaf.data() + number[i] * width, later.data() + i * width, -1.0);
+      }
+      for (std::int64_t c = 0; c < width; ++c) {
+        by_leaf[leaves.row(m)[first + c] * width + c] += 1.0;
+      }
+      const std::int32_t* const members = forest.members.data() + forest.member_offsets[m];
+      for (std::size_t leaf = 0; leaf < nodes.size(); ++leaf) {
+        const std::int64_t k = nodes[leaf];
+        const double share = scales[m] / forest.weight[k];
+        const double* const taken = by_leaf.data() + static_cast<std::int64_t>(leaf) * width;
+        for (std::int32_t p = forest.begin[k]; p < forest.end[k]; ++p) {
+          add(later.data() + members[p] * width, taken, share * forest.row_weight[members[p]]);
+        }
+      }
+      pace.advance(2 * n_train * width);
+    }
+    for (std::int64_t c = 0; c < width; ++c) {
+      double sum = 0.0;
+      for (std::int64_t i = 0; i < n_train; ++i) sum += later[i * width + c];
+      double* const out = weights.data() + (first + c) * n_train;
+      for (std::int64_t i = 0; i < n_train; ++i) {
+        out[i] = later[i * width + c] + initial[i] * (1.0 - sum);
+      }
+      pace.advance(2 * n_train);
+    }
+  };
+  parallel_blocks(n, kPredictions, n_threads, watch, of_some);
+  return weights;
+}
+
+#define OKFOREST_INSTANTIATE(Number)                                                       \
+  template std::vector<double> pull_back(const ForestView&, const TrainingLeaves<Number>&, \
+                                         std::span<const double>, std::span<const double>, \
+                                         const MatrixOf<const std::int32_t>&, int, Watch&)
+OKFOREST_INSTANTIATE(std::uint8_t);
+OKFOREST_INSTANTIATE(std::uint16_t);
+OKFOREST_INSTANTIATE(std::uint32_t);
+#undef OKFOREST_INSTANTIATE
+
 }  // namespace okforest

@@ -40,4 +40,22 @@ std::vector<double> subtract_means_from_gram(const MutableMatrix& gram, const Le
 std::vector<double> leaf_coefficients(std::span<const LeavesView> trees,
                                       std::span<const double> initial, int n_threads, Watch& watch);
 
+// The leaf that each training row reaches in each tree: numbers in the order of the leaves'
+// members, of shape (n_trees, n_train).
+template <class Number>
+struct TrainingLeaves {
+  const Number* numbers;
+  std::int64_t n_train;
+};
+
+// The weights of predictions over the training outputs, of shape (n_predictions, n_train), pulled
+// back from the last round to the first: the weight of a residual goes to the output, and less the
+// shares of all that its leaf takes, to the members of its leaf. Predictions are given by the
+// numbers of their leaves in the first trees, of shape (n_rounds, n_predictions).
+template <class Number>
+std::vector<double> pull_back(const ForestView& forest, const TrainingLeaves<Number>& reached,
+                              std::span<const double> scales, std::span<const double> initial,
+                              const MatrixOf<const std::int32_t>& leaves, int n_threads,
+                              Watch& watch);
+
 }  // namespace okforest

@@ -147,6 +147,12 @@ def leaf_coefficients(n_threads):
     return lambda: _core.leaf_coefficients(trees, np.ones(30_000), n_threads)
 
 
+def pull_back(n_threads):
+    trees, leaves = vars(Trees.join([stump()] * 1000)), np.zeros((1000, 2000), dtype=np.int32)
+    reached = np.zeros((1000, N), dtype=np.uint8)
+    return lambda: _core.pull_back(trees, reached, np.ones(1000), np.ones(N), leaves, n_threads)
+
+
 def pruning_path(n_threads):
     tree = chain(200_000)
     return lambda: _core.pruning_path(tree)
@@ -209,6 +215,7 @@ CALLS = (
     subtract_means,
     subtract_means_from_gram,
     leaf_coefficients,
+    pull_back,
     pruning_path,
     prune,
     cut_subwindows,

@@ -1,6 +1,7 @@
 """Residuals, and their Gram matrix, after the means of leaves are subtracted."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +9,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from growing import grow
-from okforest.engine import GrowthRules, LeafPartition
-from okforest.engine.cpu import leaf_coefficients, subtract_means, subtract_means_from_gram
+from okforest.engine import GrowthRules, LeafPartition, apply
+from okforest.engine.cpu import (
+    leaf_coefficients,
+    pull_back,
+    subtract_means,
+    subtract_means_from_gram,
+)
 
 
 def leaves_of(seed, n, n_leaves, share=0.5):
@@ -179,3 +185,41 @@ def test_rows_are_members_once():
         twice = LeafPartition(offsets, np.array(members, np.int32), weights, places)
         with pytest.raises(ValueError, match="a row is twice in a tree's leaves"):
             leaf_coefficients([(valid, 1.0), (twice, 1.0)], np.full(4, 0.25))
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.uint32])
+def test_weights_are_pulled_back(kind, n_threads):
+    """They are products of (I − sPA), by which later rounds see what earlier ones have left."""
+    n, rng = 60, np.random.default_rng(0)
+    X, phi = rng.normal(size=(n, 3)), rng.normal(size=(n, 2))
+    weight = rng.integers(0, 3, n).astype(float)
+    rules = GrowthRules(order="variance", max_leaf_nodes=5)
+    trees = grow(X, phi, replace(rules, max_features=1), row_weight=weight, n_trees=3)
+    scales, initial = rng.uniform(0.1, 1.0, 3), weight / weight.sum()
+    reached, maps, leaves = [], [], rng.integers(0, 5, (3, 70)).astype(np.int32)
+    for t in range(3):
+        order = np.argsort(np.where(trees[t].left < 0, trees[t].begin, n), kind="stable")
+        number = np.empty(len(order), dtype=int)
+        number[order] = np.arange(len(order))
+        places = number[apply(trees[t], X)[:, 0]]
+        members = (places[:, None] == np.arange(5)) * weight[:, None]
+        A = (members / members.sum(axis=0)).T
+        reached.append(places)
+        maps.append((scales[t] * A, np.eye(5)[places]))
+    left, expected = np.eye(n) - initial, np.tile(initial, (70, 1))
+    for (A, P), own in zip(maps, leaves, strict=True):
+        vectors = A @ left
+        expected = expected + vectors[own]
+        left = left - P @ vectors
+    arrays = (np.array(reached, dtype=kind), scales, initial)
+    found = pull_back(trees, *arrays, leaves, n_threads)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    # Of the first rounds alone; predictions without rounds are the mean.
+    np.testing.assert_allclose(pull_back(trees, *arrays, leaves[:0]), np.tile(initial, (70, 1)))
+    with pytest.raises(ValueError, match="do not fit the trees"):
+        pull_back(trees, arrays[0] + kind(1), scales, initial, leaves)
+    with pytest.raises(ValueError, match="do not fit the trees"):
+        pull_back(trees, *arrays, leaves + np.int32(1))
+    with pytest.raises(ValueError, match="do not fit the trees"):
+        pull_back(trees, *arrays, np.repeat(leaves, 2, axis=0))

@@ -7,7 +7,7 @@ from sklearn.linear_model import LinearRegression
 from okforest import DirectionBase, OKBoost, OKNeighbors, OKRidge
 from okforest.decode import as_decoder
 from okforest.kernels import RBF, Linear
-from okforest.models.boosting import bases, rounds
+from okforest.models.boosting import bases, rounds, trees
 from okforest.weights import DenseWeights, Span, WeightMatrix
 
 rng = np.random.default_rng(0)
@@ -62,7 +62,7 @@ def test_blocks_do_not_change_results(model, monkeypatch):
         ]
 
     expected = predictions(model.fit(X, Y))
-    monkeypatch.setattr(rounds, "BLOCK_BYTES", 8 * 40 * 7)
+    monkeypatch.setattr(bases, "BLOCK_BYTES", 8 * 40 * 7)
     monkeypatch.setattr(rounds, "BLOCK_PRODUCTS", 7 * 40 * 40)
     monkeypatch.setattr(bases, "BLOCK_PRODUCTS", 7 * 40 * 40)
     for found, value in zip(predictions(model), expected, strict=True):
@@ -152,7 +152,7 @@ def test_sums_of_values_that_the_span_keeps_need_no_weights(monkeypatch):
         raise AssertionError("weights were computed")
 
     with monkeypatch.context() as patched:
-        patched.setattr(rounds.Rounds, "dense_weights", fail)
+        patched.setattr(trees.TreeRounds, "dense_weights", fail)
         np.testing.assert_array_equal(model.predict(NEW), by_weights)
         np.testing.assert_array_equal(model.predict(NEW[:1]), by_weights[:1])
     model.fit(X, ranks[::-1])  # nothing of the previous fit is kept

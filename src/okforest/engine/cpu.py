@@ -415,6 +415,36 @@ def leaf_coefficients(
     return _core.leaf_coefficients(arrays, initial, n_threads)
 
 
+def pull_back(
+    trees: Trees,
+    training_leaves: npt.NDArray[np.integer],
+    scales: Floats,
+    initial: Floats,
+    leaves: Ints,
+    n_threads: int = 1,
+) -> Floats:
+    """Return the weights of boosted predictions over the training outputs, of shape (n, n_train).
+
+    Parameters
+    ----------
+    trees : Trees
+        The trees.
+    training_leaves : ndarray of shape (n_trees, n_train)
+        The leaf that each training row reaches in each tree. Leaves are numbered in the order of
+        their members.
+    scales : ndarray of shape (n_trees,)
+        The factors of the trees.
+    initial : ndarray of shape (n_train,)
+        The weights of the mean, from which boosting starts.
+    leaves : ndarray of shape (n_rounds, n), int32
+        The leaf that each prediction reaches in the first trees; later trees are left out.
+    n_threads : int
+        Number of threads; it does not change the result.
+    """
+    arrays = map(np.ascontiguousarray, (training_leaves, scales, initial, leaves))
+    return _core.pull_back(vars(trees), *arrays, n_threads)
+
+
 def simd_level() -> str:
     """Return the instruction set in use: ``"avx512"``, ``"avx2"`` or ``"baseline"``."""
     return _core.simd_level()

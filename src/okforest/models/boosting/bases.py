@@ -35,6 +35,8 @@ from okforest.models.boosting.rounds import (
 )
 from okforest.weights import ProductWeights, WeightMatrix, as_weights
 
+BLOCK_BYTES = 2**23  # of weights that are pulled back at a time
+
 
 @dataclass(frozen=True)
 class WeightsRound(Round):
@@ -59,7 +61,11 @@ class WeightsRound(Round):
         return vectors
 
     def pull_back(self, later: Floats, coordinates: WeightMatrix) -> None:
-        """Subtract what later rounds take from this one, and add its own weights."""
+        """Turn weights over the residuals after this round into weights over those before it.
+
+        ``later`` has a column for each prediction, with the sum of its weights in all later rounds,
+        and is changed in place to include this round. ``coordinates`` are those of the predictions.
+        """
         taken = self.weights.transposed_product(later)
         own = coordinates.entries().T
         later += self.scale * (np.asarray(own.todense() if sp.issparse(own) else own) - taken)
@@ -97,6 +103,20 @@ class BaseRounds(Rounds):
         for columns in _column_blocks(coordinates, vectors):
             result[:, columns] = coordinates @ vectors[:, columns]
         return result
+
+    def dense_weights(self, coordinates: list[WeightMatrix]) -> Floats:
+        """Return the weights of predictions as an array."""
+        n, n_train = coordinates[0].shape[0], len(self.initial)
+        later = np.zeros((n_train, n))
+        size = max(1, BLOCK_BYTES // (8 * n_train))
+        blocks = [slice(i, min(i + size, n)) for i in range(0, n, size)]
+        for m in reversed(range(len(coordinates))):
+            step = self[m]
+            for rows in blocks:
+                step.pull_back(later[:, rows], coordinates[m][rows])
+        for rows in blocks:
+            later[:, rows] += self.initial[:, None] * (1.0 - later[:, rows].sum(axis=0))
+        return later.T
 
 
 class BaseLearner(RoundLearner):

@@ -245,7 +245,6 @@ def initial_residuals(initial: Floats) -> Floats:
     return residuals
 
 
-BLOCK_BYTES = 2**23  # of weights that are pulled back at a time
 BLOCK_PRODUCTS = 2**31  # multiplications in one matrix product, which cannot be interrupted
 
 KEPT_BYTES = 2**28  # of a dense matrix that is computed once, for all its rows
@@ -262,14 +261,6 @@ class Round(ABC):
         """Subtract the predictions for the training rows from the values, in place.
 
         Return the vectors, times the scale, from which predictions are computed.
-        """
-
-    @abstractmethod
-    def pull_back(self, later: Floats, coordinates: Any) -> None:
-        """Turn weights over the residuals after this round into weights over those before it.
-
-        ``later`` has a column for each prediction, with the sum of its weights in all later rounds,
-        and is changed in place to include this round. ``coordinates`` are those of the predictions.
         """
 
 
@@ -353,23 +344,13 @@ class Rounds(ABC):
             weights += change
             yield np.maximum(losses, 0.0)
 
+    @abstractmethod
     def dense_weights(self, coordinates: list[Any]) -> Floats:
         """Return the weights of predictions as an array.
 
         They are pulled back from the last round to the first, at a cost of n_train per round and
         prediction, without any n_train × n_train matrix.
         """
-        n, n_train = coordinates[0].shape[0], len(self.initial)
-        later = np.zeros((n_train, n))
-        size = max(1, BLOCK_BYTES // (8 * n_train))
-        blocks = [slice(i, min(i + size, n)) for i in range(0, n, size)]
-        for m in reversed(range(len(coordinates))):
-            step = self[m]
-            for rows in blocks:
-                step.pull_back(later[:, rows], coordinates[m][rows])
-        for rows in blocks:
-            later[:, rows] += self.initial[:, None] * (1.0 - later[:, rows].sum(axis=0))
-        return later.T
 
     def follow(self, residuals: Floats) -> Iterator[Floats]:
         """Yield the vectors of each round; the residuals are overwritten."""

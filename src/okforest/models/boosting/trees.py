@@ -27,7 +27,12 @@ from okforest.engine import (
     grow,
     start_rounds,
 )
-from okforest.engine.cpu import leaf_coefficients, subtract_means, subtract_means_from_gram
+from okforest.engine.cpu import (
+    leaf_coefficients,
+    pull_back,
+    subtract_means,
+    subtract_means_from_gram,
+)
 from okforest.models.boosting.rounds import (
     BoostedWeights,
     BoostPlan,
@@ -77,23 +82,6 @@ class LeafRound(Round):
         Return the sums of the rows of the new matrix.
         """
         return subtract_means_from_gram(self.leaves, gram, self.scale, self.n_threads)
-
-    def pull_back(self, later: Floats, coordinates: LeafNumbers) -> None:
-        """Subtract what later rounds take from the leaf means, and add the means themselves."""
-        by_leaf = -(self._leaf_sums @ later)
-        by_leaf[coordinates, np.arange(later.shape[1])] += 1.0
-        by_leaf *= self.scale
-        later += self.leaves.means.T @ by_leaf
-
-    @cached_property
-    def _leaf_sums(self) -> sp.csr_array:
-        """A 0/1 matrix of shape (n_leaves, n_train): which rows reach a leaf."""
-        numbers = self.leaves.places
-        ends = np.cumsum(np.bincount(numbers, minlength=len(self.leaves)))
-        rows = np.argsort(numbers, kind="stable")
-        return sp.csr_array(
-            (np.ones(len(rows)), rows, np.append(0, ends)), shape=self.leaves.means.shape
-        )
 
 
 class TreeRounds(Rounds):
@@ -158,7 +146,9 @@ class TreeRounds(Rounds):
     def dense_weights(self, coordinates: list[LeafNumbers]) -> Floats:
         """Return the weights of predictions as an array, by the leaf coefficients if kept."""
         if self.leaf_coefficients is None:
-            return super().dense_weights(coordinates)
+            leaves = np.array(coordinates, dtype=np.int32)
+            kept = (self.trees, self.training_leaves, self.scales, self.initial)
+            return pull_back(*kept, leaves)
         return self.initial + self._leaf_sums(self.leaf_coefficients, coordinates)
 
     def weight_vectors(self) -> Iterator[Floats]:
