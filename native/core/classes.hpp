@@ -108,14 +108,13 @@ class ClassScorer : public ScorerDefaults<ClassScorer> {
     return {};
   }
 
-  void group_gram(const Frame& frame, Rows rows, Rows group, std::span<const double> group_weight,
+  std::size_t group_width(const Frame& frame) const { return frame.mean.size(); }
+  void group_sums(const Frame& frame, Rows rows, Rows group, std::span<const double> group_weight,
                   std::span<double> sums) {
-    const std::size_t width = frame.mean.size();
-    std::vector<double> of_group(group_weight.size() * width, 0.0);
     for (std::size_t k = 0; k < rows.size(); ++k) {
-      of_group[group[k] * width + outputs_.class_of[rows[k]]] += weight_of(rows[k]);
+      sums[group[k] * frame.mean.size() + outputs_.class_of[rows[k]]] += weight_of(rows[k]);
     }
-    multiply_groups(of_group, frame.mean, group_weight, sums);
+    centre_groups(frame.mean, group_weight, sums);
   }
 
  private:

@@ -191,15 +191,14 @@ Precision FactorScorer::prefix_norms(const Node&, Rows, const Frame& frame,
   return {};
 }
 
-void FactorScorer::group_gram(const Frame& frame, Rows rows, Rows group,
+void FactorScorer::group_sums(const Frame& frame, Rows rows, Rows group,
                               std::span<const double> group_weight, std::span<double> sums) {
   const std::size_t width = frame.mean.size();
-  std::vector<double> of_group(group_weight.size() * width, 0.0);
   for (std::size_t k = 0; k < rows.size(); ++k) {
-    kernels().add_scaled(&of_group[group[k] * width], outputs_.data() + rows[k] * outputs_.n_cols(),
+    kernels().add_scaled(&sums[group[k] * width], outputs_.data() + rows[k] * outputs_.n_cols(),
                          weight_of(rows[k]), outputs_.n_cols());
   }
-  multiply_groups(of_group, frame.mean, group_weight, sums);
+  centre_groups(frame.mean, group_weight, sums);
 }
 
 }  // namespace okforest

@@ -56,7 +56,8 @@ class FactorScorer : public ScorerDefaults<FactorScorer> {
   double set_norm(const Frame& frame, Rows rows, double weight);
   Precision prefix_norms(const Node& node, Rows rows, const Frame& frame,
                          std::span<const Prefixes> lists, bool exact, double* norms);
-  void group_gram(const Frame& frame, Rows rows, Rows group, std::span<const double> group_weight,
+  std::size_t group_width(const Frame& frame) const { return frame.mean.size(); }
+  void group_sums(const Frame& frame, Rows rows, Rows group, std::span<const double> group_weight,
                   std::span<double> sums);
 
  private:

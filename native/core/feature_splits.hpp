@@ -296,8 +296,8 @@ class FeatureSplits {
     return option;
   }
 
-  // Every subset of the categories, with missing values as one more category, in the order of a
-  // Gray code. The first category always goes left.
+  // Every subset of the categories that may be the best, with missing values as one more category,
+  // in the order of a Gray code. The first category always goes left.
   template <class F>
   void visit_every_subset(const NodeSearch& search, F&& f) {
     const std::size_t n_present = groups_.size();
@@ -313,9 +313,10 @@ class FeatureSplits {
       return weight;
     };
     const std::uint32_t all = (1u << n) - 1;
-    for (std::uint32_t code = 0; code < 1u << (n - 1); ++code) {
+    const std::span<const std::uint32_t> places =
+        scorer_.group_width(search.frame) == 1 ? groups_.places_of_cuts() : groups_.all_places();
+    for (const std::uint32_t code : places) {
       const std::uint32_t left = (code ^ code >> 1) << 1 | 1, right = all & ~left;
-      if (right == 0) continue;
       // The lighter side is summed, which loses no digits to the other.
       const double left_weight = weight_of(left), right_weight = weight_of(right);
       const std::uint32_t side = left_weight <= right_weight ? left : right;
@@ -336,11 +337,11 @@ class FeatureSplits {
   }
 
   // With many categories, sorts them along the first principal direction of their means and tries
-  // the cuts of this order. For scalar outputs, these include the best subset.
+  // the cuts of this order. For a single output, these include the best subset.
   template <class F>
   void visit_ordered_subsets(const NodeSearch& search, F&& f) {
-    groups_.measure(scorer_, search.frame, search.sample, values_, {});
-    const std::vector<std::int32_t> rank = groups_.principal_order();
+    const std::vector<std::int32_t> rank =
+        groups_.principal_order(scorer_, search.frame, search.sample, values_);
     for (auto& value : values_) value.x = static_cast<Element>(rank[groups_.of(value.x)]);
     sort_values();
     visit_cuts(search, f, [&](std::size_t g, double threshold) { return rank[g] <= threshold; });

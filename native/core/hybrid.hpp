@@ -69,6 +69,13 @@ class HybridScorer : public ScorerDefaults<HybridScorer> {
     if (frame.in_branch) return gram_.group_gram(frame.gram, rows, group, group_weight, sums);
     factor_.group_gram(frame.factor, rows, group, group_weight, sums);
   }
+  std::size_t group_width(const Frame& frame) const {
+    return frame.in_branch ? 0 : factor_.group_width(frame.factor);
+  }
+  void group_sums(const Frame& frame, Rows rows, Rows group, std::span<const double> group_weight,
+                  std::span<double> sums) {
+    factor_.group_sums(frame.factor, rows, group, group_weight, sums);
+  }
 
  private:
   const std::int64_t most_rows_;

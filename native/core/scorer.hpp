@@ -81,9 +81,12 @@ concept Scorer = requires(
   // The norm of a set of rows of a given weight.
   { scorer.set_norm(known, rows, double{}) } -> std::same_as<double>;
 
-  // sums[g * n + h] = <s_g, s_h>, where s_g is the sum of w_i (phi_i - node mean) over group g of
-  // n, whose total weights are given; rows[k] is in group[k].
+  // The inner products <s_g, s_h> of groups of rows, where s_g is the sum of w_i (phi_i - node
+  // mean) over group g, whose total weights are given; rows[k] is in group[k]. If vectors are of a
+  // positive width, the sums themselves: s_g begins at sums[g * width]. Both are zero before.
   scorer.group_gram(known, rows, rows, weight, sums);
+  { scorer.group_width(known) } -> std::same_as<std::size_t>;
+  scorer.group_sums(known, rows, rows, weight, sums);
 };
 
 // What scorers share: their weights, and defaults without shortcuts, which search in float64.
@@ -94,6 +97,23 @@ class ScorerDefaults {
   bool small_gram(Rows, const auto&, SmallGram&) const { return false; }
   bool row_values(Rows, const auto&, double*) const { return false; }
   std::size_t row_classes(Rows, const auto&, std::int32_t*, double*) const { return 0; }
+  std::size_t group_width(const auto&) const { return 0; }
+  void group_sums(const auto&, Rows, Rows, std::span<const double>, std::span<double>) {}
+
+  void group_gram(const auto& frame, Rows rows, Rows group, std::span<const double> group_weight,
+                  std::span<double> products) {
+    auto& scorer = *static_cast<S*>(this);
+    const std::size_t n = group_weight.size(), width = scorer.group_width(frame);
+    std::vector<double> sums(n * width, 0.0);
+    scorer.group_sums(frame, rows, group, group_weight, sums);
+    for (std::size_t g = 0; g < n; ++g) {
+      for (std::size_t h = 0; h < n; ++h) {
+        for (std::size_t j = 0; j < width; ++j) {
+          products[g * n + h] += sums[g * width + j] * sums[h * width + j];
+        }
+      }
+    }
+  }
 
   Precision search_sides(const Node&, Rows, const auto& frame, std::span<const Side> sides,
                          double* norms) {
@@ -104,6 +124,16 @@ class ScorerDefaults {
   }
 
  protected:
+  // Subtracts the node's mean from the sums of groups.
+  static void centre_groups(const std::vector<double>& mean, std::span<const double> group_weight,
+                            std::span<double> sums) {
+    for (std::size_t g = 0; g < group_weight.size(); ++g) {
+      for (std::size_t j = 0; j < mean.size(); ++j) {
+        sums[g * mean.size() + j] -= group_weight[g] * mean[j];
+      }
+    }
+  }
+
   bool plain() const { return weight_.empty(); }  // whether all weights are one
   double weight_of(std::int32_t i) const { return plain() ? 1.0 : weight_[i]; }
 
@@ -113,22 +143,6 @@ class ScorerDefaults {
     if (some_weights_.size() < rows.size()) some_weights_.resize(rows.size());
     for (std::size_t k = 0; k < rows.size(); ++k) some_weights_[k] = weight_[rows[k]];
     return some_weights_.data();
-  }
-
-  // For group_gram: inner products of the groups' vectors, given their sums and the node's mean.
-  static void multiply_groups(std::vector<double>& of_group, const std::vector<double>& mean,
-                              std::span<const double> group_weight, std::span<double> sums) {
-    const std::size_t n = group_weight.size(), width = mean.size();
-    for (std::size_t g = 0; g < n; ++g) {
-      for (std::size_t j = 0; j < width; ++j) of_group[g * width + j] -= group_weight[g] * mean[j];
-    }
-    for (std::size_t g = 0; g < n; ++g) {
-      for (std::size_t h = 0; h < n; ++h) {
-        for (std::size_t j = 0; j < width; ++j) {
-          sums[g * n + h] += of_group[g * width + j] * of_group[h * width + j];
-        }
-      }
-    }
   }
 
   std::span<const double> weight_;  // of the training rows

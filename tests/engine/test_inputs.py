@@ -253,3 +253,25 @@ def test_models_keep_bytes():
         model = OKExtraTrees(5, random_state=0).fit(stored, y)
         assert np.array_equal(model.predict(stored), expected.predict(X.astype(float)))
     assert learn_inputs(OKExtraTrees(), X).X is X
+
+
+@pytest.mark.parametrize("n_levels", [3, 9, 14])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_one_output_has_the_best_of_all_subsets(n_levels, missing):
+    """For one output, the order of means holds the best subset, however few the categories."""
+    rng = np.random.default_rng(n_levels)
+    codes = rng.integers(0, n_levels, 120).astype(float)
+    y = rng.normal(size=n_levels)[codes.astype(int)] + rng.normal(size=120)
+    codes[rng.uniform(size=120) < missing] = np.nan
+    tree = grow(
+        codes[:, None], y[:, None], GrowthRules(max_depth=1), n_categories=np.int32([n_levels])
+    )
+    groups = np.where(np.isnan(codes), n_levels, codes).astype(int)
+    sums = np.bincount(groups, y - y.mean(), n_levels + 1)
+    counts = np.bincount(groups, minlength=n_levels + 1)
+    subsets = np.arange(1, 2 ** (n_levels + 1))[:, None] >> np.arange(n_levels + 1) & 1
+    S, n = subsets @ sums, subsets @ counts
+    inner = (n > 0) & (n < 120)
+    best = (S**2 * 120 / (n * (120.0 - n)).clip(1))[inner].max()
+    gain = tree.variance[0] - tree.variance[1:].sum()
+    assert gain == pytest.approx(best, rel=1e-9)

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import okforest
@@ -62,7 +62,8 @@ def test_coordinates_equal_the_reference(seed, n, n_levels, r, weighted):
     weight[:2] = 1.0
     found, prior, reliability = level_means(level, Z, weight, n_levels + 2)
     centred = Z - np.average(Z, axis=0, weights=weight)
-    expected, V, m = coordinates(level, centred, weight, n_levels + 2)
+    expected, V, m, gap = coordinates(level, centred, weight, n_levels + 2)
+    assume(gap > 1e-4)
     scale = np.abs(Z).max()
     signs = np.sign((V * found.directions).sum(axis=0))
     assert found.means.shape == expected.shape
@@ -79,7 +80,7 @@ def test_training_rows_are_encoded_by_the_other_folds():
     coded = encode_levels(level[:, None].astype(float), {0: 20}, Z, weight, seed=7)
     fold = np.random.default_rng([7, N_FOLDS]).permutation(120) % N_FOLDS
     centred = Z - np.average(Z, axis=0, weights=weight)
-    expected, V, m = coordinates(level, centred, weight, 22)
+    expected, V, m, _ = coordinates(level, centred, weight, 22)
     np.testing.assert_allclose(abs(coded.codings[0]), abs(expected), atol=1e-12)
     np.testing.assert_allclose(coded.values, coded.codings[0][level])
     cross = cross_fitted(level, fold, centred, weight, m)

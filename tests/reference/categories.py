@@ -4,9 +4,10 @@ import numpy as np
 
 
 def coordinates(level, Z, weight, n_levels, most=4):
-    """Return the coordinates of each level, the directions, and the prior weights.
+    """Return the coordinates of each level, the directions, the prior weights and a gap.
 
-    Z holds centred outputs. S_l/(n_l + m) along each direction, with m = s²/t².
+    Z holds centred outputs. S_l/(n_l + m) along each direction, with m = s²/t². With a small gap
+    between eigenvalues, relative to the largest, directions are not determined.
     """
     n, r = weight.sum(), Z.shape[1]
     sums, counts = np.zeros((n_levels, r)), np.zeros(n_levels)
@@ -34,7 +35,9 @@ def coordinates(level, Z, weight, n_levels, most=4):
     for found in range(n_levels):
         if counts[found]:
             table[found] = sums[found] @ V / (counts[found] + prior)
-    return table, V, prior
+    gaps = np.diff(np.append(values, 0.0 if abs(values).max() == 0 else 2 * abs(values).max()))
+    gap = min(gaps.min(), abs(values).min()) / max(abs(values).max(), 1e-300)
+    return table, V, prior, gap
 
 
 def cross_fitted(level, fold, values, weight, prior):
