@@ -72,7 +72,7 @@ def measure(n: int, options: dict) -> list[str]:
     arrays = tracemalloc.get_traced_memory()[1] / MIB
     return [
         f"{n:,}",
-        ", ".join(f"{name}={value!r}" for name, value in options.items()) or "exact",
+        ", ".join(f"{name}={value!r}" for name, value in options.items()) or "default",
         f"{model.embedding_residual_:.4f}",
         f"{model.search_variance_:.3f}",
         f"{score:.4f}",
@@ -101,9 +101,10 @@ def main() -> None:
     rows = []
     with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
         for n in options.rows:
-            exact = [{}, {"search_rank": 32}] if n <= options.largest_exact else []
+            exact = [{"search_rank": None}, {"search_rank": 32}, {}]
+            exact = exact if n <= options.largest_exact else exact[2:]
             for choice in exact + approximations:
-                print_progress(f"N={n:,}, {choice or 'exact'}")
+                print_progress(f"N={n:,}, {choice or 'default'}")
                 rows.append(pool.submit(measure, n, choice).result())
     print("### Large outputs\n")
     print(Table(HEADER, rows).markdown())

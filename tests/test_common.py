@@ -24,7 +24,7 @@ from okforest.uncertainty import ConformalIntervals, ConformalSets
 ESTIMATORS = [
     OKTree(kernel=RBF(), splitter="random"),  # grown from a Gram matrix
     OKTree(kernel="dirac"),  # labels
-    OKTree(search_rank="auto", embedding="cholesky"),
+    OKTree(search_rank=0.9, embedding="cholesky"),
     OKExtraTrees(5, kernel=Laplacian(), embedding="factor", search_rank=2),
     OKExtraTrees(5, kernel=RBF(), criterion="frobenius"),
     OKRandomForest(5, bootstrap=False, kernel=RBF(), embedding="nystrom", max_leaf_nodes=20),

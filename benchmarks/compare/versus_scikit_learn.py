@@ -122,7 +122,7 @@ def rows(options: argparse.Namespace) -> list[Row]:
             rbf_fit(
                 "one best-split tree",
                 m,
-                OKTree(random_state=0),
+                OKTree(search_rank=None, random_state=0),
                 DecisionTreeRegressor(random_state=0),
             )
             for m in rbf_sizes(options)

@@ -76,7 +76,7 @@ def rows(options: argparse.Namespace) -> list[Row]:
                 "one best-split tree",
                 m,
                 1,
-                OKTree(random_state=0),
+                OKTree(search_rank=None, random_state=0),
                 lambda kernel: OK3Regressor(kernel=kernel, random_state=0),
             )
         )

@@ -59,7 +59,7 @@ def per_pixel(features, n_trees, seed, train, test):
 def by_subwindows(target, n_trees, seed, train, test):
     """Return the label maps that subwindows vote for."""
     segmenter = RandomSubwindows(PIXELS_PER_IMAGE, side_range=(0.15, 0.25))
-    forest = OKExtraTrees(n_trees, search_rank="auto")
+    forest = OKExtraTrees(n_trees, search_rank=0.95)
     model = PixelClassifier(segmenter, forest, target=target, n_votes=100, random_state=seed)
     return model.fit(*train).predict(test)
 

@@ -46,7 +46,7 @@ def test_embeddings_are_those_of_the_cpu(device, name, kind, n_distinct):
     assert_allclose(found.residual, expected.residual, rtol=1e-8, atol=1e-9)
     assert embedding_bytes(kernel, y, kind, rank) >= found.values.nbytes + y.nbytes
     weight = np.random.default_rng(1).random(len(y))
-    for search_rank in (None, 3, "auto"):
+    for search_rank in (None, 3, 0.95):
         one, share = principal_directions(expected, search_rank, weight, 0)
         other, found_share = principal_directions(found, search_rank, weight, 0)
         assert isinstance(other.values, type(on_device))
@@ -81,13 +81,13 @@ def test_trees_are_those_of_the_cpu(device, monkeypatch, name, parameters):
     y += X
     expected = OKExtraTrees(3, kernel=KERNELS[name], random_state=0, **parameters).fit(X, y)
     places = []
-    embed_there = tree_model.embed
+    embed_there = tree_model.embed_for_search
 
     def watched(kernel, y, *rest):
         places.append(type(y))
         return embed_there(kernel, y, *rest)
 
-    monkeypatch.setattr(tree_model, "embed", watched)
+    monkeypatch.setattr(tree_model, "embed_for_search", watched)
     model = OKExtraTrees(3, kernel=KERNELS[name], device="cuda", random_state=0, **parameters)
     for array in (y, device.xp.asarray(y)):
         model.fit(X, array)

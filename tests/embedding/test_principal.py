@@ -1,13 +1,12 @@
-"""Outputs in their principal directions, compared with eigenvectors, and the choice of "auto"."""
+"""Outputs in their principal directions, compared with eigenvectors; how many are chosen."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from okforest.embedding import embed, principal_directions
+from okforest.embedding import embed, embed_for_search, principal, principal_directions
 from okforest.embedding.choice import ENTRY_ERROR
-from okforest.embedding.principal import LEAST_SHARE
 from okforest.kernels import RBF, Linear, Precomputed
 from reference.embedding import principal_gram
 
@@ -53,7 +52,7 @@ def test_variance_without_a_gap_is_nearly_the_most(seed):
 def test_the_search_stays_exact_where_directions_are_few():
     """With as many directions as columns, or constant outputs, the embedding is returned."""
     embedding = embed(Linear(), rng.normal(size=(50, 5)))
-    for rank in (None, 5, 9, "auto"):
+    for rank in (None, 5, 9, 0.95, "auto"):
         assert principal_directions(embedding, rank, np.ones(50), 0) == (embedding, 1.0)
     for n in range(50, 60):
         constant = embed(Linear(), np.full((n, 5), 0.3) / n)
@@ -80,26 +79,63 @@ def test_fewer_directions_than_asked_for():
     ],
     ids=["steep", "less steep", "few rows", "flat", "very few rows"],
 )
-def test_auto_takes_the_fewest_directions_that_keep_enough(variances, n, rank, seed):
+def test_a_share_takes_the_fewest_directions_that_keep_enough(variances, n, rank, seed):
     """The smallest rank that keeps enough of the variance; all directions of a flat spectrum."""
     embedding = embed(Linear(), with_spectrum(variances, n, seed))
-    found, share = principal_directions(embedding, "auto", np.ones(n), seed)
+    found, share = principal_directions(embedding, 0.95, np.ones(n), seed)
     if rank is None:
         assert found is embedding
         assert share == 1.0
     else:
         assert found.rank == rank
-        assert LEAST_SHARE <= share < 1.0
+        assert 0.95 <= share < 1.0
 
 
-def test_auto_refuses_a_diffusion_kernel():
+def test_no_few_directions_of_a_diffusion_kernel():
     """On a sparse network the variance is spread over many directions."""
     links = np.triu(rng.uniform(size=(400, 400)) < 0.01, 1)
     values, vectors = np.linalg.eigh(np.diag((links + links.T).sum(axis=0)) - links - links.T)
     diffusion = vectors * np.exp(-values) @ vectors.T
     embedding = embed(Precomputed((diffusion + diffusion.T) / 2), np.arange(400))
-    assert principal_directions(embedding, "auto", np.ones(400), 0)[0] is embedding
+    assert principal_directions(embedding, 0.95, np.ones(400), 0)[0] is embedding
     assert principal_directions(embedding, 32, np.ones(400), 0)[1] < 0.7
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weighted"])
+def test_auto_searches_many_outputs_in_few_directions(monkeypatch, weighted):
+    """No Gram matrix is computed, and the share is that of the variance of the outputs."""
+    monkeypatch.setattr(principal, "MANY", 500)
+    y = np.random.default_rng(0).normal(size=(600, 4))
+    weight = (
+        np.random.default_rng(1).integers(0, 3, 600).astype(float) if weighted else np.ones(600)
+    )
+    sizes = []
+
+    class Counted(RBF):
+        def __call__(self, a, b=None):
+            sizes.append(len(a) * len(a if b is None else b))
+            return super().__call__(a, b)
+
+    options = ("auto", None, "auto", weight, 0)
+    embedding, search, share = embed_for_search(Counted(3.0), y, *options)
+    assert max(sizes) <= 600 * 256
+    assert (embedding.kind, search.rank) == ("nystrom", 64)
+    expected, best = principal_gram(RBF(3.0)(y), weight, 64)
+    assert best - 0.01 < share < best + 0.001
+    np.testing.assert_allclose(search.values @ search.values.T, expected, atol=0.05)
+    for kernel, outputs in (
+        (RBF(0.2), y),  # a flat spectrum
+        (RBF(3.0), y[:500]),  # few outputs
+        (Linear(), y),  # few features
+    ):
+        embedding, search, share = embed_for_search(
+            kernel, outputs, "auto", None, "auto", weight[: len(outputs)], 0
+        )
+        assert (search is embedding, share) == (True, 1.0)
+        assert embedding.kind != "nystrom"
+    for kind, rank in (("gram", "auto"), ("auto", None)):
+        embedding, search, share = embed_for_search(RBF(3.0), y, kind, None, rank, weight, 0)
+        assert (embedding.kind, search is embedding, share) == ("gram", True, 1.0)
 
 
 def test_the_seed_decides():

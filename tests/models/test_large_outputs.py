@@ -21,7 +21,7 @@ Y = SIGNAL @ rng.normal(size=(3, 12)) + 0.1 * rng.normal(size=(150, 12))
 MODELS = [OKTree, OKExtraTrees, OKRandomForest, OKBagging]
 OPTIONS = {
     "search": {"search_rank": 4},
-    "auto": {"search_rank": "auto"},
+    "share": {"search_rank": 0.9},
     "cholesky": {"embedding": "cholesky", "embedding_rank": 30},
     "nystrom": {"embedding": "nystrom", "embedding_rank": 30, "search_rank": 5},
     "fourier": {"embedding": "fourier", "embedding_rank": 30},

@@ -195,7 +195,7 @@ def _check_parameters(model: TreeModel) -> None:
         )
     for name, value in (("criterion", "variance"), ("search_rank", None), ("oob_score", False)):
         found = getattr(model, name, value)
-        if found != value:
+        if found not in (value, "auto"):
             raise ValueError(
                 f"{name}={found!r} needs all outputs at once, and they are in partitions; use "
                 f"{name}={value!r}."

@@ -146,12 +146,29 @@ def _search_rows(W: WeightMatrix, span: Span, k: int) -> tuple[Positions, Floats
     ends = np.searchsorted(rows, np.arange(len(limits) + 1))
     nearest = np.empty((len(limits), k), dtype=np.intp)
     least = np.empty((len(limits), k))
-    for i in range(len(limits)):
-        some = possible[ends[i] : ends[i + 1]]
-        distances = _distances(span, *_row(weights, positions, i), some)
-        order = smallest(distances[None, :], k)[0]
-        nearest[i], least[i] = some[order], distances[order]
+    for group in _groups(weights, ends):
+        some = possible[ends[group.start] : ends[group.stop]]
+        distances = _distances(span, weights, positions, group, some, ends)
+        for i in range(group.start, group.stop):
+            part = slice(ends[i] - ends[group.start], ends[i + 1] - ends[group.start])
+            order = smallest(distances[None, part], k)[0]
+            nearest[i], least[i] = some[part][order], distances[part][order]
     return nearest, least
+
+
+def _groups(weights: sp.csr_array, ends: Positions) -> Iterator[slice]:
+    """Divide predictions into groups, with few outputs and few candidates together, or into ones.
+
+    A call of a kernel takes as long as some thousand values. ``ends`` are where the candidates of
+    each prediction end.
+    """
+    first, n = 0, weights.shape[0]
+    while first < n:
+        last = np.searchsorted(weights.indptr, weights.indptr[first] + TOGETHER, side="right") - 1
+        last = min(last, np.searchsorted(ends, ends[first] + 2 * TOGETHER, side="right") - 1)
+        last = max(first + 1, int(last))
+        yield slice(first, last)
+        first = last
 
 
 def _coordinates(weights: sp.csr_array, span: Span, positions: Positions) -> tuple[Floats, Floats]:
@@ -174,35 +191,41 @@ def _squared_norms(weights: sp.csr_array, span: Span, positions: Positions) -> F
     """Return ‖F‖² of predictions, each from the outputs that it uses; short rows together."""
     outputs, starts = span.training.outputs, weights.indptr
     squares = np.zeros(weights.shape[0])
-    first = 0
-    while first < len(squares):
-        last = max(first + 1, int(np.searchsorted(starts, starts[first] + TOGETHER)) - 1)
-        entries = slice(starts[first], starts[last])
-        if entries.start < entries.stop:
-            K = span.kernel(outputs[positions[weights.indices[entries]]])
-            for i in range(first, last):
-                own = slice(starts[i] - entries.start, starts[i + 1] - entries.start)
+    for group in _groups(weights, starts):
+        begin, end = starts[group.start], starts[group.stop]
+        if begin < end:
+            K = span.kernel(outputs[positions[weights.indices[begin:end]]])
+            for i in range(group.start, group.stop):
+                part = slice(starts[i] - begin, starts[i + 1] - begin)
                 share = weights.data[starts[i] : starts[i + 1]]
-                squares[i] = share @ K[own, own] @ share
-        first = last
+                squares[i] = share @ K[part, part] @ share
     return squares
 
 
-def _row(weights: sp.csr_array, positions: Positions, i: int) -> tuple[Floats, Positions]:
-    """Return the weights of a row that are not zero, and where their outputs are."""
-    entries = slice(weights.indptr[i], weights.indptr[i + 1])
-    return weights.data[entries], positions[weights.indices[entries]]
-
-
-def _distances(span: Span, weights: Floats, used: Positions, candidates: Positions) -> Floats:
-    """Return k(c, c) − 2⟨φ(c), F⟩ of some training outputs c."""
-    training = span.training
+def _distances(
+    span: Span,
+    weights: sp.csr_array,
+    positions: Positions,
+    group: slice,
+    candidates: Positions,
+    ends: Positions,
+) -> Floats:
+    """Return k(c, c) − 2⟨φ(c), F⟩ of the candidates of some predictions, one after the other."""
+    training, starts = span.training, weights.indptr
     distances = training.squares[candidates]
-    if len(used):
-        support = training.outputs[used]
-        for block in span.blocks(len(candidates), len(used)):
-            inner = weights @ span.kernel(support, training.outputs[candidates[block]])
-            distances[block] -= 2.0 * inner
+    begin, end, first = starts[group.start], starts[group.stop], ends[group.start]
+    if begin == end:  # zero vectors
+        return distances
+    support = training.outputs[positions[weights.indices[begin:end]]]
+    for block in span.blocks(len(candidates), len(support)):
+        K = span.kernel(support, training.outputs[candidates[block]])
+        for i in range(group.start, group.stop):
+            share = weights.data[starts[i] : starts[i + 1]]
+            part = slice(max(ends[i] - first, block.start), min(ends[i + 1] - first, block.stop))
+            if len(share) and part.start < part.stop:
+                used = slice(starts[i] - begin, starts[i + 1] - begin)
+                own = slice(part.start - block.start, part.stop - block.start)
+                distances[part] -= 2.0 * (share @ K[used, own])
     return distances
 
 

@@ -2,7 +2,8 @@
 
 A tree stores only the members of its leaves. The outputs it is grown from determine which splits
 are chosen, while predictions stay exact. The cost of a node is n·rank per feature: a few directions
-with most of the variance are a cheap substitute for all.
+with most of the variance are a cheap substitute for all. For thousands of outputs they are found
+without the Gram matrix.
 """
 
 from collections.abc import Callable
@@ -12,14 +13,29 @@ from typing import Literal
 import numpy as np
 import scipy.linalg as sla
 
-from okforest._utils.arrays import Floats, namespace, on_gpu, to_host
-from okforest.embedding.choice import ENTRY_ERROR, Embedding, factor_errors
+from okforest._utils.arrays import Floats, Outputs, namespace, on_gpu, to_host
+from okforest.embedding.choice import (
+    ENTRY_ERROR,
+    Embedding,
+    EmbeddingKind,
+    centred_factor,
+    embed,
+    factor_errors,
+)
+from okforest.embedding.low_rank import low_rank_factor
+from okforest.kernels import OutputKernel
 
-# "auto" tries these ranks, up to this fraction of N, and takes the first that keeps this share of
-# the variance.
+SearchRank = int | float | Literal["auto"] | None
+
+# A share of the variance is sought with these ranks, up to this fraction of N.
 RANKS = (16, 32, 64, 128)
 LARGEST_PART = 1 / 8
-LEAST_SHARE = 0.95
+
+# "auto" searches above this number of outputs without few explicit features, in the first of these
+# ranks that keeps this share of the variance. benchmarks/search_rank.py is the evidence.
+MANY = 2000
+AUTO_RANKS = (64, 128)
+AUTO_SHARE = 0.8
 
 # Directions in which means of outputs are compared.
 LEADING = 16
@@ -29,26 +45,71 @@ MORE = 10
 PASSES = 2
 
 
+def embed_for_search(
+    kernel: OutputKernel,
+    y: Outputs,
+    kind: EmbeddingKind | Literal["auto"],
+    embedding_rank: int | None,
+    search_rank: SearchRank,
+    weight: Floats,
+    seed: int,
+) -> tuple[Embedding, Embedding, float]:
+    """Return embedded outputs, the same in the directions to search, and their share of variance.
+
+    With "auto" and many outputs, these may be a Nyström embedding and its first directions; the
+    share is that of the variance of the outputs themselves then.
+    """
+    if search_rank == "auto" and kind == "auto" and _are_many(kernel, y):
+        embedding, hidden = _nystrom(kernel, y, weight, seed)
+        _, variance = _cross_products(embedding, _shares(embedding.values, weight))
+        whole = variance / (variance + hidden) if variance > 0.0 else 0.0
+        if whole >= AUTO_SHARE:
+            for rank in AUTO_RANKS:
+                search, share = principal_directions(embedding, rank, weight, seed)
+                if share * whole >= AUTO_SHARE:
+                    return embedding, search, share * whole
+    embedding = embed(kernel, y, kind, embedding_rank, seed, weight)
+    return embedding, *principal_directions(embedding, search_rank, weight, seed)
+
+
+def _are_many(kernel: OutputKernel, y: Outputs) -> bool:
+    """Return whether there are many outputs, and no explicit features in fewer dimensions."""
+    dim = kernel.feature_dim(y) if len(y) > MANY else None
+    return len(y) > MANY and (dim is None or dim > len(y))
+
+
+def _nystrom(
+    kernel: OutputKernel, y: Outputs, weight: Floats, seed: int
+) -> tuple[Embedding, float]:
+    """Return a Nyström embedding, and the mean square that it leaves out."""
+    diag = kernel.diag(y)
+    factor, residual = low_rank_factor(kernel, y, "nystrom", None, seed)
+    squares = namespace(factor).maximum(diag - _squares(factor), 0.0)
+    hidden = float(_shares(factor, weight) @ squares)
+    return replace(centred_factor("nystrom", factor, diag, weight), residual=residual), hidden
+
+
 def principal_directions(
-    embedding: Embedding, rank: int | Literal["auto"] | None, weight: Floats, seed: int
+    embedding: Embedding, rank: SearchRank, weight: Floats, seed: int
 ) -> tuple[Embedding, float]:
     """Return outputs in their first principal directions, and the share of variance they keep.
 
-    Directions and variance are those of the outputs weighted by ``weight``. The embedding itself is
-    returned if it has at most ``rank`` columns or, with "auto", if a few directions do not keep
-    enough variance.
+    Directions and variance are those of the outputs weighted by ``weight``. A ``rank`` below one is
+    the share to keep. The embedding itself is returned if it has at most ``rank`` columns, if a few
+    directions do not keep that share, and with "auto".
     """
-    if rank is None:
+    if rank is None or isinstance(rank, str):
         return embedding, 1.0
-    weight = namespace(embedding.values).asarray(weight / weight.sum())
+    weight = _shares(embedding.values, weight)
     cross, total = _cross_products(embedding, weight)
-    ranks = [r for r in RANKS if r <= LARGEST_PART * len(weight)] if rank == "auto" else [rank]
+    least = rank if rank < 1 else 0.0
+    ranks = [r for r in RANKS if r <= LARGEST_PART * len(weight)] if rank < 1 else [int(rank)]
     for tried in ranks:
         if tried >= embedding.rank or total == 0.0:
             break
         values, variance = _top(cross, np.sqrt(weight), tried, seed)
         share = min(1.0, variance / total)
-        if rank != "auto" or share >= LEAST_SHARE:
+        if share >= least:
             errors = embedding.errors  # of vectors, which a projection does not increase
             if embedding.kind == "gram" and errors is not None:
                 errors = factor_errors(values, errors / ENTRY_ERROR)
@@ -73,6 +134,17 @@ def leading_coordinates(embedding: Embedding, weight: Floats, seed: int) -> Floa
     return values - share @ values if values.shape[1] else np.zeros((len(values), 1))
 
 
+def _shares(values: Floats, weight: Floats) -> Floats:
+    """Return weights that sum to one, where these values are."""
+    shares: Floats = namespace(values).asarray(weight / weight.sum())
+    return shares
+
+
+def _squares(values: Floats) -> Floats:
+    squares: Floats = np.einsum("ij,ij->i", values, values)
+    return squares
+
+
 def _cross_products(
     embedding: Embedding, weight: Floats
 ) -> tuple[Callable[[Floats], Floats], float]:
@@ -91,9 +163,9 @@ def _cross_products(
             product -= weight @ product
             return product
     else:
-        squares = np.einsum("ij,ij->i", values, values)
+        squares = _squares(values)
         centred = values - weight @ values
-        variance = weight @ np.einsum("ij,ij->i", centred, centred)
+        variance = weight @ _squares(centred)
 
         def cross(Q: Floats) -> Floats:
             return centred @ (centred.T @ Q)

@@ -20,7 +20,7 @@ from okforest._utils.inputs import TrainingInputs
 from okforest._utils.resources import thread_count
 from okforest._utils.state import Maybe
 from okforest.decode import Decoder, as_decoder
-from okforest.embedding import EmbeddingKind
+from okforest.embedding import EmbeddingKind, SearchRank
 from okforest.engine import DeviceName, Trees, apply
 from okforest.engine.plan import UNLIMITED
 from okforest.kernels import Dirac
@@ -93,7 +93,7 @@ class _Forest(TreeModel):
         categorical_encoding: CategoricalEncoding = "auto",
         embedding: EmbeddingKind | Literal["auto"] = "auto",
         embedding_rank: int | None = None,
-        search_rank: int | Literal["auto"] | None = None,
+        search_rank: SearchRank = "auto",
         decoder: Any = "auto",
         random_state: Any = None,
         warm_start: bool = False,

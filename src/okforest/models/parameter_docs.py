@@ -81,10 +81,13 @@ PARAMETERS = {
         Predictions always use the exact kernel.""",
     "embedding_rank": """int, optional
         Maximum number of columns of an approximate embedding; 256 by default.""",
-    "search_rank": """int, "auto" or None, default=None
+    "search_rank": """int, float, "auto" or None, default="auto"
         Number of principal directions of the outputs in which splits are searched; leaves and
-        predictions stay exact. None searches all. "auto" takes the smallest of 16, 32, 64 and 128
-        (at most an eighth of the rows) that keeps 95 % of the variance, and all if none does. Node
+        predictions stay exact. None searches all. A float between 0 and 1 takes the smallest of 16,
+        32, 64 and 128 directions (at most an eighth of the rows) that keeps this share of the
+        variance, and all if none does. "auto" searches all directions, except above 2,000 rows, if
+        ``embedding="auto"`` and the kernel has no explicit features: then it takes 64 or 128 from
+        a Nyström embedding without the Gram matrix, if they keep 80 % of the variance. Node
         variances then refer to these directions, a fraction ``search_variance_`` of the whole, and
         so do importances, pruning, ``min_impurity_decrease`` and the test for pure nodes.""",
     "decoder": """Decoder or str, default="auto"
@@ -239,7 +242,8 @@ TREE_ATTRIBUTES = """trees_ : okforest.engine.Trees
     search_rank_ : int
         Number of directions in which splits were searched; ``embedding_rank_`` if all.
     search_variance_ : float
-        The fraction of the variance of the embedded outputs in these directions.
+        The fraction of the variance of the embedded outputs in these directions; if "auto" chose
+        them, of the variance of the outputs themselves.
     feature_importances_ : ndarray of shape (p,)
         Each feature's share of the total variance reduction.
     min_samples_leaf_ : int

@@ -7,7 +7,7 @@ from sklearn.utils import Bunch
 
 from okforest._utils.arrays import Ints
 from okforest._utils.codings import CategoricalEncoding
-from okforest.embedding import EmbeddingKind
+from okforest.embedding import EmbeddingKind, SearchRank
 from okforest.engine import DeviceName, pruning_path
 from okforest.models.parameter_docs import document
 from okforest.models.tree_model import TreeModel
@@ -65,7 +65,7 @@ class OKTree(TreeModel):
         categorical_encoding: CategoricalEncoding = "auto",
         embedding: EmbeddingKind | Literal["auto"] = "auto",
         embedding_rank: int | None = None,
-        search_rank: int | Literal["auto"] | None = None,
+        search_rank: SearchRank = "auto",
         decoder: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,

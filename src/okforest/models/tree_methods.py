@@ -20,7 +20,7 @@ from okforest._utils.frames import Categories
 from okforest._utils.inputs import TrainingInputs, check_inputs, column_category_counts
 from okforest._utils.resources import thread_count
 from okforest._utils.state import Maybe, check_feature_count, check_length
-from okforest.embedding import EmbeddingKind
+from okforest.embedding import EmbeddingKind, SearchRank
 from okforest.engine import DeviceName, GrowthRules, Trees, apply
 from okforest.engine.plan import UNLIMITED
 from okforest.kernels import OutputKernel, as_kernel
@@ -50,7 +50,7 @@ class TreeMethods(CallbackSupportMixin, OKModel):
     categorical_encoding: CategoricalEncoding = "auto"
     embedding: EmbeddingKind | Literal["auto"] = "auto"
     embedding_rank: int | None = None
-    search_rank: int | Literal["auto"] | None = None
+    search_rank: SearchRank = None
     random_state: Any = None
     warm_start: bool = False
     n_jobs: int | None = None
@@ -106,7 +106,12 @@ class TreeMethods(CallbackSupportMixin, OKModel):
             StrOptions({"auto", "features", "gram", "factor", "cholesky", "nystrom", "fourier"})
         ],
         "embedding_rank": [Interval(Integral, 1, None, closed="left"), None],
-        "search_rank": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
+        "search_rank": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="neither"),
+            StrOptions({"auto"}),
+            None,
+        ],
         "decoder": "no_validation",  # as_decoder has better messages
         "random_state": ["random_state"],
         "warm_start": ["boolean"],

@@ -25,11 +25,10 @@ from okforest._utils.state import Maybe
 from okforest.embedding import (
     LOW_RANK_KINDS,
     Embedding,
-    embed,
+    embed_for_search,
     embedding_bytes,
     gram_of,
     leading_coordinates,
-    principal_directions,
 )
 from okforest.engine import (
     DeviceName,
@@ -286,8 +285,9 @@ class TreeModel(TreeMethods):
             embedding = Embedding("gram", K)
             return Target(kernel, outputs, embedding, embedding, 1.0)
         placed = self._place_outputs(kernel, y, outputs, device)
-        embedding = embed(kernel, placed, self.embedding, self.embedding_rank, seed, weight)
-        search, variance = principal_directions(embedding, self.search_rank, weight, seed)
+        embedding, search, variance = embed_for_search(
+            kernel, placed, self.embedding, self.embedding_rank, self.search_rank, weight, seed
+        )
         return Target(kernel, outputs, embedding, search, variance)
 
     def _place_outputs(
@@ -304,10 +304,10 @@ class TreeModel(TreeMethods):
 
     def _check_frobenius(self, inputs: TrainingInputs) -> None:
         """Check that no parameter is set that the rule does not support."""
-        if self.embedding not in ("auto", "gram") or self.search_rank is not None:
+        if self.embedding not in ("auto", "gram") or self.search_rank not in (None, "auto"):
             raise ValueError(
                 f"criterion='frobenius' works on the Gram matrix, with embedding='auto' or 'gram' "
-                f"and search_rank=None; got embedding={self.embedding!r} and "
+                f"and search_rank=None or 'auto'; got embedding={self.embedding!r} and "
                 f"search_rank={self.search_rank!r}."
             )
         n_coded = len(coded_columns(inputs.categories, self.categorical_encoding))

@@ -51,7 +51,7 @@ class PixelClassifier(ClassifierMixin, FittedState):
     estimator : estimator, optional
         The model on subwindows, from pixels to vectors of zeros and ones: any model of okforest
         with the linear kernel, or any regressor of scikit-learn for several outputs. By default
-        ``OKExtraTrees(10, search_rank="auto")``.
+        ``OKExtraTrees(10, search_rank=0.95)``.
     target : {"map", "center"}, default="map"
         The output of a subwindow.
     grid : int, default=8
@@ -160,7 +160,7 @@ class PixelClassifier(ClassifierMixin, FittedState):
         self : object
             The fitted model.
         """
-        base = OKExtraTrees(N_DEFAULT_TREES, search_rank="auto")
+        base = OKExtraTrees(N_DEFAULT_TREES, search_rank=0.95)
         base = base if self.estimator is None else self.estimator
         check_estimator(self, base, "regressor")
         if isinstance(base, OKModel) and not as_kernel(base.kernel).numeric:
