@@ -50,7 +50,8 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
                  double min_impurity_decrease, bool stop_when_pure,
                  const Vector<std::int32_t>& n_categories, nb::object progress,
                  const std::optional<Vector<double>>& row_sums,
-                 const std::optional<Vector<double>>& row_errors) {
+                 const std::optional<Vector<double>>& row_errors,
+                 const std::optional<Vector<std::int32_t>>& classes) {
   const MatrixView y = view(outputs);
   if (gram && y.n_cols != y.n_rows) throw std::invalid_argument("the Gram matrix is not square");
   check_weights(view(row_weight));
@@ -64,7 +65,13 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
   if (frobenius && !gram) {
     throw std::invalid_argument("the Frobenius rule needs a Gram matrix; pass gram=True");
   }
-  if (y.n_cols == 0 && !random_splits && !stop_when_pure) {
+  if (classes) {
+    check_length("classes", static_cast<std::int64_t>(classes->size()), y.n_rows);
+    if (y.n_rows == 0 || y.n_cols != 0 || gram || std::ranges::min(view(*classes)) < 0) {
+      throw std::invalid_argument("classes must be >= 0, and outputs have no columns with them");
+    }
+  }
+  if (y.n_cols == 0 && !classes && !random_splits && !stop_when_pure) {
     throw std::invalid_argument("outputs without columns need random splits to grow without them");
   }
   if (order == "depth" && max_leaf_nodes < y.n_rows) {
@@ -88,7 +95,8 @@ NamedArrays grow(const AnyInputs& X, const Matrix<double>& outputs, bool gram,
     check_length(name, static_cast<std::int64_t>(values->size()), y.n_rows);
     return view(*values);
   };
-  const KnownRows rows{known("row_sums", row_sums), known("row_errors", row_errors)};
+  const KnownRows rows{known("row_sums", row_sums), known("row_errors", row_errors),
+                       classes ? view(*classes) : std::span<const std::int32_t>{}};
   const ForestPlan plan{seed, first_tree, n_trees, static_cast<std::int32_t>(n_draws), n_threads};
 
   Signals signals;
@@ -132,7 +140,7 @@ void bind_grow(nb::module_& m) {
         "ignore_constant"_a, "max_depth"_a, "max_leaf_nodes"_a, "min_samples_split"_a,
         "min_samples_leaf"_a, "min_impurity_decrease"_a, "stop_when_pure"_a,
         "n_categories"_a.noconvert(), "progress"_a.none(), "row_sums"_a.noconvert() = nb::none(),
-        "row_errors"_a.noconvert() = nb::none());
+        "row_errors"_a.noconvert() = nb::none(), "classes"_a.noconvert() = nb::none());
 }
 
 }  // namespace okforest

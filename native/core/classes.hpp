@@ -19,6 +19,11 @@ struct ClassOutputs {
   std::int64_t n_classes;
 };
 
+// Outputs that are given as classes, numbered from zero.
+inline ClassOutputs outputs_of(std::span<const std::int32_t> classes) {
+  return {{classes.begin(), classes.end()}, std::int64_t{*std::ranges::max_element(classes)} + 1};
+}
+
 // The classes of the rows of Phi, if each row has a single one and otherwise zeros.
 inline std::optional<ClassOutputs> find_classes(const MatrixView& phi, Pace& pace) {
   ClassOutputs outputs{std::vector<std::int32_t>(static_cast<std::size_t>(phi.n_rows)), phi.n_cols};

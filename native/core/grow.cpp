@@ -207,7 +207,8 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
         outputs, {panels.empty() ? nullptr : panels.data(), outputs.n_rows}, known.sums};
     return grow([&] { return std::make_unique<GramScorer>(gram); });
   }
-  if (const auto classes = find_classes(outputs, pace)) {
+  if (const auto classes = known.classes.empty() ? find_classes(outputs, pace)
+                                                  : std::optional(outputs_of(known.classes))) {
     return grow([&] { return std::make_unique<ClassScorer>(*classes); });
   }
   const FactorOutputs factor(outputs, pace);

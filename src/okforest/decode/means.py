@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from okforest._utils.arrays import Floats, Outputs
 from okforest._utils.parameters import COUNT, NOT_NEGATIVE, check_parameters
@@ -80,17 +81,20 @@ class Majority(Decoder):
 
     def decode(self, W: WeightMatrix, span: Span) -> Outputs:
         """Return the label that wins each row's vote."""
-        classes = _indicated_classes(span)
+        W, classes = as_weights(W), _indicated_classes(span)
         if classes is not None:
-            labels, votes = classes, as_weights(W).feature_sums(span)
-        else:
-            (weights,), positions = span.terms(as_weights(W))
-            order = np.argsort(span.training.outputs, kind="stable")
-            labels = span.training.outputs[order]
-            votes = (weights @ np.eye(len(labels))[positions])[:, order]
-        most = votes.max(axis=1, keepdims=True)
-        # Votes that differ by rounding are equal; the largest may be negative.
-        return labels[np.argmax(votes >= most - 1e-12 * np.abs(most), axis=1)]
+            return classes[_winners(W.feature_sums(span))]
+        order = np.argsort(span.training.outputs, kind="stable")
+        blocks = span.blocks(W.shape[0], len(order))
+        winners = [_winners(span.sums_of_equal(W[rows])[:, order]) for rows in blocks]
+        return span.training.outputs[order][np.concatenate(winners)]
+
+
+def _winners(votes: Floats) -> npt.NDArray[np.intp]:
+    """Return the class of most votes in each row, the first of equals."""
+    most = votes.max(axis=1, keepdims=True)
+    # Votes that differ by rounding are equal; the largest may be negative.
+    return np.argmax(votes >= most - 1e-12 * np.abs(most), axis=1)
 
 
 def _indicated_classes(span: Span) -> Outputs | None:

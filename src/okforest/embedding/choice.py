@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 import scipy.linalg.lapack as lapack
 
-from okforest._utils.arrays import Floats, Outputs, namespace, on_gpu, to_host
+from okforest._utils.arrays import Floats, Ints, Outputs, namespace, on_gpu, to_host
 from okforest._utils.distinct import Positions, distinct
 from okforest._utils.resources import (
     blocks_with_sums,
@@ -58,24 +58,36 @@ class Embedding:
     ----------
     kind : {"features", "gram", "factor", "cholesky", "nystrom", "fourier"}
         The form of ``values``.
-    values : ndarray of shape (n, rank), or (n, n) for "gram"
-        Explicit features or a factor of the Gram matrix, or that matrix; C-contiguous.
+    values : ndarray of shape (n, rank), or (n, n) for "gram", or (n,) for classes
+        Explicit features or a factor of the Gram matrix, or that matrix; C-contiguous. Numbers of
+        classes stand for features that indicate them.
     residual : float
         What an approximate factor leaves out; see :mod:`okforest.embedding.low_rank`.
     errors : ndarray of shape (n,), optional
         By how much equal outputs may differ because of rounding, as squared distances. Without
         them, equal outputs are equal vectors.
+    n_classes : int
+        The number of classes, if values are their numbers.
     """
 
     kind: EmbeddingKind
-    values: Floats
+    values: Floats | Ints
     residual: float = 0.0
     errors: Floats | None = None
+    n_classes: int = 0
 
     @property
     def rank(self) -> int:
         """Number of columns of the factor or Gram matrix."""
-        return self.values.shape[1]
+        return self.n_classes or self.values.shape[1]
+
+    def as_matrix(self) -> "Embedding":
+        """Return the embedding with features instead of numbers of classes."""
+        if not self.n_classes:
+            return self
+        features = np.zeros((len(self.values), self.n_classes))
+        features[np.arange(len(self.values)), self.values] = 1.0
+        return Embedding(self.kind, features)
 
 
 def embed(

@@ -53,12 +53,22 @@ def embed_for_search(
     search_rank: SearchRank,
     weight: Floats,
     seed: int,
+    *,
+    classes: bool = False,
 ) -> tuple[Embedding, Embedding, float]:
     """Return embedded outputs, the same in the directions to search, and their share of variance.
 
     With "auto" and many outputs, these may be a Nyström embedding and its first directions; the
-    share is that of the variance of the outputs themselves then.
+    share is that of the variance of the outputs themselves then. ``classes`` allows numbers of
+    classes instead of vectors.
     """
+    if classes and search_rank in (None, "auto") and embedding_rank is None:
+        dim = kernel.feature_dim(y)
+        if kind == "features" or (kind == "auto" and dim is not None and dim <= len(y)):
+            numbers = kernel.class_numbers(y)
+            if numbers is not None and dim is not None:
+                embedding = Embedding("features", numbers, n_classes=dim)
+                return embedding, embedding, 1.0
     if search_rank == "auto" and kind == "auto" and _are_many(kernel, y):
         embedding, hidden = _nystrom(kernel, y, weight, seed)
         _, variance = _cross_products(embedding, _shares(embedding.values, weight))
@@ -122,7 +132,7 @@ def leading_coordinates(embedding: Embedding, weight: Floats, seed: int) -> Floa
 
     Outputs that are vectors of so few numbers are returned as they are, in any basis.
     """
-    share = weight / weight.sum()
+    embedding, share = embedding.as_matrix(), weight / weight.sum()
     if embedding.rank > LEADING:
         reduced = principal_directions(embedding, LEADING, weight, seed)[0]
         values = to_host(reduced.values)

@@ -56,9 +56,11 @@ def grow(
     progress : callable, optional
         Called with the number of trees grown, about twenty times a second.
     """
+    are_classes = plan.outputs.ndim == 1
     arrays = _core.grow(
         X=by_columns(plan.X),
-        outputs=aligned(plan.outputs),
+        outputs=np.empty((len(plan.outputs), 0)) if are_classes else aligned(plan.outputs),
+        classes=plan.outputs if are_classes else None,
         gram=plan.gram,
         row_weight=aligned(plan.row_weight),
         row_sums=plan.row_sums,

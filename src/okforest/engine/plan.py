@@ -60,9 +60,10 @@ class GrowthPlan:
     X : ndarray or sparse matrix of shape (n, p), float32 or float64
         Inputs. An array may have any memory layout and is never copied; a sparse matrix is never
         made dense. NaN is a missing value; all others are finite.
-    outputs : ndarray of shape (n, rank) or (n, n), float64, C-contiguous
-        A factor of the outputs' Gram matrix or, with ``gram=True``, the matrix itself. The trees
-        are the same. Neither needs to be centred, but rounding is smaller if it is.
+    outputs : ndarray of shape (n, rank), (n, n) or (n,), C-contiguous
+        A factor of the outputs' Gram matrix or, with ``gram=True``, the matrix itself, in float64.
+        The trees are the same. Neither needs to be centred, but rounding is smaller if it is. On
+        the CPU, numbers of classes, int32, stand for a factor whose rows indicate them.
     gram : bool
         Which of the two forms ``outputs`` has.
     rules : GrowthRules
@@ -85,7 +86,7 @@ class GrowthPlan:
     """
 
     X: Inputs
-    outputs: Floats
+    outputs: Floats | Ints
     gram: bool
     rules: GrowthRules
     row_weight: Floats

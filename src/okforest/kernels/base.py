@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from okforest._utils.arrays import Floats, Outputs
+from okforest._utils.arrays import Floats, Ints, Outputs
 
 if TYPE_CHECKING:
     from okforest.kernels.composition import Product, Scaled, Sum
@@ -172,6 +172,13 @@ class OutputKernel(NestedParametersMixin, ABC):
         """Return k(y_i, z_i)."""
         blocks = [slice(i, i + BLOCK) for i in range(0, len(y), BLOCK)]
         return np.concatenate([np.diagonal(self(y[block], z[block])) for block in blocks])
+
+    def class_numbers(self, y: Outputs) -> Ints | None:
+        """Return the class of each training output if features indicate classes, else None.
+
+        Trees are then grown from these numbers, without explicit features.
+        """
+        return None
 
     def feature_dim(self, y: Outputs) -> int | None:
         """Return the number of explicit features, or None if the kernel has none.

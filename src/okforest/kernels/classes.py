@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
-from okforest._utils.arrays import Floats, Outputs, like
+from okforest._utils.arrays import Floats, Ints, Outputs, like
 from okforest._utils.errors import warn
 from okforest.kernels.base import OutputKernel
 from okforest.kernels.outputs import read_labels
@@ -32,7 +32,9 @@ def predict_proba(self: Any, X: Any) -> Floats:
     if span.features is not None:  # features indicate the classes
         P = W.feature_sums(span)
     else:
-        P = W @ span.kernel.features(span.outputs)
+        numbers = np.searchsorted(span.kernel.classes, span.training.outputs)
+        P = np.zeros((W.shape[0], len(span.kernel.classes)))
+        P[:, numbers] = span.sums_of_equal(W)
     P = np.maximum(P, 0.0)
     total = P.sum(axis=1, keepdims=True)
     P = np.divide(P, total, out=np.full_like(P, 1.0 / P.shape[1]), where=total > 0)
@@ -120,6 +122,14 @@ class Dirac(OutputKernel):
     def feature_dim(self, y: Outputs) -> int:
         """Return the number of classes."""
         return len(np.unique(y)) if self.classes is None else len(self.classes)
+
+    def class_numbers(self, y: Outputs) -> Ints | None:
+        """Return the positions of labels among the training classes."""
+        assert self.classes is not None, "resolve first"
+        numbers = np.searchsorted(self.classes, y).astype(np.int32)
+        known = numbers < len(self.classes)
+        known[known] = self.classes[numbers[known]] == y[known]
+        return numbers if known.all() else None
 
     def features(self, y: Outputs) -> Floats:
         """Return indicators of the training classes; a row of zeros for any other label."""

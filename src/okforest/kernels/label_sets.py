@@ -199,9 +199,14 @@ class Hamming(LabelSetKernel):
         """Return a constant, and ±1 for each label, weighted; other labels have no feature."""
         labels = self._labels(y)
         weight = read_weights(self.weights, labels)
-        signs = 2.0 * indicators_of(y, labels)[0] - 1.0
+        features = np.empty((len(y), len(labels) + 1))
+        features[:, 0] = np.sqrt(0.5)
+        signs = features[:, 1:]  # changed in place: there may be thousands of labels
+        signs[:] = y if y.dtype != object else indicators_of(y, labels)[0]
+        signs *= 2.0
+        signs -= 1.0
         signs *= np.sqrt(0.5 * weight / weight.sum())
-        return np.column_stack([np.full(len(y), np.sqrt(0.5)), signs])
+        return features
 
     def marginals(self, sums: Floats) -> Floats:
         """Return Σ w_i [label in y_i] from the sums Σ w_i φ(y_i) of features."""

@@ -285,8 +285,9 @@ class TreeModel(TreeMethods):
             embedding = Embedding("gram", K)
             return Target(kernel, outputs, embedding, embedding, 1.0)
         placed = self._place_outputs(kernel, y, outputs, device)
+        options = self.embedding, self.embedding_rank, self.search_rank, weight, seed
         embedding, search, variance = embed_for_search(
-            kernel, placed, self.embedding, self.embedding_rank, self.search_rank, weight, seed
+            kernel, placed, *options, classes=device == "cpu"
         )
         return Target(kernel, outputs, embedding, search, variance)
 

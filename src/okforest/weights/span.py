@@ -24,6 +24,7 @@ from okforest.weights.output_set import OutputSet
 
 BLOCK_BYTES = 2**24  # of a block of the Gram matrix, or of products with it
 LEAF_BYTES = 2**28  # of the means of leaves, which are kept
+MANY_CLASSES, CLASS_BYTES = 256, 2**26  # from which their indicators are not made
 BLOCK_ROWS = 4096  # predictions whose weights are made at a time
 
 
@@ -123,9 +124,15 @@ class Span:
 
     @cached_property
     def features(self) -> Floats | None:
-        """Explicit features of the training outputs, if their dimension is at most n_train."""
+        """Explicit features of the training outputs, if their dimension is at most n_train.
+
+        Indicators of many classes would take much memory: there are none.
+        """
         dim = self.kernel.feature_dim(self.outputs)
         if dim is None or dim > len(self):
+            return None
+        many = dim >= MANY_CLASSES and 8 * dim * len(self) > CLASS_BYTES
+        if many and self.kernel.class_numbers(self.outputs) is not None:
             return None
         # C-contiguous, so that a mean is the same to the last bit whatever the layout of y.
         return np.ascontiguousarray(self.kernel.features(self.outputs))
@@ -189,6 +196,14 @@ class Span:
             for matrix, own in zip(matrices, columns, strict=True)
         ]
         return Terms([SparseWeights(matrix) for matrix in merged], positions)
+
+    def sums_of_equal(self, W: Any) -> Floats:
+        """Return the sums of the weights of equal training outputs, of shape (n, n_different)."""
+        (weights,), positions = self.terms(as_weights(W))
+        entries = weights.tocsr().tocoo()
+        places = entries.row, positions[entries.col]
+        shape = weights.shape[0], len(self.training)
+        return sp.coo_array((entries.data, places), shape=shape).toarray()
 
     def inner_pairs(self, W: Any, y: Outputs) -> Floats:
         """Return ⟨F_i, φ(y_i)⟩ for every row i of W and its own output y_i."""
