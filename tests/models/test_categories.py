@@ -316,3 +316,18 @@ def test_max_features_counts_columns():
     assert OKExtraTrees(max_features=None)._rules(3, 300.0, 6).max_features == 6
     assert OKExtraTrees(max_features="sqrt")._rules(9, 300.0, 9).max_features == 3
     OKExtraTrees(2, max_features=2).fit(X, y)
+
+
+def test_categorical_columns_are_read_as_their_values():
+    """The order of the categories, unused ones and missing values make no difference."""
+    X, y = table()
+    X.loc[::7, "city"] = None
+    values = X["city"].to_numpy(dtype=object, na_value=None)
+    order = [*np.random.default_rng(0).permutation(pd.unique(X["city"].dropna())), "unused"]
+    stored = X.assign(city=pd.Categorical(values, categories=order))
+    text, codes = small(OKRandomForest).fit(X, y), small(OKRandomForest).fit(stored, y)
+    assert codes.categories_[0].tolist() == text.categories_[0].tolist()
+    new = stored[:6].assign(city=pd.Categorical(["unused", None, *values[1:5]], categories=order))
+    plain = X[:6].assign(city=["unused", None, *values[1:5]])
+    for frames in ((X, stored), (plain, new)):
+        assert (text.predict(frames[0]) == codes.predict(frames[1])).all()

@@ -95,6 +95,16 @@ def column(X: Any, j: int) -> npt.NDArray[Any]:
     return np.asarray(to_host(X[:, j]) if on_gpu(X) else np.asarray(X)[:, j])
 
 
+def stored_categories(X: Any, j: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+    """Return the categories and the codes, -1 if missing, of a categorical column of pandas."""
+    if not is_frame(X) or type_of(X, j) != "category":
+        return None
+    native = _opened(X)[:, j].to_native()
+    if not nw.dependencies.is_pandas_series(native):
+        return None
+    return native.cat.categories.to_numpy(), native.cat.codes.to_numpy()
+
+
 def needs_conversion(X: Any) -> bool:
     """Return whether some columns of X hold objects or text, which may be numbers or missing."""
     if sp.issparse(X) or len(X.shape) != 2:
@@ -227,10 +237,12 @@ def encode(X: Any, categories: Categories, text_advice: str) -> Floats:
     encoded = np.empty(X.shape, order="F")
     text: dict[int, str] = {}
     for j, known in enumerate(categories):
-        values = column(X, j)
+        stored = None if known is None else stored_categories(X, j)
+        values = column(X, j) if stored is None else stored[0]
         if known is not None:
             _warn_of_numbers(X, j, values, known)
-            encoded[:, j] = _codes(values, known)
+            codes = _codes(values, known)
+            encoded[:, j] = codes if stored is None else np.append(codes, np.nan)[stored[1]]
             continue
         try:
             encoded[:, j] = as_floats(values)
@@ -309,7 +321,12 @@ def _has_categorical_type(X: Any, j: int) -> bool:
 
 
 def _learn(X: Any, j: int, weighs: Booleans) -> npt.NDArray[Any]:
-    values = column(X, j)[weighs]
+    stored = stored_categories(X, j)
+    if stored is None:
+        values = column(X, j)[weighs]
+    else:
+        used = np.unique(stored[1][weighs])
+        values = stored[0][used[used >= 0]]
     try:
         known: npt.NDArray[Any] = np.unique(values[~missing(values)])
     except TypeError as error:
