@@ -184,6 +184,7 @@ def save_unchecked(model, path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("okforest.persistence.saving._restore", lambda *args: None)
         patch.setattr("okforest.persistence.encoding.check_sparse", lambda *args: None)
+        patch.setattr("okforest.persistence.encoding.check_trees", lambda *args: None)
         okforest.save(model, path)
 
 

@@ -88,6 +88,7 @@ class Encoder:
         if kind in SPARSE.values():
             return self._encode_sparse(value, path)
         if kind is Trees:
+            check_trees(value, np.size(value.n_categories))
             arrays = {field.name: getattr(value, field.name) for field in fields(value)}
             packed = pack_members(value)
             if packed is not None:

@@ -79,19 +79,28 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         raise TypeError(
             f"okforest.save does not store a {type(model).__name__}: save its best_estimator_."
         )
-    check_is_fitted(model, msg="this %(name)s is not fitted: call fit before okforest.save.")
-    name = type(model).__name__
-    encoder = Encoder()
-    content = {"okforest": version("okforest"), "model": encoder.encode(model, name)}
+    name, encoder = type(model).__name__, Encoder()
+    try:
+        check_is_fitted(model, msg="this %(name)s is not fitted: call fit before okforest.save.")
+        encoded = encoder.encode(model, name)
+    except (NotFittedError, TypeError):
+        raise
+    except BAD_CONTENT as error:
+        raise _refusal(name, error) from error
     try:  # what load would refuse is not written
-        _restore(content["model"], encoder.arrays, ClassFinder(encoder.classes))
-    except (*BAD_CONTENT, NotFittedError, UnknownClassError) as error:
-        raise ValueError(
-            f"this {name} is not saved, since load would refuse the file: {error}. If a parameter "
-            "or an attribute was changed after the fit, fit again."
-        ) from error
+        _restore(encoded, encoder.arrays, ClassFinder(encoder.classes))
+    except (*BAD_CONTENT, UnknownClassError) as error:
+        raise _refusal(name, error) from error
+    content = {"okforest": version("okforest"), "model": encoded}
     with replacing(path) as file:
         write(file, content, encoder.arrays)
+
+
+def _refusal(name: str, error: Exception) -> ValueError:
+    return ValueError(
+        f"this {name} is not saved, since load would refuse the file: {error}. If a parameter or "
+        "an attribute was changed after the fit, fit again."
+    )
 
 
 def load(
