@@ -47,6 +47,7 @@ def without(tmp_path, package):
     [
         ("versus_scikit_learn", "extra-trees, K=√p, 10 trees, N=40, RBF"),
         ("versus_boosting_loop", "best splits, 2 rounds, N=40, RBF"),
+        ("versus_nystroem", "fit, 2 trees, N=40, Nyström 64"),
     ],
 )
 def test_scikit_learn(tmp_path, name, task):
@@ -113,6 +114,7 @@ def test_every_peer_is_tested():
         "versus_boosting_loop",
         "versus_catboost",
         "versus_drforest",
+        "versus_nystroem",
         "versus_scikit_learn",
         "versus_specialists",
         "versus_structured_predictions",

@@ -74,7 +74,7 @@ def rows(options: argparse.Namespace) -> list[Row]:
     def models(n_components: int) -> tuple[OKExtraTrees, NystroemForest]:
         sigma = load(n).sigma
         ours = OKExtraTrees(trees, kernel=RBF(sigma), random_state=0, n_jobs=1)
-        return ours, NystroemForest(sigma, n_components, trees)
+        return ours, NystroemForest(sigma, min(n_components, n), trees)
 
     def fit(n_components: int) -> Row:
         def prepare():
