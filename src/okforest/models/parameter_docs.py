@@ -166,8 +166,8 @@ BOOSTING = {
         values has a bin for each, and its splits are exact. None searches every threshold, which
         takes many times longer and is rarely more accurate. Splits are exact in any case with fewer
         than 1,000 rows or 100 rows for each dimension of the outputs, with outputs of more than 32
-        dimensions or a Gram matrix of them, sparse inputs, categorical features and
-        ``splitter="random"``.""",
+        dimensions or a Gram matrix of them, sparse inputs, categories that are split into sets
+        (``categorical_encoding``) and ``splitter="random"``.""",
     "growth": """{"variance", "gain"}, default="variance"
         Which node of a tree is split next: the one with the largest total variance, or the one
         whose split reduces it most.""",
