@@ -50,7 +50,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A peer, the package that provides it, the data and the rows of the table."""
+    """A peer, the package that provides it (empty if several do), the data and the rows."""
 
     peer: str
     package: str
@@ -99,7 +99,8 @@ def compare(comparison: Comparison, options: argparse.Namespace) -> None:
         row = next(row for row in comparison.rows if row.name == options.memory_of[0])
         print(json.dumps(_measure_memory(row, int(options.memory_of[1]))))
         return
-    versions = find_versions({comparison.peer: comparison.package})
+    packages = {comparison.peer: comparison.package} if comparison.package else {}
+    versions = find_versions(packages)
     rows = [row for row in comparison.rows if options.only in row.name]
     results = []
     for row in rows:

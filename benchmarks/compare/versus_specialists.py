@@ -157,7 +157,11 @@ def main() -> None:
     options = make_parser(__doc__).parse_args()
     machine.fix_threads()
     text = "Friedman's first function of 20 features; random vectors of 32 numbers as candidates"
-    compare(Comparison("the specialist", "scikit-learn", text, rows(options)), options)
+    compare(Comparison("a specialist", "", text, rows(options)), options)
+    if not options.memory_of:
+        names = ("scikit-learn", "quantile-forest", "faiss-cpu")
+        versions = (f"{name} {machine.version_of(name) or 'not installed'}" for name in names)
+        print(f"\nThe libraries: {', '.join(versions)}, and Python's pickle.")
 
 
 if __name__ == "__main__":
