@@ -8,6 +8,7 @@ import pytest
 from clusters import assert_same_trees, make_data
 from okforest import OKRandomForest
 from okforest.dask import fit_remote
+from okforest.dask.partitions import check_subsets
 from okforest.dask.summary import merge, summarize
 from okforest.kernels import Dirac, Linear
 
@@ -120,3 +121,16 @@ def test_bytes_of_promoted_inputs():
     summary = merged(parts, [Y[:50], Y[50:]])
     assert summary.dtype == np.float64
     assert summary.n_bytes == filled.nbytes
+
+
+def test_forests_on_workers_split_subsets():
+    """Coordinates of categories depend on outputs, which stay on the workers."""
+    categories = [None, np.arange(11)]
+    check_subsets(OKRandomForest(categorical_encoding="subsets"), categories)
+    check_subsets(OKRandomForest(), [None, np.arange(10)])
+    for encoding in ("auto", "target"):
+        model = OKRandomForest(categorical_encoding=encoding)
+        with pytest.raises(ValueError, match=r"column 1 of X has 11 categories.*'subsets'"):
+            check_subsets(model, categories)
+    with pytest.raises(ValueError, match="column 1 of X has 2 categories"):
+        check_subsets(OKRandomForest(categorical_encoding="target"), [None, np.arange(2)])

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from okforest._utils.arrays import Inputs, Outputs
 from okforest._utils.codings import coded_columns
 from okforest._utils.compat import rows_of
-from okforest._utils.frames import Categories
+from okforest._utils.frames import Categories, category_counts
 from okforest._utils.inputs import check_inputs
 from okforest.dask.cluster import computed, is_collection, require
 from okforest.kernels import OutputKernel
@@ -167,7 +167,7 @@ def check_subsets(model: TreeModel, categories: Categories) -> None:
     coded = coded_columns(categories, model.categorical_encoding)
     if coded:
         raise ValueError(
-            f"column {coded[0]} of X has {len(categories[coded[0]] or ())} categories, which "
+            f"column {coded[0]} of X has {category_counts(categories)[coded[0]]} categories, which "
             f"categorical_encoding={model.categorical_encoding!r} turns into coordinates; a forest "
             "that stays on workers splits categories into subsets only. Set "
             "categorical_encoding='subsets' (at most 1,024 categories), or use okforest.dask.fit."
