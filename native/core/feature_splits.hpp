@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <vector>
@@ -79,9 +81,7 @@ class FeatureSplits {
   }
 
   // Begins a node.
-  void enter(Rows rows) {
-    if (rank_sort_) rank_sort_->enter(rows);
-  }
+  void enter(Rows rows) { by_rank_ = rank_sort_ && rank_sort_->enter(rows); }
 
   // Whether a feature is not constant in some rows.
   bool varies(Rows rows, std::int32_t feature) {
@@ -126,7 +126,7 @@ class FeatureSplits {
     Rows missing;
   };
   Sorted sorted(Rows rows, std::int32_t feature) {
-    if (!rank_sort_) {
+    if (!by_rank_) {
       fetch(rows, feature);
       sort_values();
       return {values_, missing_};
@@ -221,13 +221,24 @@ class FeatureSplits {
     values_ = values_.first(n_present);
   }
 
-  // Zeros, which are most values of sparse inputs, are not sorted.
+  // Bytes are counted. Zeros, which are most values of sparse inputs, are not sorted.
   void sort_values() {
+    if constexpr (Inputs::has_bytes) return count_values();
     constexpr auto x = &Value<Element>::x;
     const auto rest = std::ranges::partition(values_, [](auto v) { return v < 0; }, x);
     const auto above = std::ranges::partition(rest, [](auto v) { return v == 0; }, x);
     std::ranges::sort(values_.begin(), rest.begin(), {}, x);
     std::ranges::sort(above, {}, x);
+  }
+
+  void count_values() {
+    std::array<std::size_t, 257> place{};
+    for (const auto& value : values_) ++place[static_cast<std::size_t>(value.x) + 1];
+    std::partial_sum(place.begin(), place.end(), place.begin());
+    other_.resize(buffer_.size());
+    for (const auto& value : values_) other_[place[static_cast<std::size_t>(value.x)]++] = value;
+    buffer_.swap(other_);
+    values_ = std::span(buffer_).first(values_.size());
   }
 
   template <class F>
@@ -351,11 +362,12 @@ class FeatureSplits {
   S& scorer_;
   const Rules& rules_;
   std::optional<RankSort<Inputs>> rank_sort_;  // empty: values are sorted in every node
+  bool by_rank_ = false;                       // in this node
   Sweep<Element> sweep_;
   Groups groups_;
 
   // Scratch memory, as long as the tree's sample:
-  std::vector<Value<Element>> buffer_;
+  std::vector<Value<Element>> buffer_, other_;
   std::span<Value<Element>> values_;   // of the feature, where present
   Element low_ = 0, high_ = 0;         // their range
   std::vector<std::int32_t> missing_;  // rows where it is missing

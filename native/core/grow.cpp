@@ -1,6 +1,7 @@
 #include "core/grow.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <iterator>
@@ -25,6 +26,10 @@ namespace {
 // From this number of trees on, copying the inputs pays off.
 constexpr std::int64_t kMinTreesToCopy = 8;
 
+// From this number of times that a feature is expected to be sorted, in nodes of as many rows as
+// there are, ranks pay off.
+constexpr double kMinUses = 2.0;
+
 // Below this rank of the outputs, and below this size of a branch, Gram matrices do not pay off.
 constexpr std::int64_t kLeastHybridRank = 16;
 constexpr std::int64_t kLeastHybridRows = 8;
@@ -39,7 +44,6 @@ Rowset draw_rows(const Bootstrap& bootstrap, std::int32_t n_draws, std::uint64_t
   Rowset drawn;
   const std::vector<std::int32_t> times = bootstrap.draw(n_draws, derive(seed, 0));
   drawn.weight.assign(times.begin(), times.end());
-  drawn.count = drawn.weight;
   for (std::size_t i = 0; i < times.size(); ++i) {
     if (times[i] > 0) drawn.rows.push_back(static_cast<std::int32_t>(i));
   }
@@ -80,7 +84,12 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
         X.exceeds_cache() && X.row_stride != 1) {
       X.copy_columns(pace);
     }
-    if (rules.split_kind == SplitKind::best) ranks.emplace(X);
+    if (rules.split_kind == SplitKind::best && !Inputs::has_bytes) {
+      const double n_uses = static_cast<double>(plan.n_trees) *
+                            std::bit_width(static_cast<std::uint64_t>(X.n_rows)) *
+                            std::min<double>(rules.max_features, X.n_cols) / X.n_cols;
+      if (n_uses >= kMinUses) ranks.emplace(X);
+    }
   }
 
   using S = typename decltype(make_scorer())::element_type;
@@ -110,7 +119,7 @@ Forest grow_with(Inputs X, const MakeScorer& make_scorer, std::span<const double
   std::vector<std::optional<Rowset>> drawn(trees.size());
   const auto sample_of = [&](std::int64_t t) -> Sample {
     const Rowset& of = drawn[t] ? *drawn[t] : all;
-    return {of.rows, of.weight, of.count, of.plain, row_errors};
+    return {of.rows, of.weight, of.count.empty() ? of.weight : of.count, of.plain, row_errors};
   };
   const auto grow_top = [&](std::int64_t t, Grower<Inputs, S>& grower) {
     if (bootstrap) drawn[t] = draw_rows(*bootstrap, plan.n_draws, seed_of(t));

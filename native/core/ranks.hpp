@@ -28,36 +28,50 @@ auto sortable(T x) {
   return static_cast<Bits>(bits & sign ? ~bits : bits | sign);
 }
 
-// Stable radix sort by key, one byte at a time from the least significant.
-template <class Key>
+// Sorts all training rows by a feature: stable radix sort, one byte at a time from the least
+// significant.
+template <class Inputs>
 class RadixSort {
  public:
+  using T = typename Inputs::Element;
+  using Key = decltype(sortable(T{}));
   struct Item {
     Key key;
     std::int32_t row;
   };
 
-  explicit RadixSort(std::size_t n) : items_(n), other_(n) {}
-
-  std::span<Item> items() { return items_; }
-
-  void operator()() {
+  // The rows in the order of their values, which are in the order of rows; until the next call.
+  std::span<const Item> operator()(const Inputs& X, std::int32_t feature) {
+    const auto n = static_cast<std::size_t>(X.n_rows);
+    if (values_.empty()) {
+      values_.resize(n);
+      items_.resize(n);
+      other_.resize(n);
+      rows_.resize(n);
+      std::iota(rows_.begin(), rows_.end(), 0);
+    }
+    X.gather(feature, rows_, values_.data());
     std::array<std::array<std::uint32_t, 256>, sizeof(Key)> counts{};
-    for (const Item& item : items_) {
-      for (std::size_t b = 0; b < sizeof(Key); ++b) ++counts[b][byte(item.key, b)];
+    for (std::size_t r = 0; r < n; ++r) {
+      items_[r] = {sortable(values_[r].x), values_[r].row};
+      for (std::size_t b = 0; b < sizeof(Key); ++b) ++counts[b][byte(items_[r].key, b)];
     }
     for (std::size_t b = 0; b < sizeof(Key); ++b) {
       auto& place = counts[b];
-      if (items_.empty() || place[byte(items_[0].key, b)] == items_.size()) continue;  // all equal
+      if (place[byte(items_[0].key, b)] == n) continue;  // all equal
       std::exclusive_scan(place.begin(), place.end(), place.begin(), 0u);
       for (const Item& item : items_) other_[place[byte(item.key, b)]++] = item;
       items_.swap(other_);
     }
+    return items_;
   }
+  std::span<const Value<T>> values() const { return values_; }
 
  private:
   static std::size_t byte(Key key, std::size_t b) { return (key >> (8 * b)) & 0xff; }
 
+  std::vector<std::int32_t> rows_;
+  std::vector<Value<T>> values_;
   std::vector<Item> items_, other_;
 };
 
@@ -74,36 +88,26 @@ class Ranks {
 
   struct Feature {
     std::once_flag once;
-    std::vector<std::int32_t> rank;  // of the training rows
-    std::vector<Value<T>> sorted;    // missing values last
+    std::unique_ptr<std::int32_t[]> rank;  // of the training rows
+    std::unique_ptr<Value<T>[]> sorted;    // missing values last
   };
 
-  const Feature& of(std::int32_t number) {
+  const Feature& of(std::int32_t number, RadixSort<Inputs>& sort) {
     Feature& feature = features_[static_cast<std::size_t>(number)];
-    std::call_once(feature.once, [&] { sort(number, feature); });
+    std::call_once(feature.once, [&] {
+      feature.rank = std::make_unique_for_overwrite<std::int32_t[]>(n_rows());
+      feature.sorted = std::make_unique_for_overwrite<Value<T>[]>(n_rows());
+      const auto items = sort(X_, number);
+      for (std::size_t r = 0; r < n_rows(); ++r) {
+        const std::int32_t row = items[r].row;
+        feature.rank[row] = static_cast<std::int32_t>(r);
+        feature.sorted[r] = sort.values()[row];
+      }
+    });
     return feature;
   }
 
  private:
-  void sort(std::int32_t number, Feature& feature) const {
-    std::vector<std::int32_t> rows(n_rows());
-    std::iota(rows.begin(), rows.end(), 0);
-    std::vector<Value<T>> values(n_rows());
-    X_.gather(number, rows, values.data());
-    RadixSort<decltype(sortable(T{}))> sort(n_rows());
-    for (std::size_t r = 0; r < n_rows(); ++r) {
-      sort.items()[r] = {sortable(values[r].x), values[r].row};
-    }
-    sort();
-    feature.rank.resize(n_rows());
-    feature.sorted.resize(n_rows());
-    for (std::size_t r = 0; r < n_rows(); ++r) {
-      const std::int32_t row = sort.items()[r].row;
-      feature.rank[row] = static_cast<std::int32_t>(r);
-      feature.sorted[r] = values[row];
-    }
-  }
-
   const Inputs& X_;
   std::unique_ptr<Feature[]> features_;
 };
@@ -114,57 +118,43 @@ class RankSort {
  public:
   using T = typename Inputs::Element;
 
-  explicit RankSort(Ranks<Inputs>& ranks)
-      : ranks_(ranks), inside_(ranks.n_rows()), taken_((ranks.n_rows() + 63) / 64) {}
+  explicit RankSort(Ranks<Inputs>& ranks) : ranks_(ranks), taken_((ranks.n_rows() + 63) / 64) {}
 
-  // Begins a node; its rows must stay valid until the next.
-  void enter(std::span<const std::int32_t> rows) {
+  // Begins a node; its rows must stay valid until the next. Returns whether this is faster than
+  // sorting their values.
+  bool enter(std::span<const std::int32_t> rows) {
     rows_ = rows;
-    is_large_ = kLarge * rows.size() >= inside_.size();
-    if (!is_large_) return;
-    std::ranges::fill(inside_, 0);
-    for (const auto row : rows) inside_[row] = 1;
+    return kSmall * rows.size() >= ranks_.n_rows();
   }
 
-  // Writes the node's values of a feature, sorted, missing ones last.
+  // Writes the node's values of a feature, sorted, missing ones last: sets a bit for each rank in
+  // the node, then reads the bits in order.
   void operator()(std::int32_t feature, Value<T>* out) {
-    const auto& ranked = ranks_.of(feature);
-    const std::int32_t* place = ranked.rank.data();
-    const Value<T>* sorted = ranked.sorted.data();
-    if (is_large_) {
-      // Without branches: each value is written, and kept if its row is in the node.
-      for (Value<T>* const end = out + rows_.size(); out < end; ++sorted) {
-        *out = *sorted;
-        out += inside_[sorted->row];
+    const auto& ranked = ranks_.of(feature, sort_);
+    const std::int32_t* place = ranked.rank.get();
+    const Value<T>* sorted = ranked.sorted.get();
+    for (std::size_t k = 0; k < rows_.size(); ++k) {
+      if (k + kPrefetchDistance < rows_.size()) {
+        __builtin_prefetch(place + rows_[k + kPrefetchDistance]);
       }
-    } else if (8 * rows_.size() < taken_.size()) {
-      places_.clear();
-      for (const auto row : rows_) places_.push_back(place[row]);
-      std::ranges::sort(places_);
-      for (const auto p : places_) *out++ = sorted[p];
-    } else {
-      // Sets a bit for each rank in the node, then reads the bits in order.
-      for (const auto row : rows_) {
-        taken_[static_cast<std::size_t>(place[row]) / 64] |= 1ULL << (place[row] % 64);
+      const auto p = static_cast<std::size_t>(place[rows_[k]]);
+      taken_[p / 64] |= 1ULL << (p % 64);
+    }
+    for (std::size_t w = 0; w < taken_.size(); ++w) {
+      for (std::uint64_t word = taken_[w]; word != 0; word &= word - 1) {
+        *out++ = sorted[64 * w + static_cast<std::size_t>(std::countr_zero(word))];
       }
-      for (std::size_t w = 0; w < taken_.size(); ++w) {
-        for (std::uint64_t word = taken_[w]; word != 0; word &= word - 1) {
-          *out++ = sorted[64 * w + static_cast<std::size_t>(std::countr_zero(word))];
-        }
-        taken_[w] = 0;
-      }
+      taken_[w] = 0;
     }
   }
 
  private:
-  static constexpr std::size_t kLarge = 4;  // nodes of at least 1 / kLarge of all rows are large
+  static constexpr std::size_t kSmall = 512;  // nodes of less than 1 / kSmall of all rows are small
 
   Ranks<Inputs>& ranks_;
+  RadixSort<Inputs> sort_;
   std::span<const std::int32_t> rows_;
-  bool is_large_ = false;
-  std::vector<char> inside_;          // for a large node: 1 for each training row in it, else 0
   std::vector<std::uint64_t> taken_;  // zero between sorts
-  std::vector<std::int32_t> places_;
 };
 
 }  // namespace okforest

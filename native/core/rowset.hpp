@@ -14,8 +14,9 @@ namespace okforest {
 
 // The rows of all trees, or those drawn for one of them: what a Sample views.
 struct Rowset {
-  std::vector<std::int32_t> rows;     // of positive weight
-  std::vector<double> weight, count;  // weights are divided by 2^exponent
+  std::vector<std::int32_t> rows;  // of positive weight
+  std::vector<double> weight;      // divided by 2^exponent
+  std::vector<double> count;       // empty if weights are counts
   int exponent = 0;
   bool plain = false;  // whether every weight and count is one
 };

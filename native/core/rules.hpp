@@ -51,6 +51,9 @@ struct Sample {
   double weight_of(std::span<const std::int32_t> some) const { return total(some, weight); }
   double count_of(std::span<const std::int32_t> some) const { return total(some, count); }
 
+  // Whether weights are counts, as those of drawn rows.
+  bool weights_count() const { return weight.data() == count.data(); }
+
   // The total variance that equal outputs in some rows may have.
   double error_of(std::span<const std::int32_t> some) const {
     double sum = 0.0;

@@ -25,7 +25,7 @@ inline constexpr std::size_t kSweptValues = 1 << 18;
 inline constexpr std::size_t kMaxListed = 1 << 18;
 
 // In nodes of at most this many rows for each feature, features are sorted together.
-inline constexpr std::size_t kSortedRows = 2;
+inline constexpr std::size_t kSortedRows = 16;
 
 template <class Inputs, Scorer S>
 class Splitter {

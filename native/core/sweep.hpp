@@ -222,6 +222,7 @@ class Sweep {
   struct List {
     const Sample sample;
     const Gain gain;
+    const bool counted;  // whether counts differ from weights
     std::int32_t *const rows, *const lengths;
     Edge* const edges;
     double* const weights;
@@ -232,6 +233,7 @@ class Sweep {
     explicit List(Sweep& sweep)
         : sample(sweep.sample_),
           gain(sweep.gain_),
+          counted(!sample.plain && !sample.weights_count()),
           rows(&sweep.rows_[sweep.n_rows_]),
           lengths(&sweep.lengths_[sweep.n_cuts_]),
           edges(&sweep.edges_[sweep.n_cuts_]),
@@ -240,7 +242,7 @@ class Sweep {
     void append(std::int32_t row) {
       rows[n_rows++] = row;
       weight += sample.plain ? 1.0 : sample.weight[row];
-      count += sample.plain ? 1.0 : sample.count[row];
+      count = counted ? count + sample.count[row] : weight;
     }
     void append(Rows some) {
       for (const auto row : some) append(row);

@@ -266,6 +266,35 @@ def test_many_trees_equal_each_alone():
         assert engine_as_nested(many[t]) == engine_as_nested(alone)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [600, 3000])
+def test_features_are_sorted_alike(dtype, n):
+    """With many trees nodes are sorted by ranks, with few by values, and small ones together."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(n, 300)) * 20).astype(dtype)
+    X[rng.random(X.shape) < 0.02] = np.nan
+    phi = np.nan_to_num(X[:, :1]) + rng.normal(size=(n, 2))
+    rules = GrowthRules(max_features=6)
+    many = grow(X, phi, rules, n_trees=12)
+    for t in range(12):
+        alone = grow(X, phi, rules, first_tree=t)[0]
+        assert engine_as_nested(many[t]) == engine_as_nested(alone)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bytes_are_sorted_like_numbers(weighted):
+    """Counting sorts bytes as comparisons sort numbers."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 256, size=(900, 7)).astype(np.uint8)
+    X[rng.random(X.shape) < 0.3] = 0
+    phi = X[:, :2] / 50.0 + rng.normal(size=(900, 2))
+    weight = rng.uniform(0.5, 2, 900) if weighted else None
+    rules = GrowthRules(max_features=2)
+    trees = [grow(x, phi, rules, n_trees=3, row_weight=weight) for x in (X, X.astype(float))]
+    for t in range(3):
+        assert engine_as_nested(trees[0][t]) == engine_as_nested(trees[1][t])
+
+
 @pytest.mark.parametrize("gram", [False, True], ids=["factor", "gram"])
 @pytest.mark.parametrize("n_draws", [0, 200])
 def test_threads_do_not_change_the_forest(gram, n_draws):

@@ -88,6 +88,33 @@ def test_gram_form_equals_factor_form(seed, n, missing, rules, n_draws):
         assert np.array_equal(getattr(a, name), getattr(b, name)), name
 
 
+@pytest.mark.parametrize("kind", ["number", "vectors", "classes"])
+@pytest.mark.parametrize("n_values", [2, 100])
+@pytest.mark.parametrize("min_samples_leaf", [1, 4])
+def test_random_cuts_of_missing_values_equal_the_oracle(kind, n_values, min_samples_leaf):
+    """Missing values take a random side, by weight; also if they part from a single value."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(0, n_values, size=(120, 40)).astype(float)
+        X[rng.random(X.shape) < 0.3] = np.nan
+        phi = {
+            "number": rng.normal(size=(120, 1)) + np.isnan(X[:, :1]),
+            "vectors": rng.normal(size=(120, 20)) + np.isnan(X[:, :1]),
+            "classes": np.eye(3)[rng.integers(3, size=120)],
+        }[kind]
+        weight = rng.uniform(0.5, 2, 120)
+        rules = GrowthRules(
+            random_splits=True, max_features=18, min_samples_leaf=min_samples_leaf, max_depth=9
+        )
+        expected = grow_tree(
+            X, phi @ phi.T, rules, weight, np.maximum(weight, 1.0), derive(seed, 0)
+        )
+        for outputs, gram in ((phi, False), (phi @ phi.T, True)):
+            tree = grow(X, outputs, rules, gram=gram, row_weight=weight, seed=seed)[0]
+            assert engine_as_nested(tree) == as_nested(expected)
+            np.testing.assert_allclose(engine_thresholds(tree), thresholds_of(expected))
+
+
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
 def test_inputs_follow_the_side_they_took_in_training(rules):
     """Apply sends training rows, missing and categorical values included, to their own leaves."""
