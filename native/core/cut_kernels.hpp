@@ -77,6 +77,31 @@ void thresholds(Rng stream, std::uint64_t stride, const std::int32_t* features, 
 }
 
 template <class T>
+void present_weights(const T* lines, std::size_t n, const T* thresholds, const double* weights,
+                     double* left, double* present) {
+  const auto threshold = load<T, kWidth>(thresholds);
+  const auto one = fill<T, kWidth>(1), none = fill<T, kWidth>(0);
+  auto of_left = fill<double, kWidth>(0.0), of_present = of_left;
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto weight = fill<double, kWidth>(weights == nullptr ? 1.0 : weights[k]);
+    const auto x = load<T, kWidth>(lines + k * kWidth);
+    of_left = of_left + weight * widen(select_at_most(x, threshold, one, none));
+    of_present = of_present + weight * widen(select_at_most(x, x, one, none));
+  }
+  store(of_left, left);
+  store(of_present, present);
+}
+
+template <class T>
+void fill_missing(T* lines, std::size_t n, const T* values) {
+  const auto value = load<T, kWidth>(values);
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto x = load<T, kWidth>(lines + k * kWidth);
+    store(select_at_most(x, x, x, value), lines + k * kWidth);
+  }
+}
+
+template <class T>
 void sides(const T* lines, std::size_t n, const T* thresholds, typename CutKernels<T>::Word* words,
            std::int64_t* n_left) {
   using Word = typename CutKernels<T>::Word;
@@ -312,9 +337,15 @@ constexpr LineKernels<Stored, T> line_kernels() {
 
 template <class T>
 constexpr CutKernels<T> cut_kernels() {
-  return {
-      line_kernels<T>(), thresholds<T>,  sides<T>, places<T>, list<typename CutKernels<T>::Word>,
-      small_gains<T>,    scalar_gains<T>};
+  return {line_kernels<T>(),
+          thresholds<T>,
+          present_weights<T>,
+          fill_missing<T>,
+          sides<T>,
+          places<T>,
+          list<typename CutKernels<T>::Word>,
+          small_gains<T>,
+          scalar_gains<T>};
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ struct Smaller {
   Side side{};
   bool is_left = false;
   bool is_unknown = false;  // whether the cut cannot be scored from the side
+  bool any_missing = false;
 };
 
 template <class T>
@@ -46,12 +47,13 @@ class Cuts {
   }
 
   // Draws a threshold within each feature's range; values up to it go left. Each feature has
-  // `stride` numbers of the stream to itself, and uses the first of them. There is room for
-  // kCutWidth thresholds.
-  void draw(Rng stream, std::uint64_t stride, double* thresholds) {
+  // `stride` numbers of the stream to itself, and uses the first of them; the second one, if values
+  // are missing. There is room for kCutWidth thresholds.
+  void draw(Rng stream, std::uint64_t stride, const Sample& sample, double* thresholds) {
     alignas(64) std::int32_t padded[kCutWidth] = {};
     std::ranges::copy(features_, padded);
     of_type().thresholds(stream, stride, padded, low_.x, high_.x, thresholds, rounded_.x);
+    if (any_missing_) place_missing(stream, stride, sample);
   }
 
   // Gathers the values of some features and sorts them, unless some are missing.
@@ -73,6 +75,8 @@ class Cuts {
   bool any_missing() const { return any_missing_; }
   bool has_missing(std::size_t c) const { return any_missing_ && missing_[c]; }
   bool is_constant(std::size_t c) const { return !(low_.x[c] < high_.x[c]); }
+  // Whether a cut parts missing values from all others, which is not scored here.
+  bool is_unknown(std::size_t c) const { return has_missing(c) && is_constant(c); }
 
   // The gains of all cuts of a small node.
   void score_small(const SmallGram& gram, const RowWeights& rows, const Gain& gain,
@@ -114,7 +118,9 @@ class Cuts {
     const std::size_t n = rows_.size();
     of_type().sides(lines_.data()->x, n, rounded_.x, words_.data()->x, n_left_);
     for (std::size_t c = 0; c < size(); ++c) {
-      Smaller& smaller = smaller_[first + c] = {.is_unknown = has_missing(c)};
+      Smaller& smaller = smaller_[first + c] = {};
+      smaller.is_unknown = is_unknown(c);
+      smaller.any_missing = has_missing(c);
       if (smaller.is_unknown || is_constant(c)) continue;
       smaller.is_left = 2 * static_cast<std::size_t>(n_left_[c]) <= n;
       smaller.side = list(c, smaller.is_left, first + c);
@@ -150,6 +156,23 @@ class Cuts {
     return {lines.data()->x, rows_.size(), rounded_.x, low_.x, high_.x};
   }
 
+  // Gives missing values a value on a random side of their cut, with probability proportional to
+  // the weight of the others there.
+  void place_missing(Rng stream, std::uint64_t stride, const Sample& sample) {
+    weights_.resize(sample.plain ? 0 : rows_.size());
+    for (std::size_t k = 0; k < weights_.size(); ++k) weights_[k] = sample.weight[rows_[k]];
+    Line<double> left, present;
+    of_type().present_weights(lines_.data()->x, rows_.size(), rounded_.x,
+                              sample.plain ? nullptr : weights_.data(), left.x, present.x);
+    Line<T> value = high_;
+    for (std::size_t c = 0; c < size(); ++c) {
+      const auto feature = static_cast<std::uint64_t>(features_[c]);
+      const double u = stream.ahead(feature * stride + 1).uniform();
+      if (u * present.x[c] < left.x[c]) value.x[c] = low_.x[c];
+    }
+    of_type().fill_missing(lines_.data()->x, rows_.size(), value.x);
+  }
+
   static std::size_t n_blocks(std::size_t n_rows) { return (n_rows + kRowBlock - 1) / kRowBlock; }
 
   Side list(std::size_t c, bool left, std::size_t number) {
@@ -167,6 +190,7 @@ class Cuts {
                                    // or the place of each row among the sorted ones
   std::vector<Value<T>> sorted_;
   std::vector<std::int32_t> listed_, block_ends_;
+  std::vector<double> weights_;
   std::vector<Line<double>> counts_;  // of classes, on the left of each cut
   Line<T> low_, high_;
   Line<T> rounded_;  // the largest T <= a threshold: comparing a T with either is the same

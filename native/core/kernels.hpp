@@ -128,6 +128,12 @@ struct CutKernels : LineKernels<T> {
   void (*thresholds)(Rng stream, std::uint64_t stride, const std::int32_t* features, const T* low,
                      const T* high, double* thresholds, T* rounded);
 
+  // The weights of the values up to each threshold, and of all values that are not missing; weights
+  // may be null. And missing values replaced by others.
+  void (*present_weights)(const T* lines, std::size_t n, const T* thresholds, const double* weights,
+                          double* left, double* present);
+  void (*fill_missing)(T* lines, std::size_t n, const T* values);
+
   // The sides of all rows as bits, and the number of rows on the left.
   void (*sides)(const T* lines, std::size_t n, const T* thresholds, Word* words,
                 std::int64_t* n_left);

@@ -143,7 +143,7 @@ class Splitter {
     for (std::size_t slot = 0; slot < features.size() && !stopped_; slot += kCutWidth) {
       const Rows some = features.subspan(slot, std::min(kCutWidth, features.size() - slot));
       cuts_.load(X_, some, search.rows, as_bytes);
-      cuts_.draw(search.cuts, Search<Frame>::kDrawsOfFeature, &found_.threshold[slot]);
+      draw_cuts(search, slot);
       const CutGains gains{&found_.gain[slot], &found_.left_weight[slot]};
       if (scalar) {
         cuts_.score_values(values_.data(), weights, search.gain, gains);
@@ -153,11 +153,16 @@ class Splitter {
       } else {
         cuts_.score_small(small_gram_, weights, search.gain, gains);
       }
-      for (std::size_t c = 0; cuts_.any_missing() && c < cuts_.size(); ++c) {
-        if (cuts_.has_missing(c)) found_.set_unknown(slot + c);
+      for (std::size_t c = 0; c < cuts_.size(); ++c) {
+        found_.settled[slot + c] = !cuts_.has_missing(c);
+        if (cuts_.is_unknown(c)) found_.set_unknown(slot + c);
       }
     }
     return settle_cuts(features, {});
+  }
+
+  void draw_cuts(const Search<Frame>& search, std::size_t slot) {
+    cuts_.draw(search.cuts, Search<Frame>::kDrawsOfFeature, sample_, &found_.threshold[slot]);
   }
 
   // The same from lists of the rows on one side of each cut, many cuts at a time.
@@ -171,7 +176,7 @@ class Splitter {
       const Rows many = features.subspan(slot, std::min(most, features.size() - slot));
       for (std::size_t k = 0; k < many.size(); k += kCutWidth) {
         cuts_.load(X_, many.subspan(k, std::min(kCutWidth, many.size() - k)), search.rows, false);
-        cuts_.draw(search.cuts, Search<Frame>::kDrawsOfFeature, &found_.threshold[slot + k]);
+        draw_cuts(search, slot + k);
         cuts_.list_sides(sample_, search.node.weight, k);
       }
       precision = score_sides(search, slot, cuts_.listed(many.size()), precision);
@@ -189,7 +194,6 @@ class Splitter {
     const double largest = largest_of(std::span(found_.gain).first(features.size()));
     const double error = precision.exact() || largest < 0.0 ? 0.0 : precision.error(largest, 2.0);
     std::fill_n(found_.error.begin(), features.size(), error);
-    std::fill_n(found_.settled.begin(), features.size(), true);
     return largest - error;
   }
 
@@ -213,6 +217,7 @@ class Splitter {
     std::size_t place[kMaxSides], n = 0;
     for (std::size_t c = 0; c < smaller.size(); ++c) {
       found_.set(slot + c, kNoGain);
+      found_.settled[slot + c] = !smaller[c].any_missing;
       if (smaller[c].is_unknown) found_.set_unknown(slot + c);
       if (smaller[c].side.rows.empty()) continue;
       place[n] = c;
@@ -325,7 +330,9 @@ class Splitter {
     if (found_.settled[slot] && rules_.split_kind == SplitKind::random) {
       return take_found(search, slot, features, split);
     }
-    splits_.take(search, features[slot], least, split);
+    // A random cut whose missing values were placed: its gain may differ by rounding errors.
+    const bool random = rules_.split_kind == SplitKind::random;
+    splits_.take(search, features[slot], random ? 0.0 : least, split);
   }
 
   // Takes a split whose threshold is known. Its gain may be that of a search, unless it matters.
