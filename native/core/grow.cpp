@@ -217,7 +217,7 @@ Forest grow_forest(const Inputs& X, const MatrixView& outputs, OutputForm form,
     return grow([&] { return std::make_unique<GramScorer>(gram); });
   }
   if (const auto classes = known.classes.empty() ? find_classes(outputs, pace)
-                                                  : std::optional(outputs_of(known.classes))) {
+                                                 : std::optional(outputs_of(known.classes))) {
     return grow([&] { return std::make_unique<ClassScorer>(*classes); });
   }
   const FactorOutputs factor(outputs, pace);

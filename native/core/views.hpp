@@ -76,8 +76,8 @@ struct ForestView {
 
 // What the caller knows about the outputs; each may be empty.
 struct KnownRows {
-  std::span<const double> sums;    // of the rows of a Gram matrix, which save a pass over it
-  std::span<const double> errors;  // squared distances between equal outputs, by rounding
+  std::span<const double> sums;           // of the rows of a Gram matrix, which save a pass over it
+  std::span<const double> errors;         // squared distances between equal outputs, by rounding
   std::span<const std::int32_t> classes;  // instead of outputs, which have no columns then
 };
 

@@ -83,9 +83,9 @@ def test_trees_are_those_of_the_cpu(device, monkeypatch, name, parameters):
     places = []
     embed_there = tree_model.embed_for_search
 
-    def watched(kernel, y, *rest):
+    def watched(kernel, y, *rest, **options):
         places.append(type(y))
-        return embed_there(kernel, y, *rest)
+        return embed_there(kernel, y, *rest, **options)
 
     monkeypatch.setattr(tree_model, "embed_for_search", watched)
     model = OKExtraTrees(3, kernel=KERNELS[name], device="cuda", random_state=0, **parameters)

@@ -8,9 +8,9 @@ as output this is smoothed, cross-fitted target encoding (Micci-Barreca, 2001).
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from okforest._utils.arrays import Floats, Ints
+from okforest._utils.arrays import Floats
+from okforest._utils.distinct import Positions
 from okforest._utils.frames import Categories
 
 CategoricalEncoding = Literal["auto", "subsets", "target"]
@@ -114,7 +114,7 @@ class LevelMeans(NamedTuple):
 
 
 def level_means(
-    level: Ints, vectors: Floats, weight: Floats, n_levels: int
+    level: Positions, vectors: Floats, weight: Floats, n_levels: int
 ) -> tuple[LevelMeans, Floats, float]:
     """Return the means of levels, the weight of the prior in each direction, and reliability.
 
@@ -144,7 +144,7 @@ def level_means(
 
 
 def _cross_fitted(
-    level: Ints, fold: Ints, values: Floats, weight: Floats, prior: Floats, n_levels: int
+    level: Positions, fold: Positions, values: Floats, weight: Floats, prior: Floats, n_levels: int
 ) -> Floats:
     """Return the means of each row's level over the rows of other folds."""
     centred = values - np.average(values, axis=0, weights=weight)
@@ -160,14 +160,16 @@ def _cross_fitted(
     return means.reshape(-1, means.shape[-1])[cell]
 
 
-def _sums(group: Ints, values: Floats, weight: Floats, n_groups: int) -> tuple[Floats, Floats]:
+def _sums(group: Positions, values: Floats, weight: Floats, n_groups: int) -> tuple[Floats, Floats]:
     """Return the weighted sums of values over groups of rows, and the weights of groups."""
     weighted = values * weight[:, None]
     columns = [np.bincount(group, column, n_groups) for column in weighted.T]
-    return np.stack(columns, axis=1), np.bincount(group, weight, n_groups)
+    totals: Floats = np.stack(columns, axis=1)
+    counts = np.bincount(group, weight, n_groups).astype(np.float64, copy=False)
+    return totals, counts
 
 
-def _positions(codes: Floats, n_levels: int) -> npt.NDArray[np.intp]:
+def _positions(codes: Floats, n_levels: int) -> Positions:
     """Return the rows of a column's coordinates: of a level, of missing values, of unknown ones."""
     missing = np.isnan(codes)
     known = np.where(missing, n_levels, codes).astype(np.intp)
@@ -192,7 +194,7 @@ def column_starts(codings: Codings) -> list[int]:
     return np.append(0, np.cumsum(widths)).astype(int).tolist()
 
 
-def column_of_coordinates(codings: Codings) -> npt.NDArray[np.intp]:
+def column_of_coordinates(codings: Codings) -> Positions:
     """Return the column of each coordinate."""
     starts = column_starts(codings)
     return np.repeat(np.arange(len(codings)), np.diff(starts))

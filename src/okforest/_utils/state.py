@@ -90,7 +90,7 @@ def blank(estimator: Any, keep: bool = False) -> Any:
 
 def _is_learnt(estimator: Any, name: str) -> bool:
     # A class of a user may learn attributes that it does not declare: they stay until they are set.
-    cls = type(estimator)
+    cls: type = type(estimator)
     learns = _is_fitted_name(name) and (_is_ours(cls) or name in declaration(cls))
     return learns or name in estimator._derived
 

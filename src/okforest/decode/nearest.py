@@ -156,7 +156,7 @@ def _search_rows(W: WeightMatrix, span: Span, k: int) -> tuple[Positions, Floats
     return nearest, least
 
 
-def _groups(weights: sp.csr_array, ends: Positions) -> Iterator[slice]:
+def _groups(weights: sp.csr_array, ends: npt.NDArray[Any]) -> Iterator[slice]:
     """Divide predictions into groups, with few outputs and few candidates together, or into ones.
 
     A call of a kernel takes as long as some thousand values. ``ends`` are where the candidates of
@@ -171,7 +171,9 @@ def _groups(weights: sp.csr_array, ends: Positions) -> Iterator[slice]:
         first = last
 
 
-def _coordinates(weights: sp.csr_array, span: Span, positions: Positions) -> tuple[Floats, Floats]:
+def _coordinates(
+    weights: sp.csr_array, span: Span, positions: Positions
+) -> tuple[npt.NDArray[np.float32], Floats]:
     """Return z_F and an upper bound of ‖ρ_F‖ for predictions F, and errors of twice the bounds."""
     training = span.training
     coordinates = training.projection[positions]

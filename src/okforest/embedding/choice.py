@@ -7,12 +7,13 @@ fit in memory.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg.lapack as lapack
 
-from okforest._utils.arrays import Floats, Ints, Outputs, namespace, on_gpu, to_host
+from okforest._utils.arrays import Floats, Outputs, namespace, on_gpu, to_host
 from okforest._utils.distinct import Positions, distinct
 from okforest._utils.resources import (
     blocks_with_sums,
@@ -71,7 +72,7 @@ class Embedding:
     """
 
     kind: EmbeddingKind
-    values: Floats | Ints
+    values: npt.NDArray[Any]
     residual: float = 0.0
     errors: Floats | None = None
     n_classes: int = 0
@@ -79,7 +80,7 @@ class Embedding:
     @property
     def rank(self) -> int:
         """Number of columns of the factor or Gram matrix."""
-        return self.n_classes or self.values.shape[1]
+        return self.n_classes or int(self.values.shape[1])
 
     def as_matrix(self) -> "Embedding":
         """Return the embedding with features instead of numbers of classes."""

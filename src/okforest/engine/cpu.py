@@ -443,8 +443,14 @@ def pull_back(
     n_threads : int
         Number of threads; it does not change the result.
     """
-    arrays = map(np.ascontiguousarray, (training_leaves, scales, initial, leaves))
-    return _core.pull_back(vars(trees), *arrays, n_threads)
+    return _core.pull_back(
+        vars(trees),
+        np.ascontiguousarray(training_leaves),
+        np.ascontiguousarray(scales),
+        np.ascontiguousarray(initial),
+        np.ascontiguousarray(leaves),
+        n_threads,
+    )
 
 
 def simd_level() -> str:

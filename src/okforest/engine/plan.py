@@ -1,9 +1,10 @@
 """What trees are grown from: data as arrays, rules and a seed."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from okforest._utils.arrays import Floats, Inputs, Ints
 
@@ -86,7 +87,7 @@ class GrowthPlan:
     """
 
     X: Inputs
-    outputs: Floats | Ints
+    outputs: npt.NDArray[Any]
     gram: bool
     rules: GrowthRules
     row_weight: Floats
