@@ -6,7 +6,7 @@ out=../build/races
 options="-std=c++20 -O1 -g -ffp-contract=off -fsanitize=thread -Wall -Wextra -Werror -Wno-psabi -I."
 mkdir -p "$out"
 sources=
-for name in bootstrap dispatch factor forest gram gram_block gram_search grow; do
+for name in bins bootstrap dispatch factor forest gram gram_block gram_search grow histograms; do
   sources="$sources core/$name.cpp"
 done
 ${CXX:-g++} $options -DOKFOREST_LEVEL=baseline -DOKFOREST_LEVEL_NAME='"baseline"' \

@@ -1,10 +1,12 @@
 // Grows trees with more and with fewer threads than trees, to the end and interrupted, for every
-// form of the outputs. To be run with the thread sanitizer.
+// form of the outputs, and trees of boosting on bins. To be run with the thread sanitizer.
 #include <cstdio>
 #include <random>
 #include <vector>
 
+#include "core/bins.hpp"
 #include "core/grow.hpp"
+#include "core/histograms.hpp"
 #include "core/inputs.hpp"
 
 namespace {
@@ -33,6 +35,31 @@ struct Case {
   Outputs kind;
   std::int64_t n_cols;
 };
+
+// Prints the number of leaves of each tree.
+void grow_on_bins(const DenseInputs<float>& X, std::vector<double> y, std::int64_t n_cols,
+                  const std::vector<double>& weight) {
+  Watch watch([] { return true; });
+  BinnedRounds rounds(Bins(X, weight, kMostBins, 7, 4, watch), 4);
+  const std::vector<double> errors(kRows, 0.0);
+  const Rules rules{SplitKind::best,
+                    Criterion::variance,
+                    GrowthOrder::variance,
+                    3,
+                    false,
+                    12,
+                    31,
+                    2.0,
+                    1.0,
+                    0.0,
+                    true,
+                    {}};
+  for (std::uint64_t m = 0; m < 5; ++m) {
+    const BinnedTree grown =
+        rounds.grow(MutableMatrix{y.data(), kRows, n_cols}, weight, errors, rules, m, 0.1, watch);
+    std::printf("%zu ", grown.means.size() / static_cast<std::size_t>(n_cols));
+  }
+}
 
 }  // namespace
 
@@ -64,6 +91,9 @@ int main() {
         }
       }
     }
+  }
+  for (const std::int64_t n_cols : {1, 20}) {
+    grow_on_bins(inputs, outputs_of(X, Outputs::vectors, n_cols), n_cols, weight);
   }
   std::printf("\n");
 }
