@@ -90,6 +90,50 @@ def test_a_fit_replaces_all_that_was_learnt(name):
     assert {one for one in vars(model) if one != "note"} == vars(fresh).keys()
 
 
+def test_a_fit_without_outputs_keeps_none():
+    """The training outputs of an earlier fit, and what is derived from them, take no memory."""
+    trees = okforest.OKTotallyRandomTrees(3, random_state=0)
+    fresh = clone(trees).fit(X)
+    assert vars(trees.fit(X, OUTPUTS["linear"]).fit(X)).keys() == vars(fresh).keys()
+
+
+def test_a_fit_of_a_class_of_a_user_replaces_what_okforest_declares():
+    """An estimate that the new fit does not compute does not stay; what the user set does."""
+
+    class Mine(okforest.OKRandomForest):
+        pass
+
+    forest = Mine(20, oob_score=True, random_state=0).fit(X, OUTPUTS["linear"])
+    assert hasattr(forest, "oob_score_")
+    forest.mine_ = 1
+    forest.set_params(oob_score=False).fit(X, OUTPUTS["linear"])
+    assert not hasattr(forest, "oob_score_")
+    assert forest.mine_ == 1
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_pickle_has_nothing_that_is_derived(name):
+    """It is computed again from the fitted attributes, and would only take room."""
+    model, _ = fitted(name)
+    state = model.__getstate__()
+    assert not [one for one in model._derived if one in state]
+    assert vars(pickle.loads(pickle.dumps(model))).keys() == vars(model).keys()
+
+
+def test_trees_that_cannot_be_grown_elsewhere_change_nothing():
+    """A forest stays as it was if the cluster that should grow other trees is gone."""
+
+    def lose_connection(*arguments, **options):
+        raise ConnectionError
+
+    forest = okforest.OKExtraTrees(3, random_state=0).fit(X, OUTPUTS["linear"])
+    learnt = dict(vars(forest))
+    with pytest.raises(ConnectionError):
+        forest.fit_by(lose_connection, X[:, :3], OUTPUTS["linear"])
+    assert vars(forest).keys() == learnt.keys()
+    assert all(vars(forest)[name] is value for name, value in learnt.items())
+
+
 def test_an_interrupted_fit_changes_nothing():
     """Ctrl-C and exceptions of a callback leave the forest as it was, without a trace."""
 
@@ -216,6 +260,19 @@ def test_a_class_of_a_user_may_set_any_attribute_in_its_fit():
         model.fit(2.0 * X, OUTPUTS["linear"][:5])
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[name] is value for name, value in before.items())
+
+
+def test_a_package_of_a_user_whose_name_begins_with_okforest(tmp_path):
+    """Its classes are the user's: they learn what they want, and load takes them from types."""
+
+    class Mine(Scaling, okforest.OKTree):
+        __module__ = "okforest_extras"
+
+    model = Mine().fit(X, OUTPUTS["linear"])
+    del model.scale  # only names that end in an underscore are stored
+    okforest.save(model, tmp_path / "model")
+    loaded = okforest.load(tmp_path / "model", types=[Mine])
+    assert loaded.scale_ == model.scale_ == np.abs(X).max()
 
 
 def test_a_fit_that_is_not_always_available():

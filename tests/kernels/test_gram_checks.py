@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from okforest.embedding.choice import embed
-from okforest.kernels import RBF, Hamming, Linear, Precomputed, Tuples, precomputed
+from okforest.kernels import RBF, Hamming, Linear, Polynomial, Precomputed, Tuples, precomputed
 from okforest.kernels.base import describe_kernel
 from okforest.kernels.precomputed import check_gram
 
@@ -90,6 +90,7 @@ def test_errors_name_a_kernel_without_its_matrix():
         RBF(),
         RBF(2.0) + 0.5 * Linear(),
         RBF(base=Linear()),
+        Polynomial(3, gamma=float(1)),  # equal to the default, and another object
         Hamming(),
     ],
 )

@@ -11,7 +11,7 @@ from sklearn.base import clone, is_classifier
 
 import okforest
 from okforest import OKBoost, OKEnsemble, OKExtraTrees, OKModel, OKNeighbors, OKRidge, OKTree
-from okforest.kernels import Dirac, Hamming, Linear, Normalized, OutputKernel
+from okforest.kernels import Dirac, Hamming, Linear, Normalized, OutputKernel, Sum
 from okforest.kernels.base import methods_of
 from okforest.survival import Survival
 
@@ -101,7 +101,24 @@ def test_parts_of_a_kernel():
     assert methods_of(2.0 * (Linear() + Survival())).keys() == SURVIVAL
 
 
-def test_methods_of_a_class_come_first():
+def test_the_first_of_two_parts_has_the_method():
+    """A composed kernel comes before its parts, and they come in the order of its parameters."""
+
+    class First(Linear):
+        methods: ClassVar = {"predict_part": lambda model, X: "first"}
+        methods_as_part = True
+
+    class Second(Linear):
+        methods: ClassVar = {"predict_part": lambda model, X: "second"}
+        methods_as_part = True
+
+    class Both(Sum):
+        methods: ClassVar = {"predict_part": lambda model, X: "both"}
+
+    kernels = {"first": First() + 2.0 * Second(), "second": Second() + First()}
+    for expected, kernel in (kernels | {"both": Both(First(), Second())}).items():
+        assert OKTree(kernel=kernel).predict_part(X) == expected
+
     """A model that defines a method has its own, and its own errors."""
 
     class Own(OKTree):

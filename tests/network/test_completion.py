@@ -303,7 +303,18 @@ def test_types_that_are_not_features(X):
         NetworkCompletion().fit(X, [(0, 1)])
 
 
-def test_bad_parameters(network):
+@pytest.mark.parametrize("inside", [False, True], ids=["tree", "pipeline"])
+def test_one_tree_scores_the_same_by_both_schemes(network, inside):
+    """The average over the trees is its own prediction, also at the end of a pipeline."""
+    tree = OKTree(min_samples_split=5, random_state=0)
+    estimator = make_pipeline(StandardScaler(), tree) if inside else tree
+    known = network.X[KNOWN], network.graph[KNOWN][:, KNOWN]
+    scores = [
+        NetworkCompletion(estimator, scheme=scheme).fit(*known).predict_links(network.X[NEW])
+        for scheme in ("convolve", "average")
+    ]
+    np.testing.assert_allclose(*scores, atol=1e-12)
+
     X, graph = network.X, network.graph
     with pytest.raises(
         TypeError, match=r"estimator is StandardScaler\(\); use a model of okforest"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from okforest import OKExtraTrees
-from okforest.network import NetworkCompletion
+from okforest.network import InputSimilarity, NetworkCompletion
 from okforest.network import links as ranking
 
 KNOWN = np.arange(45)
@@ -120,6 +120,16 @@ def test_ranked_links_name_rows_by_the_frame(network):
     table = model.rank_links(frame.set_axis([f"f{i}" for i in range(5)], axis=1).to_numpy(), k=3)
     assert all(isinstance(name, int) for name in table["source"].tolist())
     assert all(name in network.names for name in table["target"][table["kind"] == "known-new"])
+
+
+@pytest.mark.parametrize("known", [["a", "b", "c"], ["protein A", "protein B", "protein C"]])
+def test_ranked_links_have_whole_names(known):
+    """Names of known vertices may be shorter or longer than names of new ones."""
+    model = InputSimilarity().fit(np.eye(3), np.ones((3, 3)) - np.eye(3), known)
+    links = model.rank_links(np.eye(3)[:2], ["drug 1", "drug 2"])
+    pairs = set(zip(links["source"].tolist(), links["target"].tolist(), strict=True))
+    across = {(new, name) for new in ("drug 1", "drug 2") for name in known}
+    assert pairs == across | {("drug 1", "drug 2")}
 
 
 def test_known_vertices_are_not_new_ones(network):

@@ -89,6 +89,7 @@ def test_scripts():
     for passed, name in ((module, "__main__"), (script, "module"), (script, "__main__")):
         assert ClassFinder([passed]).find(f"{name}:MyKernel") is passed
     assert ClassFinder([script, module]).find("module:MyKernel") is module
+    assert ClassFinder([script, module]).find("absent:MyKernel") is script  # the first
     with pytest.raises(
         UnknownClassError, match=r"not an estimator class of __main__\. Pass types="
     ):
@@ -198,6 +199,13 @@ def test_own_packages_are_imported(monkeypatch):
     assert class_name(found) == "okforest.network:NetworkCompletion"
     with pytest.raises(UnknownClassError, match=r"Import okforest\.absent first"):
         ClassFinder([]).find("okforest.absent:Model")
+
+
+def test_packages_that_cannot_be_imported(monkeypatch):
+    """The error names the class that is needed, where an optional library is not installed."""
+    monkeypatch.setitem(sys.modules, "okforest.dask", None)
+    with pytest.raises(UnknownClassError, match=r"needs the class Model \(okforest\.dask:Model\)"):
+        ClassFinder([]).find("okforest.dask:Model")
 
 
 @pytest.mark.parametrize(

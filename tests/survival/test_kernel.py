@@ -285,6 +285,14 @@ def test_methods_need_the_kernel():
         OKTree(kernel=Linear(), decoder="survival_time").fit(X, X)
 
 
+def test_quantiles_that_are_reached_exactly():
+    """When one of ten cases has died, the quantile of 0.1 is reached, in spite of rounding."""
+    y = np.rec.fromarrays([np.ones(10, dtype=bool), np.arange(1, 11)], names="event,time")
+    tree = OKTree(kernel="survival").fit(np.zeros((10, 1)), y)
+    levels = np.arange(1, 10) / 10
+    assert tree.predict_quantiles([[0.0]], levels).tolist() == [[*range(1, 10)]]
+
+
 @pytest.mark.parametrize("quantiles", [0.0, [0.5, 1.0], [[0.5]], np.nan])
 def test_bad_quantiles(quantiles):
     """Quantiles are strictly between 0 and 1."""
