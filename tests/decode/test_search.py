@@ -97,6 +97,10 @@ def test_when_bounds_are_used():
     row[0, :100] = 0.01
     W = as_weights(sp.csr_array(row))
     assert not bounds_pay_off(W, span, span.training)  # for one row, the subspace is not worth it
+    rows = [bounds_pay_off(W, span, span.training) for _ in range(10)]
+    assert not rows[0]
+    assert rows[-1]  # for some rows, one after the other, it is
+    span = Span(span.kernel, span.outputs)
     assert bounds_pay_off(as_weights(sp.csr_array(np.repeat(row, 90, axis=0))), span, span.training)
     assert len(span.training.projection) == 3000
     assert bounds_pay_off(W, span, span.training)

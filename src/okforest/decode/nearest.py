@@ -94,7 +94,11 @@ def _distance_blocks(
 
 
 def bounds_pay_off(W: WeightMatrix, span: Span, candidates: OutputSet) -> bool:
-    """Return whether the training outputs are searched faster with bounds, judged by counts."""
+    """Return whether the training outputs are searched faster with bounds, judged by counts.
+
+    A single row is not worth finding the subspace. What it would have saved is added up, so that
+    it is found after a few of them.
+    """
     n, n_candidates = W.shape[0], len(candidates)
     if (
         candidates is not span.training
@@ -109,9 +113,10 @@ def bounds_pay_off(W: WeightMatrix, span: Span, candidates: OutputSet) -> bool:
     in_use = min(n_candidates, W.max_entries)
     without = in_use * n_candidates + W.max_entries * n_candidates / EVALUATION
     cost = n * (ROW_COST + CANDIDATE_COST * n_candidates + support**2)
-    if not candidates.has_projection:
-        cost += 2 * n_candidates * candidates.n_landmarks
-    return cost <= without
+    if candidates.has_projection:
+        return cost <= without
+    candidates.missed += max(0.0, without - cost)
+    return candidates.missed >= 2 * n_candidates * candidates.n_landmarks
 
 
 def search_with_bounds(W: WeightMatrix, span: Span, k: int) -> tuple[Positions, Floats]:

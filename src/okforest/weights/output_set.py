@@ -153,6 +153,7 @@ class OutputSet:
     def __init__(self, kernel: OutputKernel, outputs: Outputs):
         self.kernel = kernel
         self.given = outputs
+        self.missed = 0.0  # kernel evaluations that searches would have saved by the projection
 
     @cached_property
     def _distinct(self) -> tuple[Positions, Positions]:
