@@ -27,7 +27,7 @@ from okforest.uncertainty import quantiles
 
 BATCH = 100_000
 LEVELS = [0.05, 0.5, 0.95]
-WIDTH = 32  # of candidates
+CANDIDATE_WIDTH = 32
 
 
 def data(n: int, n_test: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -71,8 +71,8 @@ def distributions(n: int, options: argparse.Namespace) -> Any:
 def nearest(n: int, n_queries: int) -> Any:
     """Return both searches of the nearest vector."""
     rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(1000, 5)), rng.normal(size=(1000, WIDTH))
-    vectors = rng.normal(scale=0.3, size=(n, WIDTH)).astype(np.float32)
+    X, Y = rng.normal(size=(1000, 5)), rng.normal(size=(1000, CANDIDATE_WIDTH))
+    vectors = rng.normal(scale=0.3, size=(n, CANDIDATE_WIDTH)).astype(np.float32)
     model = OKExtraTrees(50, min_samples_leaf=5, random_state=0, n_jobs=1).fit(X, Y)
     test, candidates = rng.normal(size=(n_queries, 5)), Candidates(vectors)
     model.predict(test, candidates=candidates)
@@ -82,7 +82,7 @@ def nearest(n: int, n_queries: int) -> Any:
     import faiss
 
     faiss.omp_set_num_threads(1)
-    index = faiss.IndexFlatL2(WIDTH)
+    index = faiss.IndexFlatL2(CANDIDATE_WIDTH)
     index.add(vectors)
     return side, partial(quietly, index.search, model.predict(test).astype(np.float32), 1)
 

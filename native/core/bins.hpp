@@ -61,8 +61,8 @@ class Bins {
 
  private:
   std::int64_t n_rows_;
-  std::vector<std::vector<double>> edges_;       // of each feature: a value is in the bin of the
-                                                 // first edge that is not less
+  // For each feature, edges: a value is in the bin of the first edge that is not less.
+  std::vector<std::vector<double>> edges_;
   std::vector<std::vector<double>> low_, high_;  // the least and the largest value of each bin
   AlignedArray<std::uint8_t> codes_;
   std::vector<std::int32_t> unused_;

@@ -91,7 +91,7 @@ class GramScorer : public ScorerDefaults<GramScorer> {
 
   // Scratch memory:
   std::vector<double> packed_;       // some rows of Phi, around one of them
-  std::vector<std::int32_t> place_;  // of some rows
+  std::vector<std::int32_t> place_;  // where rows are in a block
   std::vector<float> float_weight_;  // by place in the block
   std::vector<std::int32_t> side_places_, side_starts_;
   std::vector<PanelRows> panel_rows_;

@@ -188,7 +188,7 @@ void BinnedRounds::measure(NodeState& node) const {
       node.lightest = std::min(node.lightest, weight);
     }
   }
-  if (n < 2) return;  // of variance zero
+  if (n < 2) return;  // a single row has no variance
   double norm = 0.0;
   for (const double sum : node.sum) norm += sum * sum;
   node.variance = node.scale - norm / node.weight;

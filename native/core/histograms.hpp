@@ -55,7 +55,7 @@ class BinnedRounds {
     NodeState() : Node{} {}
 
     NodeState *parent = nullptr, *left = nullptr, *right = nullptr;
-    std::vector<double> sum;  // of w_i phi_i
+    std::vector<double> sum;  // the sum of w_i phi_i
     double source = 0.0;      // largest scale of the nodes whose sums its histogram is made of
     AlignedArray<double> histogram{};
     Choice choice{};

@@ -167,7 +167,7 @@ def test_prepared_candidates_are_searched_as_others(seed, n, d, k, digits, offse
     prepared = Candidates(candidates)
     for _ in range(2):
         found, losses = prepared.top(W, span, k)
-        plain, expected = prepared.once().top(W, span, k)
+        plain, expected = Candidates.once(prepared.outputs).top(W, span, k)
         size = np.square(np.abs(outputs).max() + np.abs(candidates).max()) * d
         np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-13 * size)
         differs = (found != plain).any(axis=2)  # only where costs differ by rounding
@@ -247,7 +247,7 @@ def test_candidates_of_two_values_are_searched_as_bits(seed, n, d, k, block):
         patch.setattr(search_module, "BLOCK", block)
         found, losses = decoder.top(W, span, k)
     assert decoder._prepared.vectors.values.dtype == np.uint64
-    plain, expected = decoder.once().top(W, span, k)
+    plain, expected = Candidates.once(decoder.outputs).top(W, span, k)
     np.testing.assert_allclose(losses, expected, atol=1e-10)
     np.testing.assert_array_equal(found, plain)
 

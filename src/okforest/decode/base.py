@@ -89,7 +89,9 @@ class Decoder(ABC, BaseEstimator):
 
         if isinstance(candidates, CandidateLists):
             return PerQuery(self, candidates)
-        return candidates if isinstance(candidates, Candidates) else Candidates(candidates).once()
+        if isinstance(candidates, Candidates):
+            return candidates
+        return Candidates.once(candidates)
 
 
 class TunableDecoder(Decoder):

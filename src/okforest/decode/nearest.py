@@ -23,7 +23,7 @@ Positions = npt.NDArray[np.intp]
 FEWEST = 1024  # different candidates from which bounds may pay off
 # Kernel evaluations that take as long as the other work for a row, and for a row and a candidate.
 ROW_COST, CANDIDATE_COST = 2**15, 1.5
-LARGEST_SUPPORT = 1 / 4  # share of the candidates
+LARGEST_SUPPORT = 1 / 4  # bounds do not pay off for a support of a larger share of candidates
 # An evaluation, if a product with a weight takes 1.
 EVALUATION = 4
 TOGETHER = 96  # outputs of several predictions whose norms are computed together
@@ -348,7 +348,7 @@ class PreparedVectors:
         self.step: Floats | None = None  # the difference of the two values of a feature
         self.values = self._bits(n_panels, d, blocks())
         if self.values is None:
-            self.values, self.step = self._floats(n_panels, d, blocks()), None
+            self.values = self._floats(n_panels, d, blocks())
         self.reach = np.sqrt(self.squares.reshape(n_panels, PANEL).max(axis=1))
         self.half_squares = np.full(n_panels * PANEL, np.inf, dtype=np.float32)
         with np.errstate(over="ignore"):  # the core hears of infinity by the norms

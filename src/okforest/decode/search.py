@@ -276,11 +276,12 @@ class Candidates(SearchDecoder):
         """Return the given outputs."""
         return read_candidates(self.outputs, span)
 
-    def once(self) -> "Candidates":
-        """Return the same candidates, for a single search that does not prepare them."""
-        given = Candidates(self.outputs)
-        given._keeps = False
-        return given
+    @classmethod
+    def once(cls, outputs: Any) -> "Candidates":
+        """Return candidates for a single search, which does not prepare them."""
+        candidates = cls(outputs)
+        candidates._keeps = False
+        return candidates
 
     def _candidate_blocks(self, span: Span) -> Iterator[OutputSet]:
         prepared = self._prepared_for(span)

@@ -84,8 +84,10 @@ def embed_for_search(
 
 def _are_many(kernel: OutputKernel, y: Outputs) -> bool:
     """Return whether there are many outputs, and no explicit features in fewer dimensions."""
-    dim = kernel.feature_dim(y) if len(y) > MANY else None
-    return len(y) > MANY and (dim is None or dim > len(y))
+    if len(y) <= MANY:
+        return False
+    dim = kernel.feature_dim(y)
+    return dim is None or dim > len(y)
 
 
 def _nystrom(

@@ -29,8 +29,8 @@ FROBENIUS_ADVICE = (
     "criterion='variance'."
 )
 
-# Bins pay off from this number of rows on, and up to this number of output columns, if there are
-# so many rows for each of them.
+# Bins pay off from this number of rows on, up to this number of output columns, with at least this
+# number of rows for each column.
 LEAST_BINNED_ROWS = 1000
 MOST_BINNED_COLUMNS = 32
 BINNED_ROWS_PER_COLUMN = 100

@@ -285,17 +285,17 @@ class GrownRound:
     means: Floats
 
 
-# Members are packed if there are at least so many, in trees of at most so many leaves.
+# Members are packed from this number on, in trees of at most this number of leaves.
 LEAST_PACKED = 2**14
 MOST_PACKED_LEAVES = 255
 
 
 def pack_members(trees: Trees) -> npt.NDArray[np.uint8] | None:
-    """Return the leaf of every row in every tree, in four or eight bits; None if that is no gain.
+    """Return the leaf of every row in every tree, in 4 or 8 bits, or None if members take less.
 
     Leaves are numbered in the order of their members; rows that are not members have the number
-    after the last. It is a gain for small trees that were grown on most rows, as boosting does,
-    whose members take 32 bits.
+    after the last. Small trees that were grown on most rows, as in boosting, take less memory this
+    way: members have 32 bits.
     """
     n = len(trees.row_weight)
     leaf, tree = trees.leaves_by_tree()

@@ -18,7 +18,7 @@ from okforest._utils.compat import Interval, rows_of
 from okforest._utils.frames import as_floats, column, frame_of, is_frame, label, library_of
 from okforest._utils.parameters import as_integer
 
-MOST_POINTS = 100  # a prior without points uses so many training rows, evenly spaced
+MOST_POINTS = 100  # largest number of training rows, evenly spaced, of a prior without points
 
 ScaleFunction = Callable[[Floats], Floats]
 

@@ -126,8 +126,8 @@ Positions = npt.NDArray[np.intp]
 
 KEPT_BYTES = 2**26  # of a Gram matrix that is kept for later predictions, without its copy
 LANDMARKS = 256  # outputs whose span gives bounds on distances, at most
-COORDINATE_BYTES = 2**27  # of coordinates in that span
-SMALLEST_VARIANCE = 1e-8  # of its directions, relative to the largest: others are rounding errors
+COORDINATE_BYTES = 2**27  # largest size of the coordinates in that span
+SMALLEST_VARIANCE = 1e-8  # directions of less, relative to the largest, are rounding errors
 
 
 class OutputSet:

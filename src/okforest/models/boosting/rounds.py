@@ -248,7 +248,7 @@ def initial_residuals(initial: Floats) -> Floats:
 BLOCK_PRODUCTS = 2**31  # multiplications in one matrix product, which cannot be interrupted
 
 KEPT_BYTES = 2**28  # of a dense matrix that is computed once, for all its rows
-MOST_COLUMNS = 256  # of values whose sums in all leaves are kept
+MOST_COLUMNS = 256  # the sums of wider values in all leaves are not kept
 # Values with fewer columns than this fraction of the predictions are followed round by round.
 NARROW = 1 / 16
 
